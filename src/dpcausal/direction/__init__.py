@@ -1,0 +1,1 @@
+"""Cause or effect: the additive noise model under privacy."""

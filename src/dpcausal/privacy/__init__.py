@@ -1,0 +1,1 @@
+"""What a guarantee is: amounts, neighbours, sensitivities, composition, the ledger, the noise."""

@@ -1,0 +1,287 @@
+"""Privacy amounts: frozen, exact, and of a named kind.
+
+A float stands for its shortest decimal, so ``PureDP(0.1) + PureDP(0.2) == PureDP(0.3)``.  Amounts are kept as
+exact fractions; the ledger counts them in integer units, a cost rounded up and a budget rounded down.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+
+from dpcausal.errors import LossError
+
+EPSILON_UNITS = 10**9
+"""Units in an ε or ρ of 1."""
+
+DELTA_UNITS = 10**18
+"""Units in a δ of 1: finer, since a δ of 1e-9 is a large one."""
+
+LARGE_EPSILON = 20
+"""A call above this ε needs ``accept_large_epsilon=True``."""
+
+Amount: TypeAlias = int | float | Fraction | Decimal
+
+
+def exact_amount(value: Amount, name: str, *, below_one: bool = False, zero: bool = False) -> Fraction:
+    """Return ``value`` as an exact fraction, a float read as its shortest decimal.
+
+    Raises
+    ------
+    LossError
+        For a bool, a string, NaN, an infinity, a negative number, zero unless ``zero``, or, with
+        ``below_one``, a number of 1 or more.
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, Fraction, Decimal, np.integer, np.floating)
+    ):
+        raise LossError(f"{name} must be a number")
+    if not math.isfinite(value):
+        raise LossError(f"{name} must be finite")
+    if isinstance(value, (int, Fraction, np.integer)):
+        exact = Fraction(value) if isinstance(value, Fraction) else Fraction(int(value))
+    else:
+        exact = Fraction(value) if isinstance(value, Decimal) else Fraction(Decimal(repr(float(value))))
+    if exact < 0 or (exact == 0 and not zero):
+        raise LossError(f"{name} must be {'at least' if zero else 'above'} 0")
+    if below_one and exact >= 1:
+        raise LossError(f"{name} must be below 1")
+    return exact
+
+
+def format_amount(amount: Fraction) -> str:
+    """Return an amount as a short decimal: exact where it has at most 12 significant digits."""
+    return f"{float(amount):.12g}"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class PureDP:
+    """ε-differential privacy.
+
+    Parameters
+    ----------
+    epsilon : number
+        ε > 0.  A float stands for its shortest decimal.
+
+    Examples
+    --------
+    >>> PureDP(0.1) + PureDP(0.2) == PureDP(0.3)
+    True
+    """
+
+    exact_epsilon: Fraction
+
+    def __init__(self, epsilon: Amount) -> None:
+        object.__setattr__(self, "exact_epsilon", exact_amount(epsilon, "epsilon"))
+
+    @property
+    def epsilon(self) -> float:
+        return float(self.exact_epsilon)
+
+    @property
+    def delta(self) -> float:
+        return 0.0
+
+    def __add__(self, other: PureDP) -> PureDP:
+        return PureDP(self.exact_epsilon + other.exact_epsilon) if isinstance(other, PureDP) else NotImplemented
+
+    def divided(self, parts: int) -> PureDP:
+        """Return the loss of one of ``parts`` equal parts, exactly."""
+        return PureDP(self.exact_epsilon / parts)
+
+    def __repr__(self) -> str:
+        return f"PureDP({format_amount(self.exact_epsilon)})"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ApproxDP:
+    """(ε, δ)-differential privacy, 0 ≤ δ < 1; δ = 0 is pure ε-DP written otherwise.
+
+    Examples
+    --------
+    >>> ApproxDP(1.0, 1e-6) + ApproxDP(1.0, 1e-6)
+    ApproxDP(2, 2e-06)
+    """
+
+    exact_epsilon: Fraction
+    exact_delta: Fraction
+
+    def __init__(self, epsilon: Amount, delta: Amount) -> None:
+        object.__setattr__(self, "exact_epsilon", exact_amount(epsilon, "epsilon"))
+        object.__setattr__(self, "exact_delta", exact_amount(delta, "delta", below_one=True, zero=True))
+
+    @property
+    def epsilon(self) -> float:
+        return float(self.exact_epsilon)
+
+    @property
+    def delta(self) -> float:
+        return float(self.exact_delta)
+
+    def __add__(self, other: ApproxDP) -> ApproxDP:
+        if not isinstance(other, ApproxDP):
+            return NotImplemented
+        return ApproxDP(self.exact_epsilon + other.exact_epsilon, self.exact_delta + other.exact_delta)
+
+    def __repr__(self) -> str:
+        return f"ApproxDP({format_amount(self.exact_epsilon)}, {format_amount(self.exact_delta)})"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ZCDP:
+    """ρ-zero-concentrated differential privacy (Bun & Steinke 2016).
+
+    Examples
+    --------
+    >>> ZCDP(0.25) + ZCDP(0.25)
+    ZCDP(0.5)
+    """
+
+    exact_rho: Fraction
+
+    def __init__(self, rho: Amount) -> None:
+        object.__setattr__(self, "exact_rho", exact_amount(rho, "rho"))
+
+    @property
+    def rho(self) -> float:
+        return float(self.exact_rho)
+
+    def __add__(self, other: ZCDP) -> ZCDP:
+        return ZCDP(self.exact_rho + other.exact_rho) if isinstance(other, ZCDP) else NotImplemented
+
+    def __repr__(self) -> str:
+        return f"ZCDP({format_amount(self.exact_rho)})"
+
+
+@dataclass(frozen=True)
+class NoPrivacy:
+    """No protection: the exact answer, accepted only by ``Ledger.without_privacy()``."""
+
+    def __repr__(self) -> str:
+        return "NoPrivacy()"
+
+
+Loss: TypeAlias = PureDP | ApproxDP | ZCDP | NoPrivacy
+
+
+@lru_cache(maxsize=4096)
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """Return an ε such that ρ-zCDP implies (ε, δ)-DP, the least one up to 1e-9 relative.
+
+    ε = inf_{α>1} αρ + [log(1/δ) + (α−1) log(1 − 1/α) − log α] / (α − 1)
+
+    where α is the Rényi order.  Every α gives a valid ε, so an imperfect minimiser costs accuracy, never privacy;
+    the result is rounded up by a relative 1e-10 to cover the rounding of this evaluation.
+
+    Source: Canonne, Kamath & Steinke (2020), Proposition 12.
+    """
+    if not 0 < delta < 1 or not rho > 0:
+        raise LossError("the conversion needs rho above 0 and delta between 0 and 1")
+    # Golden section over log(α−1): the objective has one valley there.
+    def bound(log_order: float) -> float:
+        excess = math.exp(log_order)
+        order = 1.0 + excess
+        return order * rho + (-math.log(delta) - math.log(order)) / excess + math.log(excess / order)
+
+    low, high = math.log(1e-9), math.log(max(1e3, 1e3 * math.sqrt(math.log(1 / delta) / rho)))
+    ratio = (math.sqrt(5) - 1) / 2
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    value_a, value_b = bound(a), bound(b)
+    for _ in range(200):
+        if value_a < value_b:
+            high, b, value_b = b, a, value_a
+            a = high - ratio * (high - low)
+            value_a = bound(a)
+        else:
+            low, a, value_a = a, b, value_b
+            b = low + ratio * (high - low)
+            value_b = bound(b)
+    best = min(value_a, value_b)
+    return max(0.0, best) * (1 + 1e-10) + 1e-15
+
+
+@lru_cache(maxsize=4096)
+def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Return the largest ρ, in units of 1e-9 rounded down, such that ρ-zCDP implies (ε, δ)-DP; 0 if there is none.
+
+    Source: the inverse of ``zcdp_epsilon``, by bisection over integers; the value returned was itself checked.
+    """
+    if delta == 0:
+        return Fraction(0)
+    low, high = 0, math.floor(epsilon * EPSILON_UNITS) + 1  # ρ ≤ ε: E[privacy loss] can reach ρ
+    while high - low > 1:
+        middle = (low + high) // 2
+        if Fraction(zcdp_epsilon(middle / EPSILON_UNITS, float(delta))) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    return Fraction(low, EPSILON_UNITS)
+
+
+def to_zcdp(loss: PureDP | ApproxDP | ZCDP) -> ZCDP:
+    """Return a zCDP amount that ``loss`` can pay for, or is implied by it.
+
+    ε-DP implies ε²/2-zCDP (Bun & Steinke 2016, Proposition 1.4).  An (ε, δ) amount is read the other way: the
+    largest ρ whose conversion stays within it, so that a mechanism that satisfies ρ-zCDP costs at most ``loss``.
+    """
+    if isinstance(loss, ZCDP):
+        return loss
+    if isinstance(loss, PureDP):
+        return ZCDP(loss.exact_epsilon**2 / 2)
+    rho = largest_rho(loss.exact_epsilon, loss.exact_delta)
+    if rho == 0:
+        raise LossError(f"{loss} pays for no Gaussian noise: delta must be above 0 and epsilon not tiny")
+    return ZCDP(rho)
+
+
+def to_approx(loss: PureDP | ApproxDP | ZCDP, delta: Amount) -> ApproxDP:
+    """Return the (ε, δ)-DP that ``loss`` implies at the given δ.
+
+    Examples
+    --------
+    >>> round(to_approx(ZCDP(0.5), 1e-6).epsilon, 2)
+    5.24
+    """
+    exact = exact_amount(delta, "delta", below_one=True, zero=True)
+    if isinstance(loss, PureDP):
+        return ApproxDP(loss.exact_epsilon, exact)
+    if isinstance(loss, ApproxDP):
+        if exact < loss.exact_delta:
+            raise LossError(f"{loss} does not imply a smaller delta")
+        return ApproxDP(loss.exact_epsilon, exact)
+    if exact == 0:
+        raise LossError("zCDP implies no pure guarantee: delta must be above 0")
+    return ApproxDP(zcdp_epsilon(loss.rho, float(exact)), exact)
+
+
+def implies(strong: Loss, weak: Loss) -> bool:
+    """Return whether a mechanism within ``strong`` is proved to be within ``weak``: a partial order.
+
+    Examples
+    --------
+    >>> implies(PureDP(1), ZCDP(0.5)), implies(ZCDP(0.5), PureDP(1))
+    (True, False)
+    """
+    if isinstance(weak, NoPrivacy):
+        return True
+    if isinstance(strong, NoPrivacy):
+        return False
+    if isinstance(strong, ApproxDP) and strong.exact_delta == 0:
+        strong = PureDP(strong.exact_epsilon)
+    if isinstance(weak, ApproxDP) and weak.exact_delta == 0:
+        weak = PureDP(weak.exact_epsilon)
+    if isinstance(weak, PureDP):
+        return isinstance(strong, PureDP) and strong.exact_epsilon <= weak.exact_epsilon
+    if isinstance(weak, ZCDP):
+        return not isinstance(strong, ApproxDP) and to_zcdp(strong).exact_rho <= weak.exact_rho
+    if isinstance(strong, ZCDP):
+        return strong.exact_rho <= largest_rho(weak.exact_epsilon, weak.exact_delta)
+    return strong.exact_epsilon <= weak.exact_epsilon and (
+        isinstance(strong, PureDP) or strong.exact_delta <= weak.exact_delta
+    )

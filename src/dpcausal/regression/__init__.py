@@ -1,0 +1,1 @@
+"""Fits with bounded predictions and, where used for training privacy, proved stability."""
