@@ -246,7 +246,7 @@ def to_approx(loss: PureDP | ApproxDP | ZCDP, delta: Amount) -> ApproxDP:
     Examples
     --------
     >>> round(to_approx(ZCDP(0.5), 1e-6).epsilon, 2)
-    5.24
+    5.22
     """
     exact = exact_amount(delta, "delta", below_one=True, zero=True)
     if isinstance(loss, PureDP):
