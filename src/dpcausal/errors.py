@@ -54,7 +54,8 @@ class BudgetExceededError(DpCausalError):
 
     def __init__(self, asked: str, spent: str, left: str, reason: str = "") -> None:
         self.asked, self.spent, self.left, self.reason = asked, spent, left, reason
-        super().__init__(f"budget refused: asked {asked}, spent {spent}, left {left}" + (f" ({reason})" if reason else ""))
+        why = f" ({reason})" if reason else ""
+        super().__init__(f"budget refused: asked {asked}, spent {spent}, left {left}{why}")
 
     def __reduce__(self) -> tuple[type[BudgetExceededError], tuple[str, str, str, str]]:
         return type(self), (self.asked, self.spent, self.left, self.reason)

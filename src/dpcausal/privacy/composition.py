@@ -222,6 +222,8 @@ def remaining(budget: Loss, totals: Totals) -> Remaining:
     caps = caps_of(budget)
     if totals.closed:
         return Remaining(0.0, 0.0, None if caps.rho is None else 0.0)
+    if totals.spends == 0 and isinstance(budget, ApproxDP) and caps.rho is not None:
+        return Remaining(budget.epsilon, budget.delta, float(largest_rho(budget.exact_epsilon, budget.exact_delta)))
     left_sums = left_rho = 0
     delta = 0
     if caps.epsilon is not None and totals.sums_open and totals.delta <= caps.delta:

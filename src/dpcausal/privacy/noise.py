@@ -1,0 +1,304 @@
+"""The only source of random bits: OpenDP's exact samplers behind a fence, public randomness, a simulation mode.
+
+Three kinds of randomness, never confused:
+
+* **noise** that hides data comes from OpenDP, which draws it exactly and from the operating system, so that it
+  survives a fork and does not leak through the low bits of a float;
+* **public** randomness (splits, blocks, random features, simulated designs) comes from a numpy generator whose
+  seed is in the result: it protects nobody and need not;
+* **simulated** noise, inside ``with simulated_noise(seed):``, is predictable and fast, for power studies and
+  tests.  A durable ledger refuses it and every result is stamped as not private.
+
+The fence: a NaN, an infinity, a value too large for exact arithmetic or a scale that is not positive never
+reaches OpenDP, which would take NaN as 0, infinity as the largest float and scale 0 as no noise at all.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.errors import FenceError, ParameterError
+
+PublicGenerator: TypeAlias = np.random.Generator
+"""The type of a generator of public randomness."""
+
+Reals: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+LARGEST_INTEGER = 2**61
+"""Integers beyond this never reach the noise: with any allowed scale the sum stays inside 64 bits."""
+
+LARGEST_REAL = 1e300
+LARGEST_SCALE = 1e15
+
+_simulation: ContextVar[PublicGenerator | None] = ContextVar("simulated_noise", default=None)
+
+
+@contextmanager
+def simulated_noise(seed: int) -> Iterator[None]:
+    """Draw the stated noise from a seeded generator: predictable, hence NOT private.
+
+    Inside the block every mechanism adds noise of the law it states, fast and the same at each run; splits and
+    random features are fixed too.  Only in-memory ledgers serve it, and ``guarantee.private`` is False.
+
+    Parameters
+    ----------
+    seed : int
+        At least 0.
+
+    Examples
+    --------
+    >>> with simulated_noise(7):
+    ...     simulated()
+    True
+    >>> simulated()
+    False
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ParameterError("the seed must be a whole number of at least 0")
+    token = _simulation.set(np.random.default_rng(int(seed)))
+    try:
+        yield
+    finally:
+        _simulation.reset(token)
+
+
+def simulated() -> bool:
+    """Return whether noise is being simulated here."""
+    return _simulation.get() is not None
+
+
+def public_generator() -> tuple[PublicGenerator, int]:
+    """Return a generator of public randomness and its seed, which goes into the result.
+
+    The seed is fresh from the operating system, or follows from the seed of ``simulated_noise``.
+    """
+    simulation = _simulation.get()
+    seed = int(simulation.integers(2**63)) if simulation is not None else secrets.randbits(63)
+    return generator_from_seed(seed), seed
+
+
+def generator_from_seed(seed: int) -> PublicGenerator:
+    """Return the generator of public randomness of a known seed."""
+    return np.random.default_rng(seed)
+
+
+def _fence_scale(scale: float) -> float:
+    # Below 1e-300 a scale is as good as 0; above 1e15 integer noise could wrap.
+    if not (isinstance(scale, float) and math.isfinite(scale) and 1e-300 < scale <= LARGEST_SCALE):
+        raise FenceError("a noise scale must be above 0, finite and at most 1e15")
+    return scale
+
+
+def _fence_reals(values: Reals) -> Reals:
+    if values.dtype != np.float64 or not bool(np.isfinite(values).all()) or bool((np.abs(values) > LARGEST_REAL).any()):
+        raise FenceError("only finite float64 values of magnitude at most 1e300 are noised")
+    return values
+
+
+def _fence_integers(values: Integers) -> Integers:
+    if values.dtype != np.int64 or bool((values > LARGEST_INTEGER).any()) or bool((values < -LARGEST_INTEGER).any()):
+        raise FenceError("only int64 values of magnitude at most 2^61 are noised")
+    return values
+
+
+@lru_cache(maxsize=1)
+def _opendp() -> Any:
+    import opendp.prelude as opendp
+
+    opendp.enable_features("contrib")
+    return opendp
+
+
+def _certify(measurement: Any, sensitivity: float | int, limit: float) -> None:
+    """Refuse unless OpenDP's own map says that the draw costs at most ``limit``: a second opinion on the scale."""
+    if not measurement.map(sensitivity) <= limit:
+        raise FenceError("the noise scale is too small for the stated sensitivity and loss")
+
+
+def add_laplace(values: Reals, scale: float, *, sensitivity: float, epsilon: float) -> Reals:
+    """Return ``values`` plus independent Laplace noise of the given scale.
+
+    Parameters
+    ----------
+    values : float64 array, any shape
+    scale : float
+        b > 0: the density is ∝ exp(−|z|/b).
+    sensitivity, epsilon : float
+        The l1 sensitivity and the claimed ε; refused unless OpenDP's map agrees.
+    """
+    _fence_scale(scale)
+    _fence_reals(values)
+    simulation = _simulation.get()
+    if simulation is not None:
+        return values + simulation.laplace(scale=scale, size=values.shape)
+    opendp = _opendp()
+    space = opendp.vector_domain(opendp.atom_domain(T=float, nan=False)), opendp.l1_distance(T=float)
+    measurement = opendp.m.make_laplace(*space, scale=scale)
+    _certify(measurement, sensitivity, epsilon)
+    return np.asarray(measurement(values.ravel().tolist()), dtype=np.float64).reshape(values.shape)
+
+
+def add_geometric(values: Integers, scale: float, *, sensitivity: int, epsilon: float) -> Integers:
+    """Return integers plus independent two-sided geometric noise, P(k) ∝ exp(−|k|/scale).
+
+    Parameters
+    ----------
+    values : int64 array, any shape
+    scale : float
+        sensitivity / ε.
+    sensitivity, epsilon : int, float
+        The l1 sensitivity and the claimed ε; refused unless OpenDP's map agrees.
+    """
+    _fence_scale(scale)
+    _fence_integers(values)
+    simulation = _simulation.get()
+    if simulation is not None:
+        # The difference of two geometric variables with success 1 − exp(−1/scale) has this law.
+        success = -math.expm1(-1 / scale)
+        noise = simulation.geometric(success, size=values.shape) - simulation.geometric(success, size=values.shape)
+        return values + noise.astype(np.int64)
+    opendp = _opendp()
+    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
+    measurement = opendp.m.make_laplace(*space, scale=scale)
+    _certify(measurement, sensitivity, epsilon)
+    return np.asarray(measurement(values.ravel().tolist()), dtype=np.int64).reshape(values.shape)
+
+
+def add_gaussian(values: Reals, scale: float, *, sensitivity: float, rho: float) -> Reals:
+    """Return ``values`` plus independent Gaussian noise of standard deviation ``scale``.
+
+    Parameters
+    ----------
+    values : float64 array, any shape
+    scale : float
+        σ = sensitivity / √(2ρ).
+    sensitivity, rho : float
+        The l2 sensitivity and the claimed ρ; refused unless OpenDP's map agrees.
+    """
+    _fence_scale(scale)
+    _fence_reals(values)
+    simulation = _simulation.get()
+    if simulation is not None:
+        return values + simulation.normal(scale=scale, size=values.shape)
+    opendp = _opendp()
+    space = opendp.vector_domain(opendp.atom_domain(T=float, nan=False)), opendp.l2_distance(T=float)
+    measurement = opendp.m.make_gaussian(*space, scale=scale)
+    _certify(measurement, sensitivity, rho)
+    return np.asarray(measurement(values.ravel().tolist()), dtype=np.float64).reshape(values.shape)
+
+
+def add_discrete_gaussian(values: Integers, scale: float, *, sensitivity: float, rho: float) -> Integers:
+    """Return integers plus independent discrete Gaussian noise, P(k) ∝ exp(−k²/(2 scale²)).
+
+    The same parameters as ``add_gaussian``.  *Source*: Canonne, Kamath & Steinke (2020), Theorem 4.
+    """
+    _fence_scale(scale)
+    _fence_integers(values)
+    simulation = _simulation.get()
+    if simulation is not None:
+        return values + np.rint(simulation.normal(scale=scale, size=values.shape)).astype(np.int64)
+    opendp = _opendp()
+    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l2_distance(T=float)
+    measurement = opendp.m.make_gaussian(*space, scale=scale)
+    _certify(measurement, sensitivity, rho)
+    return np.asarray(measurement(values.ravel().tolist()), dtype=np.int64).reshape(values.shape)
+
+
+def noisy_argmax(scores: Reals | Integers, scale: float, *, sensitivity: float | int, epsilon: float) -> int:
+    """Return the index of the largest score after adding exponential noise of the given scale to each.
+
+    Parameters
+    ----------
+    scores : float64 or int64 array, shape (k,)
+    scale : float
+        Mean of the exponential noise, 2 · sensitivity / ε.
+    sensitivity, epsilon : float
+        The l∞ sensitivity and the claimed ε; refused unless OpenDP's map agrees.
+    """
+    _fence_scale(scale)
+    integral = scores.dtype == np.int64
+    if scores.ndim != 1 or scores.size == 0:
+        raise FenceError("a selection needs one row of at least one score")
+    _fence_integers(scores) if integral else _fence_reals(scores)  # type: ignore[arg-type]
+    simulation = _simulation.get()
+    if simulation is not None:
+        return int(np.argmax(scores + simulation.exponential(scale=scale, size=scores.shape)))
+    opendp = _opendp()
+    kind = "i64" if integral else "f64"
+    atoms = opendp.atom_domain(T="i64") if integral else opendp.atom_domain(T=float, nan=False)
+    space = opendp.vector_domain(atoms), opendp.linf_distance(T=kind)
+    measurement = opendp.m.make_noisy_max(*space, opendp.max_divergence(), scale=scale)
+    _certify(measurement, sensitivity, epsilon)
+    return int(measurement(scores.tolist()))
+
+
+_DIGITS = 100
+
+
+def _uniform(context: decimal.Context) -> Decimal:
+    """Return a uniform number in (0, 1) of 320 random bits from the operating system."""
+    return context.divide(Decimal(2 * secrets.randbits(320) + 1), Decimal(2**321))
+
+
+def add_l2_ball(values: Reals, scale: float, *, sensitivity: float, epsilon: float) -> Reals:
+    """Return a vector plus K-norm noise of the Euclidean ball, density ∝ exp(−‖z‖₂ / scale).
+
+    ‖z‖ ~ Gamma(d, scale), z/‖z‖ uniform on the sphere, where d is the vector's length.
+
+    No library has this sampler.  Radius (a sum of d exponentials) and direction (normals by the polar method) are
+    drawn and added in decimal arithmetic of 100 digits from 320-bit uniforms, and only the sum is rounded to a
+    float, so the law is exact up to a total variation of far less than 2⁻²⁰⁰ per vector.
+
+    Parameters
+    ----------
+    values : float64 array, shape (d,)
+    scale : float
+        sensitivity / ε.
+    sensitivity, epsilon : float
+        The l2 sensitivity and the claimed ε; refused unless scale · ε ≥ sensitivity.
+    """
+    _fence_scale(scale)
+    _fence_reals(values)
+    if values.ndim != 1 or values.size == 0:
+        raise FenceError("the ball's noise needs one row of at least one value")
+    if Fraction(scale) * Fraction(epsilon) < Fraction(sensitivity):
+        raise FenceError("the noise scale is too small for the stated sensitivity and loss")
+    simulation = _simulation.get()
+    if simulation is not None:
+        direction = simulation.normal(size=values.shape)
+        radius = simulation.gamma(values.size, scale)
+        return np.asarray(values + radius * direction / np.linalg.norm(direction))
+    context = decimal.Context(prec=_DIGITS, Emin=-(10**6), Emax=10**6)
+    normals: list[Decimal] = []
+    while len(normals) < values.size:
+        u = context.subtract(context.multiply(2, _uniform(context)), 1)
+        v = context.subtract(context.multiply(2, _uniform(context)), 1)
+        square = context.add(context.multiply(u, u), context.multiply(v, v))
+        if 0 < square < 1:
+            stretch = context.sqrt(context.divide(context.multiply(-2, context.ln(square)), square))
+            normals += [context.multiply(u, stretch), context.multiply(v, stretch)]
+    del normals[values.size :]
+    length = Decimal(0)
+    radius_sum = Decimal(0)
+    for normal in normals:
+        length = context.add(length, context.multiply(normal, normal))
+        radius_sum = context.subtract(radius_sum, context.ln(_uniform(context)))
+    factor = context.divide(context.multiply(radius_sum, Decimal(scale)), context.sqrt(length))
+    noisy = [
+        float(context.add(Decimal(value), context.multiply(factor, normal)))
+        for value, normal in zip(values.tolist(), normals, strict=True)
+    ]
+    return np.asarray(noisy, dtype=np.float64)
