@@ -1,0 +1,143 @@
+"""The gate: the one function through which a private answer leaves.
+
+``release`` checks that the proof speaks of the neighbours the budget is counted in, records the spend, and only
+then hands the answer to the noise.  For tests and audits a recording gate can stand in its place: it draws no
+noise, returns fixed answers, and shows what would have been released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.errors import FenceError, ParameterError
+from dpcausal.privacy.events import Event
+from dpcausal.privacy.ledger import Allotment
+from dpcausal.privacy.loss import NoPrivacy
+from dpcausal.privacy.sensitivity import Query
+
+T = TypeVar("T")
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One answer that came to a recording gate: what was declared, and the exact value."""
+
+    event: Event
+    bound: float
+    value: Array
+
+
+FixedAnswers = Literal["low", "high"] | Callable[[Event, Array], Array]
+
+
+@dataclass
+class Recording:
+    """What a recording gate saw, in order; ``passages`` hold exact private values: for tests and audits only."""
+
+    answers: FixedAnswers
+    passages: list[Passage] = field(default_factory=list, repr=False)
+
+    def _answer(self, event: Event, value: Array) -> Array:
+        if callable(self.answers):
+            return self.answers(event, value)
+        if event.mechanism == "noisy-max":
+            return np.asarray(0 if self.answers == "low" else value.size - 1)
+        fixed = -(10**6) if self.answers == "low" else 10**6
+        return np.full_like(value, fixed)
+
+
+_recording: ContextVar[Recording | None] = ContextVar("recording_gate", default=None)
+
+
+@contextmanager
+def recording_gate(answers: FixedAnswers = "low") -> Iterator[Recording]:
+    """Put a recording gate in place of the noise: it shows exact answers and is NOT private.
+
+    Run a mechanism on two neighbouring data sets with the same fixed answers: the passages must have equal events,
+    and values that differ by no more than the declared bound.  Only in-memory ledgers pass through it.
+
+    Parameters
+    ----------
+    answers : "low", "high", or a function of (event, exact value)
+        What the mechanism is told instead of a noisy answer.
+    """
+    if not (callable(answers) or answers in ("low", "high")):
+        raise ParameterError("answers must be 'low', 'high' or a function of (event, value)")
+    recording = Recording(answers)
+    token = _recording.set(recording)
+    try:
+        yield recording
+    finally:
+        _recording.reset(token)
+
+
+def release(query: Query, allotment: Allotment, event: Event, draw: Callable[[Array], T]) -> T:
+    """Check, spend, then draw: the only reader of a query's answer.
+
+    Parameters
+    ----------
+    query : Query
+        The hidden answer with its proved sensitivity.
+    allotment : Allotment
+        The part of the budget that was committed for this call before any data was read.
+    event : Event
+        What is about to run and what it costs.
+    draw : callable
+        Takes the exact answer, returns the noisy one.
+
+    Raises
+    ------
+    FenceError
+        The proof's neighbours or unit are not those the allotment protects, or it is used up.
+    """
+    sensitivity = query.sensitivity
+    if sensitivity.relation is not allotment.relation:
+        raise FenceError(
+            f"'{query.label}' is proved for {sensitivity.relation.value}, the budget counts {allotment.relation.value}"
+        )
+    if sensitivity.unit is not allotment.unit:
+        raise FenceError(
+            f"'{query.label}' is proved for one {sensitivity.unit.value}, the budget protects a {allotment.unit.value}"
+        )
+    recording = _recording.get()
+    if recording is not None:
+        if allotment.durable:
+            raise FenceError("a recording gate serves in-memory ledgers only")
+        allotment.spend(event)
+        passage = Passage(event, float(sensitivity.bound), query._answer)
+        recording.passages.append(passage)
+        return draw_fixed(recording._answer(event, query._answer), query)  # type: ignore[return-value]
+    allotment.spend(event)
+    return draw(query._answer)
+
+
+def draw_fixed(answer: Array, query: Query) -> Any:
+    """Return a fixed answer in the type that the mechanism would return."""
+    array = np.asarray(answer)
+    if array.ndim == 0:
+        return int(array) if array.dtype.kind == "i" else float(array)
+    return array
+
+
+def exact(query: Query, allotment: Allotment) -> Any:
+    """Return the exact answer: only for an allotment of ``NoPrivacy`` from a ledger without privacy."""
+    if not isinstance(allotment.loss, NoPrivacy):
+        raise FenceError("an exact answer leaves only a ledger without privacy")
+    event = Event(
+        mechanism="exact",
+        label=query.label,
+        loss=NoPrivacy(),
+        sensitivity=float(query.sensitivity.bound),
+        norm=query.sensitivity.norm.value,
+        scale=0.0,
+        proof=query.sensitivity.proof,
+    )
+    return release(query, allotment, event, lambda answer: draw_fixed(answer, query))
