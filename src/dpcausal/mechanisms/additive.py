@@ -10,8 +10,6 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import exact, release
 from dpcausal.privacy import noise
@@ -228,8 +226,3 @@ def geometric_below(value: int, scale: float) -> float:
     """
     a = math.exp(-1 / scale)
     return 1 - math.exp(-(value + 1) / scale) / (1 + a) if value >= 0 else math.exp(value / scale) / (1 + a)
-
-
-def is_finite_release(value: Any) -> bool:
-    """Return whether a released number or array is finite."""
-    return bool(np.isfinite(value).all())

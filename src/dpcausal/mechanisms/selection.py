@@ -1,4 +1,4 @@
-"""Private selection: report noisy max, which is at least as accurate as the exponential mechanism."""
+"""Private selection: report noisy max, and the exponential mechanism, which it never loses to."""
 
 from __future__ import annotations
 
@@ -45,6 +45,35 @@ def noisy_max(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> i
     *Source*: McKenna & Sheldon (2020), Theorem 2; Ding et al. (2021), Theorem 5: noisy max with exponential noise
     is permute-and-flip.
     """
+    return _select(query, allotment, loss, "noisy-max")
+
+
+def exponential(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> int:
+    """Release the index of a large score by the exponential mechanism.
+
+    P(i) ∝ exp(ε u_i / (2Δ∞)),  drawn as argmax_i (u_i + z_i) with Gumbel noise z_i of scale 2Δ∞/ε
+
+    For replications and where the law itself is needed; ``noisy_max`` is at least as accurate at the same ε.
+
+    Parameters
+    ----------
+    query, allotment, loss
+        As in ``noisy_max``.
+
+    Returns
+    -------
+    int
+        Between 0 and k − 1.  Without privacy: the first index of the largest score.
+
+    Notes
+    -----
+    *Guarantee*: ε-DP for the query's relation and unit, claim ``exponential``.
+    *Source*: McSherry & Talwar (2007), Theorem 6.
+    """
+    return _select(query, allotment, loss, "exponential")
+
+
+def _select(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, mechanism: str) -> int:
     if len(query.shape) != 1 or query.shape[0] == 0:
         raise FenceError(f"'{query.label}' must be one row of scores")
     if query.sensitivity.norm is not Norm.LINF:
@@ -57,10 +86,10 @@ def noisy_max(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> i
     scale = float(2 * Fraction(bound) / loss.exact_epsilon) * (1 + 1e-12)
 
     def draw(answer: Any) -> int:
-        return noise.noisy_argmax(answer, scale, sensitivity=bound, epsilon=loss.epsilon)
+        return noise.noisy_argmax(answer, scale, sensitivity=bound, epsilon=loss.epsilon, gumbel=mechanism == "exponential")
 
     event = Event(
-        mechanism="noisy-max",
+        mechanism=mechanism,
         label=query.label,
         loss=loss,
         sensitivity=float(bound),

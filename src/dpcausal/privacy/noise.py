@@ -226,16 +226,20 @@ def _simulated_discrete_gaussian(simulation: PublicGenerator, scale: float, shap
     return simulation.choice(support, size=shape, p=weights / weights.sum()).astype(np.int64)
 
 
-def noisy_argmax(scores: Reals | Integers, scale: float, *, sensitivity: float | int, epsilon: float) -> int:
-    """Return the index of the largest score after adding exponential noise of the given scale to each.
+def noisy_argmax(
+    scores: Reals | Integers, scale: float, *, sensitivity: float | int, epsilon: float, gumbel: bool = False
+) -> int:
+    """Return the index of the largest score after adding noise of the given scale to each.
 
     Parameters
     ----------
     scores : float64 or int64 array, shape (k,)
     scale : float
-        Mean of the exponential noise, 2 · sensitivity / ε.
+        2 · sensitivity / ε: the mean of exponential noise, or the scale of Gumbel noise.
     sensitivity, epsilon : float
         The l∞ sensitivity and the claimed ε; refused unless OpenDP's map agrees.
+    gumbel : bool
+        Gumbel noise: the law of the exponential mechanism, P(i) ∝ exp(score_i / scale).
     """
     _fence_scale(scale)
     integral = scores.dtype == np.int64
@@ -244,13 +248,16 @@ def noisy_argmax(scores: Reals | Integers, scale: float, *, sensitivity: float |
     _fence_integers(scores) if integral else _fence_reals(scores)  # type: ignore[arg-type]
     simulation = _simulation.get()
     if simulation is not None:
-        return int(np.argmax(scores + simulation.exponential(scale=scale, size=scores.shape)))
+        draw = simulation.gumbel if gumbel else simulation.exponential
+        return int(np.argmax(scores + draw(scale=scale, size=scores.shape)))
     opendp = _opendp()
     kind = "i64" if integral else "f64"
     atoms = opendp.atom_domain(T="i64") if integral else opendp.atom_domain(T=float, nan=False)
     space = opendp.vector_domain(atoms), opendp.linf_distance(T=kind)
-    measurement = opendp.m.make_noisy_max(*space, opendp.max_divergence(), scale=scale)
-    _certify(measurement, sensitivity, epsilon)
+    measure = opendp.zero_concentrated_divergence() if gumbel else opendp.max_divergence()
+    measurement = opendp.m.make_noisy_max(*space, measure, scale=scale)
+    # OpenDP states Gumbel selection in zCDP: a loss of bounded range ε is ε²/8 there.
+    _certify(measurement, sensitivity, epsilon**2 / 8 if gumbel else epsilon)
     return int(measurement(scores.tolist()))
 
 
