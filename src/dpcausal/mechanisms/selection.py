@@ -85,8 +85,10 @@ def _select(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, mechan
     bound = math.ceil(query.sensitivity.bound) if query.integral else float(query.sensitivity.bound)
     scale = float(2 * Fraction(bound) / loss.exact_epsilon) * (1 + 1e-12)
 
+    gumbel = mechanism == "exponential"
+
     def draw(answer: Any) -> int:
-        return noise.noisy_argmax(answer, scale, sensitivity=bound, epsilon=loss.epsilon, gumbel=mechanism == "exponential")
+        return noise.noisy_argmax(answer, scale, sensitivity=bound, epsilon=loss.epsilon, gumbel=gumbel)
 
     event = Event(
         mechanism=mechanism,
