@@ -1,0 +1,118 @@
+"""Proposed intervals of the IQR and the distance to leaving them: the statistics of propose-test-release.
+
+Kept to replicate Kusner et al. (2016), appendix, Algorithm 1; ``log_iqr`` is far more accurate.
+Proofs: ``iqr_intervals.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dpcausal.dependence.iqr import IqrReach, least
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.sensitivity import Norm, Sensitivity
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Where the second proposed interval [e^{k₂ − ½}, e^{k₂ + ½}) lies: k₂ = ⌊log IQR + shift⌋."""
+
+    shift: float
+
+
+CORRECTED = Calibration(shift=0.5)
+"""A fixed grid, shifted by half a cell: the interval always holds the IQR."""
+
+PUBLISHED = Calibration(shift=0.0)
+"""Kusner et al. (2016), appendix, Algorithm 1: misses the IQR when log IQR has a fractional part of ½ or more."""
+
+
+class Interval(NamedTuple):
+    """A half-open interval [lower, upper)."""
+
+    lower: float
+    upper: float
+
+
+def interval_distance(reach: IqrReach, interval: Interval) -> int:
+    """Return the number of replacements that move the IQR out of ``interval``: the published A_j, exactly.
+
+    A = min{j ≥ 0: hi_j ≥ upper or lo_j < lower}, at most ``reach.most``
+
+    Notes
+    -----
+    *Guarantee*: for an interval that is fixed, one replaced record moves A by at most 1
+    (``iqr_intervals.md``, iqr-interval-distance).
+    *Source*: Dwork & Lei (2009); Kusner et al. (2016), appendix, Algorithm 1.
+
+    Examples
+    --------
+    >>> interval_distance(IqrReach([0.0, 0.1, 0.9, 1.0], 0, 1), Interval(0.5, 2.0))
+    1
+    """
+    if not 0 <= interval.lower < interval.upper:
+        raise ParameterError(f"the interval needs 0 <= lower < upper, got [{interval.lower}, {interval.upper})")
+    return least(lambda j: reach.highest(j) >= interval.upper or reach.lowest(j) < interval.lower, reach.most)
+
+
+def proposed_intervals(iqr: float, calibration: Calibration = CORRECTED) -> tuple[Interval, Interval]:
+    """Return the intervals of length 1 in log IQR that propose-test-release proposes.
+
+    B₁ = [e^k, e^{k+1}), k = ⌊log IQR⌋;  B₂ = [e^{k₂ − ½}, e^{k₂ + ½}), k₂ = ⌊log IQR + shift⌋
+
+    Parameters
+    ----------
+    iqr : float
+        Positive: with an IQR of 0 propose-test-release answers "no answer".
+    calibration : Calibration
+        ``CORRECTED``: k₂ = ⌊log IQR + ½⌋.  ``PUBLISHED``: k₂ = k, and B₂ may miss the IQR.
+
+    Examples
+    --------
+    >>> [tuple(round(edge, 3) for edge in interval) for interval in proposed_intervals(2.0)]
+    [(1.0, 2.718), (1.649, 4.482)]
+    >>> [tuple(round(edge, 3) for edge in interval) for interval in proposed_intervals(2.0, PUBLISHED)]
+    [(1.0, 2.718), (0.607, 1.649)]
+    """
+    if not 0 < iqr < math.inf:
+        raise ParameterError("proposed intervals need a positive, finite IQR")
+    first = _cell(iqr, 0.0)
+    second = _cell(iqr, -calibration.shift)
+    return Interval(_exp(first), _exp(first + 1.0)), Interval(_exp(second - 0.5), _exp(second + 0.5))
+
+
+def proposed_distances(reach: IqrReach, calibration: Calibration = CORRECTED) -> tuple[int, int]:
+    """Return A₁, A₂: the replacements that move the IQR out of its proposed intervals; (0, 0) at an IQR of 0.
+
+    Notes
+    -----
+    *Guarantee*: with ``CORRECTED`` one replaced record moves each by at most 1
+    (``iqr_intervals.md``, iqr-interval-distance).  With ``PUBLISHED`` only A₁: A₂ has jumped from 0 to 167 at m = 1000.
+    """
+    if reach.iqr == 0:
+        return 0, 0
+    first, second = proposed_intervals(reach.iqr, calibration)
+    return interval_distance(reach, first), interval_distance(reach, second)
+
+
+def interval_sensitivity(unit: Unit = Unit.ROW) -> Sensitivity:
+    """Return the sensitivity 1 of each of ``proposed_distances`` with ``CORRECTED``."""
+    return Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "iqr-interval-distance", unit)
+
+
+def _exp(exponent: float) -> float:
+    return math.exp(exponent) if exponent < 709.75 else math.inf
+
+
+def _cell(iqr: float, offset: float) -> int:
+    """Return the integer k with e^{k + offset} ≤ iqr < e^{k + 1 + offset} for the floats of ``_exp``."""
+    k = math.floor(math.log(iqr) - offset)
+    # The logarithm is rounded; the edges decide, so that the cells are a partition.
+    while _exp(k + offset) > iqr:
+        k -= 1
+    while _exp(k + 1 + offset) <= iqr:
+        k += 1
+    return k
