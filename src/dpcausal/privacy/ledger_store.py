@@ -1,0 +1,401 @@
+"""Where a ledger's rows are kept: an SQLite file, or the memory of one process.
+
+A store does one thing that matters: ``append`` reads the last row, asks for the next one, and commits it, as one
+step that no thread or process can come between.
+
+The file is in WAL mode with synchronous=FULL, so a commit is on the disk before ``append`` returns; it is also
+copied into the main file at once (a checkpoint after every commit), so that the main file alone holds every spend
+that was granted.  Triggers refuse UPDATE, DELETE and a row out of order.
+
+No connection lives across a fork: SQLite's locks belong to a process and its bookkeeping would be wrong in the
+child.  Connections are closed before a fork and opened again when next needed, in parent and child.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from dpcausal.errors import LedgerDamagedError, LedgerError
+from dpcausal.privacy.ledger_check import Verification, examine
+from dpcausal.privacy.ledger_entry import COLUMNS, FORMAT, Header, Row, hash_of, parse_loss
+
+APPLICATION = 0x64706361
+"""The application id in the file's header: "dpca"."""
+
+BUSY_SECONDS = 60.0
+"""How long a spend waits for other processes before it gives up."""
+
+_SCHEMA = {
+    "header": "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 1), format INTEGER NOT NULL, "
+    "created TEXT NOT NULL, pid INTEGER NOT NULL, library TEXT NOT NULL, budget TEXT NOT NULL, "
+    "hash TEXT NOT NULL) STRICT",
+    "entries": f"CREATE TABLE entries ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())}, "
+    "CHECK (caveats = ''), CHECK (length(hash) = 64)) STRICT",
+    "entries_in_order": "CREATE TRIGGER entries_in_order BEFORE INSERT ON entries WHEN NEW.number IS NOT "
+    "(SELECT coalesce(max(number), 0) + 1 FROM entries) BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END",
+    **{
+        f"{table}_no_{verb.lower()}": f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+        "BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END"
+        for table, verbs in {"header": ("INSERT", "UPDATE", "DELETE"), "entries": ("UPDATE", "DELETE")}.items()
+        for verb in verbs
+    },
+}
+
+
+class Store(ABC):
+    """The rows of one ledger, in order, and its header."""
+
+    header: Header
+
+    @abstractmethod
+    def append(self, following: Callable[[Row | None], Row]) -> Row:
+        """Commit ``following(last row)`` as the next row, atomically; whatever it raises changes nothing."""
+
+    @abstractmethod
+    def last(self) -> Row | None:
+        """Return the last row, or ``None``."""
+
+    @abstractmethod
+    def rows(self) -> list[Row]:
+        """Return all rows."""
+
+    @abstractmethod
+    def verify(self) -> Verification:
+        """Check everything that is kept."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what is held open."""
+
+
+class MemoryStore(Store):
+    """Rows in the memory of one process.  A forked child would have a second copy of the budget: it is refused."""
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self._rows: list[Row] = []
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+
+    def append(self, following: Callable[[Row | None], Row]) -> Row:
+        if os.getpid() != self._pid and self.header.budget != "NoPrivacy()":
+            raise LedgerError(
+                "a ledger in memory serves the process that made it: a fork would spend its budget twice; "
+                "use Ledger.create for several processes"
+            )
+        with self._lock:
+            row = following(self._rows[-1] if self._rows else None)
+            self._rows.append(row)
+            return row
+
+    def last(self) -> Row | None:
+        rows = self.rows()
+        return rows[-1] if rows else None
+
+    def rows(self) -> list[Row]:
+        with self._lock:
+            return list(self._rows)
+
+    def verify(self) -> Verification:
+        return examine(self.header, self.rows(), recount=True)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+class SqliteStore(Store):
+    """Rows in an SQLite file.  Every fault is a ``LedgerError`` that names the file; none is granted a spend."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        self._pid = os.getpid()
+        self._seen: tuple[int, str] = (0, "")
+        _LIVE.add(self)
+
+    @classmethod
+    def create(cls, path: Path, header: Header) -> SqliteStore:
+        """Make a new ledger file, readable and writable by its owner alone; an existing file is refused."""
+        if sqlite3.sqlite_version_info < (3, 37):
+            raise LedgerError("a ledger needs SQLite 3.37 or later")
+        _make_file(path)
+        try:
+            with closing(_connect(path)) as connection:
+                _lay_out(connection, header)
+            _sync_directory(path.parent)
+        except BaseException as error:
+            for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm"), Path(f"{path}-journal")):
+                name.unlink(missing_ok=True)
+            if isinstance(error, (sqlite3.Error, OSError)):
+                raise _translated(path, error) from error
+            raise
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: Path, expected_head: str | None = None) -> SqliteStore:
+        """Open a ledger file and check its header, its pages and the chain through its rows."""
+        store = cls(path)
+        try:
+            with store._session() as connection:
+                store.header = _read_header(path, connection)
+                _check_pages(path, connection)
+                cursor = connection.execute(_SELECT)
+                found = examine(store.header, cursor, recount=False, expected_head=expected_head)
+                if not found.ok:
+                    raise _damaged(path, found.problems[0])
+                store._seen = (found.entries, found.head)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def append(self, following: Callable[[Row | None], Row]) -> Row:
+        with self._session() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                row = following(self._checked_last(connection))
+                connection.execute(_INSERT, row)
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                raise
+            self._seen = (row[0], row[-1])
+            return row
+
+    def last(self) -> Row | None:
+        with self._session() as connection, _reading(connection):
+            return self._checked_last(connection)
+
+    def rows(self) -> list[Row]:
+        with self._session() as connection:
+            return connection.execute(_SELECT).fetchall()
+
+    def verify(self) -> Verification:
+        try:
+            with self._session() as connection, _reading(connection):
+                _check_pages(self.path, connection)
+                return examine(self.header, connection.execute(_SELECT), recount=True, expected_head=self._seen[1])
+        except LedgerDamagedError as error:
+            return Verification(False, 0, self.header.hash, (str(error),))
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None and os.getpid() == self._pid:
+                self._connection.close()
+            self._connection = None
+
+    def __del__(self) -> None:
+        if hasattr(self, "_connection"):
+            self.close()
+
+    @contextmanager
+    def _session(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection to one thread; a fault closes it and becomes an error of ours."""
+        with self._lock:
+            try:
+                yield self._connected()
+            except (sqlite3.Error, UnicodeError, OSError) as error:
+                self.close()
+                raise _translated(self.path, error) from error
+            except LedgerDamagedError:
+                self.close()
+                raise
+
+    def _connected(self) -> sqlite3.Connection:
+        if os.getpid() != self._pid:
+            if self._connection is not None:
+                raise LedgerError(f"ledger {self.path}: this process was forked behind Python's back; open it anew")
+            self._pid = os.getpid()
+        file = _identity(self.path)
+        if self._connection is not None and file != self._file:
+            self.close()  # moved away or replaced: spends into the old file would be lost
+        if self._connection is None:
+            self._connection = _connect(self.path)
+            self._file = file
+            header = _read_header(self.path, self._connection)
+            if header != getattr(self, "header", header):
+                raise _damaged(self.path, "it was replaced by another ledger")
+        return self._connection
+
+    def _checked_last(self, connection: sqlite3.Connection) -> Row | None:
+        """Return the last row, its hash checked, and what this process saw earlier still in its place."""
+        number, head = self._seen
+        if number:
+            found = connection.execute("SELECT hash FROM entries WHERE number = ?", (number,)).fetchone()
+            if found != (head,):
+                raise _damaged(self.path, f"entry {number} is gone or altered: it was rolled back")
+        row: Row | None = connection.execute(f"{_SELECT} DESC LIMIT 1").fetchone()
+        if row is not None and row[-1] != hash_of(row[:-1]):
+            raise _damaged(self.path, f"entry {row[0]} was altered: its hash does not match")
+        return row
+
+
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries ORDER BY number"
+_INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+_LIVE: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+
+
+def _make_file(path: Path) -> None:
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    except FileExistsError:
+        raise LedgerError(f"ledger {path}: a file is there already; a ledger never replaces one") from None
+    except FileNotFoundError:
+        raise LedgerError(f"ledger {path}: its directory does not exist") from None
+    except OSError as error:
+        raise LedgerError(f"ledger {path}: the file cannot be made: {error.strerror}") from None
+    os.close(descriptor)
+
+
+def _lay_out(connection: sqlite3.Connection, header: Header) -> None:
+    if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+        raise sqlite3.OperationalError("the file system does not carry a write-ahead log")
+    connection.execute("BEGIN IMMEDIATE")
+    for name, sql in _SCHEMA.items():
+        if name == "header_no_insert":
+            values = (header.format, header.created, header.pid, header.library, header.budget, header.hash)
+            connection.execute("INSERT INTO header VALUES (1, ?, ?, ?, ?, ?, ?)", values)
+        connection.execute(sql)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+    connection.execute("COMMIT")
+
+
+def _sync_directory(directory: Path) -> None:
+    # A new file's name is durable only once its directory is; not every system can open one.
+    with suppress(PermissionError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        for pragma in (
+            "synchronous = FULL",
+            "fullfsync = ON",
+            "wal_autocheckpoint = 1",
+            "trusted_schema = OFF",
+            "cell_size_check = ON",
+        ):
+            connection.execute(f"PRAGMA {pragma}").close()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def _reading(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        raise LedgerError(f"ledger {path}: there is no such file, or it cannot be read") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise LedgerError(f"ledger {path}: not a file")
+    return found.st_dev, found.st_ino
+
+
+def _read_header(path: Path, connection: sqlite3.Connection) -> Header:
+    """Check that the file is a ledger of this format, laid out as this library lays it out."""
+    if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
+        raise _damaged(path, "not a ledger of this library")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != FORMAT:
+        newer = "written by a newer version of this library: " if version > FORMAT else ""
+        raise _damaged(path, f"{newer}format {version}, and only format {FORMAT} is read")
+    if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+        raise _damaged(path, "its write-ahead log was switched off")
+    schema = dict(connection.execute("SELECT name, sql FROM sqlite_schema"))
+    if schema != _SCHEMA:
+        raise _damaged(path, "its tables or triggers were changed")
+    rows = connection.execute("SELECT format, created, pid, library, budget, hash FROM header").fetchall()
+    if len(rows) != 1 or Header(*rows[0][:-1]).hash != rows[0][-1]:
+        raise _damaged(path, "its header was altered")
+    header = Header(*rows[0][:-1])
+    try:
+        parse_loss(header.budget)
+    except ValueError:
+        raise _damaged(path, "its budget cannot be read") from None
+    return header
+
+
+def _check_pages(path: Path, connection: sqlite3.Connection) -> None:
+    if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+        raise _damaged(path, "its pages are damaged")
+
+
+def _damaged(path: Path, rule: str) -> LedgerDamagedError:
+    return LedgerDamagedError(f"ledger {path}: {rule}; nothing can be spent from it")
+
+
+_RULES = {
+    "SQLITE_FULL": "the disk is full or the file may not grow",
+    "SQLITE_IOERR": "reading or writing the disk failed",
+    "SQLITE_READONLY": "the file or its directory is read-only",
+    "SQLITE_CANTOPEN": "the file cannot be opened for writing",
+    "SQLITE_PERM": "the file or its directory is read-only",
+    "SQLITE_BUSY": "other processes kept it busy for too long",
+    "SQLITE_LOCKED": "other processes kept it busy for too long",
+    "SQLITE_NOMEM": "memory ran out",
+}
+
+
+def _translated(path: Path, error: Exception) -> LedgerError:
+    """Return the error of ours for a fault of SQLite or of the system; whatever is not understood is damage."""
+    if isinstance(error, OSError):
+        return LedgerError(f"ledger {path}: {error.strerror}; nothing was granted")
+    name = getattr(error, "sqlite_errorname", "")
+    for prefix, rule in _RULES.items():
+        if name.startswith(prefix):
+            return LedgerError(f"ledger {path}: {rule}; nothing was granted")
+    if name.startswith("SQLITE_NOTADB"):
+        return _damaged(path, "not an SQLite file")
+    if isinstance(error, sqlite3.ProgrammingError):
+        return LedgerError(f"ledger {path}: its connection was closed; nothing was granted")
+    return _damaged(path, "damaged")
+
+
+_held: list[SqliteStore] = []
+
+
+def _before_fork() -> None:
+    for store in list(_LIVE):
+        store._lock.acquire()
+        _held.append(store)
+        store.close()
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop()._lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
