@@ -1,0 +1,161 @@
+"""Tables in files: CSV and Parquet, read by pyarrow, only the asked columns.
+
+CSV: UTF-8, commas, the first line is the header.  Types are never guessed, since a guess depends on every
+record: each field is text, and is read as the schema declares its column.
+
+* A number is a decimal as in ``-1.5e3``, ``.5`` or ``7``, ``inf`` or ``infinity`` with or without a sign; blanks
+  around it do not count.  Any other text is a null.
+* A level: see ``Levels``.  An empty field is the text "", a level only if declared.
+* A blank line is no record, except in a file of one column, where it is an empty field.
+
+A file whose records do not all have as many fields as the header is no table: it is refused when the table is made,
+before any budget is spent, by an error for the curator that quotes neither a record nor its place.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.frame import ACCEPTED, source_of
+from dpcausal.data.source import Collected, Declared, Kind, Source, withheld
+from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
+
+_BLOCK = 1 << 24
+"""Bytes parsed at a time; one record must fit in a block."""
+
+_NUMBER = r"^[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf(inity)?))[ \t]*$"
+
+
+def file_source(path: str | PathLike[str]) -> Source:
+    """Return the source behind the path of a CSV or Parquet file."""
+    name = Path(fspath(path))
+    if name.suffix.lower() not in {".csv", ".parquet"}:
+        raise ParameterError(f"{ACCEPTED}; {str(name)!r} ends in neither")
+    if not name.is_file():
+        raise ParameterError(f"there is no file {str(name)!r}")
+    if importlib.util.find_spec("pyarrow") is None:
+        raise MissingDependencyError("pyarrow", "files")
+    return CsvSource(name) if name.suffix.lower() == ".csv" else ParquetSource(name)
+
+
+class ParquetSource:
+    """A Parquet file; its row count comes from the footer."""
+
+    backend = "parquet"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._unread = f"file {str(path)!r} cannot be read as Parquet"
+        empty = withheld(lambda: self._read(lambda file: file.schema_arrow.empty_table()), self._unread)
+        self._typed = source_of(empty)
+        self.names = self._typed.names
+
+    def _read(self, part: Callable[[Any], Any]) -> Any:
+        from pyarrow.parquet import ParquetFile
+
+        with ParquetFile(self._path) as file:
+            return part(file)
+
+    def declared(self, name: str) -> Declared:
+        return self._typed.declared(name)
+
+    def count(self) -> int:
+        return int(withheld(lambda: self._read(lambda file: file.metadata.num_rows), self._unread))
+
+    def collect(self, names: Sequence[str]) -> Collected:
+        # Asking for "a.b" also brings a field b nested under a; the second selection drops it.
+        def table() -> Any:
+            return self._read(lambda file: file.read(columns=list(names)).select(list(names)))
+
+        return source_of(withheld(table, self._unread)).collect(names)
+
+
+class CsvSource:
+    """A CSV file with a header."""
+
+    backend = "csv"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._unread = (
+            f"file {str(path)!r} cannot be read as CSV: it needs a header line and records of as many fields"
+        )
+        self.names = withheld(self._header, self._unread)
+        if len(set(self.names)) < len(self.names):
+            raise SchemaError(f"file {str(path)!r}: the names in the header must differ from each other")
+
+    def _header(self) -> tuple[str, ...]:
+        with self._path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            return tuple(next(csv.reader(file)))
+
+    def declared(self, name: str) -> Declared:
+        return Declared(Kind.FIELD, "csv")
+
+    def _batches(self, names: Sequence[str]) -> Any:
+        import pyarrow
+        from pyarrow import csv as reader
+
+        places = [str(place) for place in range(len(self.names))]
+        asked = [str(self.names.index(name)) for name in names]
+        return reader.open_csv(
+            self._path,
+            read_options=reader.ReadOptions(
+                column_names=places, skip_rows_after_names=1, block_size=_BLOCK
+            ),
+            parse_options=reader.ParseOptions(
+                newlines_in_values=True, ignore_empty_lines=len(self.names) > 1
+            ),
+            convert_options=reader.ConvertOptions(
+                include_columns=asked,
+                column_types={place: pyarrow.binary() for place in asked},  # text that is not UTF-8 is no error
+                null_values=[],
+                strings_can_be_null=False,
+            ),
+        )
+
+    def count(self) -> int:
+        def rows() -> int:
+            with self._batches(self.names[:1]) as batches:
+                return sum(batch.num_rows for batch in batches)
+
+        return withheld(rows, self._unread)
+
+    def collect(self, names: Sequence[str]) -> Collected:
+        def table() -> Any:
+            with self._batches(names) as batches:
+                return batches.read_all().rename_columns(list(names))
+
+        return CsvColumns(withheld(table, self._unread))
+
+
+class CsvColumns:
+    """Collected columns of bytes."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        import pyarrow
+        from pyarrow import compute
+
+        fields = self._table[name]
+        plain = compute.if_else(compute.match_substring_regex(fields, _NUMBER), fields, None)
+        text = compute.utf8_trim_whitespace(plain.cast(pyarrow.string()))
+        numbers: NDArray[np.float64] = text.cast(pyarrow.float64()).fill_null(np.nan).to_numpy()
+        return numbers
+
+    def objects(self, name: str) -> Iterator[Sequence[object]]:
+        for chunk in self._table[name].chunks:
+            yield [field.decode("utf-8", "surrogateescape") for field in chunk.to_pylist()]
+

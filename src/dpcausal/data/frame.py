@@ -1,0 +1,255 @@
+"""The border: frames of other libraries, seen through narwhals, and mappings of numpy arrays.
+
+| kind of frame | rows are brought into memory |
+|---|---|
+| pandas (numpy, nullable and pyarrow dtypes), polars, pyarrow Table | already there; columns selected first |
+| polars LazyFrame, DuckDB relation | ``select`` first, so that only the asked columns are computed |
+| mapping from name to one-dimensional numpy array | already there |
+
+The order of rows is taken as given: it decides which rows a public split puts together, so it must not itself
+be computed from private values in a way the analyst does not mean to declare.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.cleaning import number_of
+from dpcausal.data.source import CHUNK, Collected, Declared, Kind, Source, withheld
+from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
+
+_BACKENDS = {
+    nw.Implementation.PANDAS: "pandas",
+    nw.Implementation.POLARS: "polars",
+    nw.Implementation.PYARROW: "pyarrow",
+    nw.Implementation.DUCKDB: "duckdb",
+}
+_WIDE = {"Int128", "UInt128"}
+"""Integers that numpy has no type for."""
+
+ACCEPTED = (
+    "a frame must be a pandas, polars or pyarrow table, a DuckDB relation, a mapping of numpy arrays, "
+    "or the path of a .csv or .parquet file"
+)
+
+
+def source_of(frame: object) -> Source:
+    """Return the source behind a frame that is in memory or lazy."""
+    if isinstance(frame, Mapping):
+        return ArraySource(frame)
+    reason = ""
+    try:
+        native: Any = nw.to_native(frame, pass_through=True)
+        return FrameSource(nw.from_native(native))
+    except TypeError:
+        reason = f"{ACCEPTED}, got {type(frame).__name__}"
+    except nw.exceptions.DuplicateError:
+        pass
+    if reason:
+        raise ParameterError(reason)
+    raise SchemaError("the names of a frame's columns must differ from each other")
+
+
+class FrameSource:
+    """A frame that narwhals knows."""
+
+    def __init__(self, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
+        if frame.implementation not in _BACKENDS:
+            raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}")
+        self.frame = frame
+        self.backend = _BACKENDS[frame.implementation]
+        if self.backend == "duckdb":
+            if importlib.util.find_spec("pyarrow") is None:
+                raise MissingDependencyError("pyarrow", "duckdb")
+            _require_order(nw.to_native(frame))
+        self.names = tuple(withheld(self._column_names, self._unread))
+
+    def _column_names(self) -> list[str]:
+        lazy = isinstance(self.frame, nw.LazyFrame)  # the schema of an eager pandas frame would look at values
+        return self.frame.collect_schema().names() if lazy else self.frame.columns
+
+    @property
+    def _unread(self) -> str:
+        return f"the {self.backend} frame cannot be read"
+
+    def declared(self, name: str) -> Declared:
+        return withheld(lambda: _declared(self.frame, name), f"column {name!r}: its declared type cannot be read")
+
+    def count(self) -> int:
+        def rows() -> int:
+            if isinstance(self.frame, nw.DataFrame):
+                return len(self.frame)
+            return int(self.frame.select(nw.len()).collect().item())
+
+        return withheld(rows, self._unread)
+
+    def collect(self, names: Sequence[str]) -> Collected:
+        # DuckDB hands 128-bit integers to Arrow as decimals of 38 digits, too few for the largest.
+        wide = {
+            name
+            for name in names
+            if self.backend == "duckdb" and self.declared(name).dtype in _WIDE
+        }
+
+        def selected() -> nw.DataFrame[Any]:
+            chosen = self.frame.select(
+                nw.col(name).cast(nw.String()) if name in wide else nw.col(name) for name in names
+            )
+            return chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
+
+        return FrameColumns(withheld(selected, self._unread), wide)
+
+
+class FrameColumns:
+    """Collected columns of an eager frame; those named in ``wide`` hold integers written out as text."""
+
+    def __init__(self, frame: nw.DataFrame[Any], wide: set[str]) -> None:
+        self._frame, self._wide = frame, wide
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        series = self._frame[name]
+        dtype = series.dtype
+        if name not in self._wide and (dtype.is_float() or (dtype.is_integer() and str(dtype) not in _WIDE)):
+            # The null mask apart, integers stay integers: one rounding, by numpy, alike for every back end.
+            raw = series.fill_null(0).to_numpy()
+            with np.errstate(all="ignore"):
+                numbers = np.array(raw, dtype=np.float64)
+            numbers[series.is_null().to_numpy()] = np.nan
+            return numbers
+        values = (number_of(value) for chunk in self.objects(name) for value in chunk)
+        return np.fromiter(values, dtype=np.float64, count=len(self))
+
+    def objects(self, name: str) -> Iterator[Sequence[object]]:
+        series = self._frame[name]
+        for start in range(0, len(self), CHUNK):
+            chunk = series[start : start + CHUNK].to_list()
+            yield [None if text is None else int(text) for text in chunk] if name in self._wide else chunk
+
+
+class ArraySource:
+    """A mapping from names to one-dimensional numpy arrays of one length; a masked entry is a null."""
+
+    backend = "numpy"
+
+    def __init__(self, arrays: Mapping[Any, Any]) -> None:
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray) or array.ndim != 1:
+                raise ParameterError(f"column {name!r}: {ACCEPTED}; this one is no one-dimensional numpy array")
+        if len({len(array) for array in arrays.values()}) > 1:
+            raise SchemaError("the arrays of a table must have the same length")
+        self._arrays = dict(arrays)
+        self.names = tuple(self._arrays)
+
+    def declared(self, name: str) -> Declared:
+        dtype = self._arrays[name].dtype
+        kinds = {"i": Kind.INTEGER, "u": Kind.INTEGER, "f": Kind.FLOAT, "b": Kind.BOOLEAN}
+        kinds |= {"U": Kind.TEXT, "T": Kind.TEXT, "O": Kind.OBJECT}
+        return Declared(kinds.get(dtype.kind, Kind.UNFIT), str(dtype.name))
+
+    def count(self) -> int:
+        return max((len(array) for array in self._arrays.values()), default=0)
+
+    def collect(self, names: Sequence[str]) -> Collected:
+        return ArrayColumns({name: self._arrays[name] for name in names}, self.count())
+
+
+class ArrayColumns:
+    """Some of the arrays."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
+        self._arrays, self._rows = arrays, rows
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        array = self._arrays[name]
+        with np.errstate(all="ignore"):
+            numbers = np.array(np.ma.getdata(array), dtype=np.float64)
+        numbers[np.ma.getmaskarray(array)] = np.nan
+        return numbers
+
+    def objects(self, name: str) -> Iterator[Sequence[object]]:
+        for start in range(0, self._rows, CHUNK):
+            yield self._arrays[name][start : start + CHUNK].tolist()  # a masked entry comes out as None
+
+
+def _require_order(relation: Any) -> None:
+    """Refuse a relation whose connection may return its rows in another order each time."""
+    setting = "any_value(current_setting('preserve_insertion_order'))"
+    answer = withheld(lambda: relation.limit(1).aggregate(setting).fetchall()[0][0], "the duckdb frame cannot be read")
+    if answer is False:
+        raise SchemaError("a DuckDB relation needs SET preserve_insertion_order = true: rows must keep their order")
+
+
+def _declared(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Declared:
+    """Return a column's declared type.
+
+    narwhals calls a pandas column of objects text after a look at its values, and says nothing of what the
+    categories of a categorical are; so those two are read from the back end's own type.
+    """
+    native: Any = nw.to_native(frame)
+    if frame.implementation is nw.Implementation.PANDAS and native[name].dtype == object:
+        return Declared(Kind.OBJECT, "object")
+    dtype = frame.select(name).collect_schema()[name]
+    label = type(dtype).__name__
+    if dtype in (nw.Categorical, nw.Enum):
+        return Declared(_categories(frame, name), label)
+    if dtype == nw.Unknown:
+        label = _native_label(frame, name)
+        return Declared({"null": Kind.EMPTY, "decimal256": Kind.DECIMAL}.get(label, Kind.UNFIT), label)
+    return Declared(_kind(dtype), label)
+
+
+def _kind(dtype: nw.dtypes.DType) -> Kind:
+    if dtype.is_integer():
+        return Kind.INTEGER
+    if dtype.is_float():
+        return Kind.FLOAT
+    if dtype.is_decimal():
+        return Kind.DECIMAL
+    known = {nw.Boolean: Kind.BOOLEAN, nw.String: Kind.TEXT, nw.Object: Kind.OBJECT}
+    return next((kind for known_type, kind in known.items() if dtype == known_type), Kind.UNFIT)
+
+
+def _native_label(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> str:
+    """Return the bare name of a type that narwhals has no word for."""
+    native: Any = nw.to_native(frame)
+    if frame.implementation is nw.Implementation.PANDAS:
+        dtype = native[name].dtype
+    elif frame.implementation is nw.Implementation.PYARROW:
+        dtype = native.schema.field(name).type
+    elif frame.implementation is nw.Implementation.POLARS:
+        dtype = native.collect_schema()[name]
+    else:
+        dtype = dict(zip(native.columns, native.types, strict=True))[name]
+    letters = "".join(letter if letter.isalnum() else " " for letter in str(dtype).lower())
+    return (letters.split() or ["unknown"])[0]
+
+
+def _categories(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Kind:
+    """Return what the categories of a categorical are declared to be."""
+    native: Any = nw.to_native(frame)
+    if frame.implementation is nw.Implementation.PANDAS:
+        dtype = native[name].dtype
+        if not hasattr(dtype, "pyarrow_dtype"):
+            if dtype.categories.dtype == object:
+                return Kind.OBJECT
+            return _kind(nw.from_native(dtype.categories.to_series(), series_only=True).dtype)
+        arrow = dtype.pyarrow_dtype
+    elif frame.implementation is nw.Implementation.PYARROW:
+        arrow = native.schema.field(name).type
+    else:
+        return Kind.TEXT  # polars and DuckDB have categories of text only
+    from pyarrow import chunked_array
+
+    return _kind(nw.from_native(chunked_array([], type=arrow.value_type), series_only=True).dtype)

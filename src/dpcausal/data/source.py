@@ -1,0 +1,95 @@
+"""A source of rows: what its columns are declared to hold, how many rows there are, and the columns on request.
+
+Nothing that a back end says about the values leaves through here: its errors and warnings may quote records, so
+``withheld`` replaces them by a rule and drops the chain of exceptions.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.errors import SchemaError
+
+Result = TypeVar("Result")
+
+CHUNK = 1 << 18
+"""Rows turned into Python objects at a time, so that a long column of text does not exist twice."""
+
+
+class Kind(Enum):
+    """What a column's declared type says it holds.  Values are never looked at to find it."""
+
+    INTEGER = "integers"
+    FLOAT = "floats"
+    DECIMAL = "decimals"
+    BOOLEAN = "booleans"
+    TEXT = "text"
+    OBJECT = "Python objects"
+    EMPTY = "nothing but nulls"
+    FIELD = "the fields of a text file"
+    UNFIT = "neither numbers, text nor booleans"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A column's declared type.
+
+    Attributes
+    ----------
+    kind : Kind
+        For a categorical, the kind of its categories.
+    dtype : str
+        The bare name of the type, without its parameters: the categories of an enum may be values.
+    """
+
+    kind: Kind
+    dtype: str
+
+
+class Collected(Protocol):
+    """Some columns, in memory, in the order of the rows."""
+
+    def __len__(self) -> int: ...
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """Return a column as float64, each value rounded to nearest once; what is no number is NaN."""
+
+    def objects(self, name: str) -> Iterator[Sequence[object]]:
+        """Yield a column as Python objects, ``CHUNK`` rows at a time; a null is None, NaN or pandas.NA."""
+
+
+class Source(Protocol):
+    """Where the rows are."""
+
+    backend: str
+    names: tuple[str, ...]
+
+    def declared(self, name: str) -> Declared: ...
+
+    def count(self) -> int: ...
+
+    def collect(self, names: Sequence[str]) -> Collected:
+        """Bring these columns, and no others, into memory."""
+
+
+def withheld(action: Callable[[], Result], rule: str) -> Result:
+    """Return ``action()``; whatever it warns is dropped, whatever it raises becomes a SchemaError stating ``rule``.
+
+    *Guarantee*: the error carries neither the text nor the chain nor the traceback of the first one.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return action()
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException:  # a panic inside polars is no Exception
+        pass
+    raise SchemaError(f"{rule}; the cause is withheld, since it may quote values")

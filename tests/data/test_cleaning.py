@@ -1,0 +1,101 @@
+"""The rules of cleaning, over arbitrary values."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcausal.data.cleaning import clean_numbers
+from dpcausal.data.schema import Bounded, Levels, Schema
+from dpcausal.data.table import Table
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import PureDP
+
+LEDGER = Ledger.in_memory(PureDP(1.0))
+ANY_NUMBER = st.none() | st.floats(width=64) | st.sampled_from([5e-324, -5e-324, 1.7e308, -0.0, 2.0**53])
+BOUNDS = (
+    st.tuples(*[st.floats(-8e307, 8e307, allow_subnormal=False)] * 2)
+    .map(sorted)
+    .filter(lambda pair: pair[1] - pair[0] > 1e-300)
+)
+ANY_OBJECT = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 3),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=3),
+    st.sampled_from(["a", "b", "1", "True", b"a", (1,), [], math.nan]),
+)
+
+
+def frames_of(values: list[float | None]) -> list[object]:
+    plain = [math.nan if value is None else value for value in values]
+    return [
+        pd.DataFrame({"x": plain}),
+        pd.DataFrame({"x": pd.array(values, dtype="Float64")}),
+        pl.DataFrame({"x": pl.Series(values, dtype=pl.Float64)}),
+        pl.LazyFrame({"x": pl.Series(values, dtype=pl.Float64)}),
+        pa.table({"x": pa.array(values, pa.float64())}),
+        {"x": np.array(plain)},
+    ]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(ANY_NUMBER, min_size=1, max_size=6), BOUNDS)
+def test_any_number_lands_within_the_bounds_and_alike_in_all_frames(values, bounds) -> None:
+    bounded = Bounded(*bounds)
+    expected = [
+        bounded.midpoint
+        if value is None or math.isnan(value)
+        else min(max(value, bounded.lower), bounded.upper) + 0.0
+        for value in values
+    ]
+    for frame in frames_of(values):
+        column = Table(frame, Schema({"x": bounded}), LEDGER).columns(["x"])["x"]
+        assert column.dtype == np.float64
+        assert column.tobytes() == np.array(expected).tobytes()
+        assert np.isfinite(column).all()
+        assert ((bounded.lower <= column) & (column <= bounded.upper)).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(ANY_NUMBER, min_size=2, max_size=8), ANY_NUMBER, st.data())
+def test_replacing_one_record_changes_at_most_that_cleaned_record(values, new, data) -> None:
+    place = data.draw(st.integers(0, len(values) - 1))
+    neighbour = [*values[:place], new, *values[place + 1 :]]
+    schema = Schema({"x": Bounded(-1, 3)})
+    for one, other in zip(frames_of(values), frames_of(neighbour), strict=True):
+        before = Table(one, schema, LEDGER).columns(["x"])["x"]
+        after = Table(other, schema, LEDGER).columns(["x"])["x"]
+        assert set(np.flatnonzero(before != after)) <= {place}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(ANY_OBJECT, min_size=1, max_size=8),
+    st.sampled_from([Levels([1, 0]), Levels([True, False], other="?"), Levels(["a", "1"], other="b")]),
+)
+def test_any_object_becomes_a_code_and_equals_its_level_in_value_and_type(values, levels) -> None:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    schema = Schema({"o": levels})
+    codes = Table({"o": array}, schema, LEDGER).columns(["o"])["o"]
+    assert codes.dtype == np.int64
+    frame = pd.DataFrame({"o": pd.Series(array, dtype=object)})
+    assert Table(frame, schema, LEDGER).columns(["o"])["o"].tolist() == codes.tolist()
+    for value, code in zip(values, codes.tolist(), strict=True):
+        whole = type(value) is float and value.is_integer()
+        typed = int(value) if whole and levels.kind == "integer" else value
+        seen = [k for k, label in enumerate(levels.labels) if type(label) is type(typed) and label == typed]
+        assert [code] == (seen or [levels.substitute])
+
+
+def test_zero_has_one_sign_after_cleaning() -> None:
+    for bounded in (Bounded(0, 1), Bounded(-1, 0), Bounded(-1, 1), Bounded(-0.0, 1)):
+        clean = clean_numbers(np.array([-0.0, 0.0, math.nan, -1e-400]), bounded)
+        assert not np.signbit(clean[clean == 0]).any()

@@ -1,0 +1,200 @@
+"""CSV and Parquet files."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from dpcausal.data.schema import Bounded, Levels, Schema
+from dpcausal.data.table import Table
+from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.privacy.ledger import Ledger
+
+X = Schema({"x": Bounded(-10, 10)})
+
+
+def written(path: Path, text: str | bytes) -> Path:
+    path = path / "table.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("1.5", 1.5), (" 1.5\t", 1.5), ("+1.5", 1.5), ("-.5", -0.5), ("3.", 3.0), ("1e-1", 0.1), ("2E+0", 2.0),
+        ("inf", 10.0), ("-Infinity", -10.0), ("+INF", 10.0), ("1e400", 10.0), ("-1e999999999", -10.0),
+        ("1" * 400, 10.0), ("1e-400", 0.0), ("-0", 0.0), ("0." + "0" * 400 + "1", 0.0),
+        ("0.1000000000000000055511151231257827021181583404541015625000001", 0.1),
+        ("nan", 0.0), ("NaN", 0.0), ("", 0.0), ("NA", 0.0), ("abc", 0.0), ("1,5", 0.0), ("1_0", 0.0), ("0x10", 0.0),
+        ("1 2", 0.0), (".", 0.0), ("1e", 0.0), ("e5", 0.0), ("--1", 0.0), ("1\n", 0.0), ("١", 0.0), ("\u00a01", 0.0),
+        ("true", 0.0),
+    ],
+)  # fmt: skip
+def test_a_field_is_read_as_a_number_by_one_total_rule(
+    tmp_path: Path, ledger: Ledger, field: str, value: float
+) -> None:
+    path = written(tmp_path, f'x,y\n"{field}",1\n7,2\n')
+    assert Table(path, X, ledger).columns(["x"])["x"].tolist() == [value, 7.0]
+
+
+@pytest.mark.parametrize(
+    ("levels", "field", "code"),
+    [
+        ([0, 1], "1", 1), ([0, 1], " +1 ", 1), ([0, 1], "1.0", 1), ([0, 1], "01", 1), ([0, 1], "1.", 1),
+        ([0, 1], "1.5", 2), ([0, 1], "1e0", 2), ([0, 1], "true", 2), ([0, 1], "", 2), ([0, 1], "9" * 5000, 2),
+        ([0, 1], "١", 2), ([-1, 1], "-1", 0),
+        ([False, True], "true", 1), ([False, True], "True", 1), ([False, True], " TRUE", 1),
+        ([False, True], "false", 0), ([False, True], "1", 2), ([False, True], "yes", 2), ([False, True], "", 2),
+        (["a", "b"], "b", 1), (["a", "b"], " b", 2), (["a", "b"], "B", 2), (["a", ""], "", 1), (["a", "1"], "1", 1),
+        (["a", "x\ny"], "x\ny", 1), (["a", "x,y"], "x,y", 1), (["a", "ü"], "ü", 1), (["a", "ü"], "u\u0308", 2),
+    ],
+)  # fmt: skip
+def test_a_field_is_matched_to_a_level_by_one_total_rule(
+    tmp_path: Path, ledger: Ledger, levels: list, field: str, code: int
+) -> None:
+    path = written(tmp_path, f'y,k\n1,"{field}"\n')
+    assert Table(path, Schema({"k": Levels(levels, other="other")}), ledger).columns(["k"])["k"].tolist() == [code]
+
+
+def test_bytes_that_are_no_text_are_an_unseen_level_and_no_number(tmp_path: Path, ledger: Ledger) -> None:
+    path = written(tmp_path, b"x,k\n\xff,\xff\n3,b\n")
+    schema = Schema({"x": Bounded(-1, 5), "k": Levels(["a", "b"])})
+    columns = Table(path, schema, ledger).columns(["x", "k"])
+    assert columns["x"].tolist() == [2.0, 3.0]
+    assert columns["k"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("\ufeffx,y\n1,2\n3,4", [1, 3]),
+        ("x,y\r\n1,2\r\n3,4\r\n", [1, 3]),
+        ("x,y\n1,2\n\n3,4\n\n\n", [1, 3]),
+        ('"x","y\nz"\n1,2\n3,4\n', [1, 3]),
+        ("x\n1\n\n3\n", [1, 0, 3]),
+        ("x\n1", [1]),
+    ],
+)
+def test_the_layout_of_a_csv_file_is_read_as_stated(
+    tmp_path: Path, ledger: Ledger, text: str, values: list[float]
+) -> None:
+    table = Table(written(tmp_path, text), X, ledger)
+    assert table.n == len(values)
+    assert table.columns(["x"])["x"].tolist() == values
+
+
+@pytest.mark.parametrize("text", ["", "\n", "x,y\n1,2\ncanary\n", "x,y\n1,2,canary\n"])
+def test_a_file_that_is_no_table_is_refused_when_the_table_is_made(
+    tmp_path: Path, ledger: Ledger, text: str
+) -> None:
+    with pytest.raises(SchemaError) as caught:
+        Table(written(tmp_path, text), X, ledger)
+    assert "canary" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("text", ["x\n", "x,y\n", "x", "x,y"])
+def test_a_file_without_records_is_refused(tmp_path: Path, ledger: Ledger, text: str) -> None:
+    with pytest.raises(SchemaError):
+        Table(written(tmp_path, text), X, ledger)
+
+
+def test_a_missing_header_or_name_quotes_no_field(tmp_path: Path, ledger: Ledger) -> None:
+    with pytest.raises(SchemaError, match="column 'x' of the schema is not among the columns") as caught:
+        Table(written(tmp_path, "canary,1\n2,3\n"), X, ledger)
+    assert "canary" not in str(caught.value)
+
+
+def test_a_header_with_one_name_twice_is_refused(tmp_path: Path, ledger: Ledger) -> None:
+    with pytest.raises(SchemaError, match="names in the header must differ"):
+        Table(written(tmp_path, "x,x\n2,3\n"), X, ledger)
+
+
+def test_a_long_csv_file_is_read_across_its_blocks_in_order(
+    tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpcausal.data.files._BLOCK", 1 << 12)
+    values = np.random.default_rng(3).normal(size=20_000)
+    text = "x,t\n" + "".join(f'{value!r},"a\n{row % 2}"\n' for row, value in enumerate(values.tolist()))
+    schema = Schema({"x": Bounded(-10, 10), "t": Levels(["a\n0", "a\n1"])})
+    columns = Table(written(tmp_path, text), schema, ledger).columns(["x", "t"])
+    assert columns["x"].tobytes() == values.tobytes()
+    assert columns["t"].tolist() == [0, 1] * 10_000
+
+
+def test_a_csv_file_that_grew_is_refused(tmp_path: Path, ledger: Ledger) -> None:
+    path = written(tmp_path, "x\n1\n2\n")
+    table = Table(path, X, ledger)
+    path.write_text("x\n1\n2\n3\n")
+    with pytest.raises(SchemaError, match="no longer has the number of rows"):
+        table.columns(["x"])
+
+
+def test_a_file_that_went_away_is_refused(tmp_path: Path, ledger: Ledger) -> None:
+    for name in ("table.csv", "table.parquet"):
+        path = tmp_path / name
+        if name.endswith("csv"):
+            path.write_text("x\n1\n")
+        else:
+            pyarrow.parquet.write_table(pa.table({"x": [1.0]}), path)
+        table = Table(str(path), X, ledger)
+        path.unlink()
+        with pytest.raises(SchemaError, match="cannot be read"):
+            table.columns(["x"])
+
+
+def test_a_parquet_file_is_asked_for_the_wanted_columns_only(
+    tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "table.parquet"
+    pyarrow.parquet.write_table(pa.table({"x": [1.0], "y": [2.0], "canary": ["c"]}), path)
+    asked: list[list[str]] = []
+    read = pyarrow.parquet.ParquetFile.read
+
+    def watched(self, columns=None, **options):
+        asked.append(columns)
+        return read(self, columns=columns, **options)
+
+    monkeypatch.setattr(pyarrow.parquet.ParquetFile, "read", watched)
+    table = Table(path, Schema({"x": Bounded(0, 5), "y": Bounded(0, 5)}), ledger)
+    assert asked == []
+    table.columns(["y"])
+    assert asked == [["y"]]
+
+
+def test_a_parquet_column_with_a_dot_in_its_name_is_not_a_nested_one(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "table.parquet"
+    pyarrow.parquet.write_table(pa.table({"a.b": [1.0], "a": [{"b": 5.0}]}), path)
+    assert Table(path, Schema({"a.b": Bounded(0, 9)}), ledger).columns(["a.b"])["a.b"].tolist() == [1.0]
+    with pytest.raises(SchemaError, match="column 'a': Bounded needs a numeric column"):
+        Table(path, Schema({"a": Bounded(0, 9)}), ledger)
+
+
+def test_a_damaged_parquet_file_is_refused(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "table.parquet"
+    path.write_bytes(b"PAR1canary")
+    with pytest.raises(SchemaError, match="cannot be read as Parquet") as caught:
+        Table(path, X, ledger)
+    assert caught.value.__context__ is None
+
+
+def test_a_path_that_is_no_table_file_is_refused_by_name(tmp_path: Path, ledger: Ledger) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    for path, rule in (
+        (tmp_path / "none.csv", "there is no file"),
+        (tmp_path / "folder.csv", "there is no file"),
+        ("table.xlsx", "ends in neither"),
+        ("table", "ends in neither"),
+    ):
+        with pytest.raises(ParameterError, match=rule):
+            Table(path, X, ledger)
+
+
+def test_the_ending_of_a_path_may_be_in_capitals(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "TABLE.CSV"
+    path.write_text("x\n1\n")
+    assert Table(path, X, ledger).n == 1

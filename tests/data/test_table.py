@@ -1,0 +1,179 @@
+"""The table: limits, secrecy, and faults of the caller."""
+
+import copy
+import io
+import math
+import pickle
+import traceback
+import warnings
+from collections.abc import Callable
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dpcausal.data.schema import Bounded, Levels, Schema
+from dpcausal.data.source import withheld
+from dpcausal.data.table import Table
+from dpcausal.errors import HiddenAnswerError, ParameterError, RowLimitError, SchemaError
+from dpcausal.privacy.ledger import Ledger
+
+X = Schema({"x": Bounded(0, 10)})
+CANARY = 7.777123
+
+
+def canary_table(ledger: Ledger) -> Table:
+    return Table(pd.DataFrame({"x": [CANARY, 1.0]}), X, ledger)
+
+
+def test_the_number_of_rows_is_counted_when_the_table_is_made(as_frame: Callable, ledger: Ledger) -> None:
+    table = Table(as_frame(pa.table({"x": pa.array([1.0, None, math.nan])})), X, ledger)
+    assert table.n == 3
+    assert table.schema is X
+    assert table.ledger is ledger
+
+
+def test_an_empty_table_is_refused(as_frame: Callable, ledger: Ledger) -> None:
+    with pytest.raises(SchemaError):
+        Table(as_frame(pa.table({"x": pa.array([], pa.float64())})), X, ledger)
+
+
+def test_a_missing_column_is_named_and_the_present_ones_are_not(as_frame: Callable, ledger: Ledger) -> None:
+    with pytest.raises(SchemaError, match="column 'x' of the schema") as caught:
+        Table(as_frame(pa.table({"canary": pa.array([1.0])})), X, ledger)
+    assert "canary" not in str(caught.value)
+
+
+def test_more_rows_than_the_limit_are_refused_before_any_is_read(as_frame: Callable, ledger: Ledger) -> None:
+    frame = as_frame(pa.table({"x": pa.array([1.0, 2.0, 3.0])}))
+    with pytest.raises(RowLimitError, match="more than max_rows = 2"):
+        Table(frame, X, ledger, max_rows=2)
+    assert Table(frame, X, ledger, max_rows=3).n == 3
+
+
+def test_the_limit_is_checked_before_a_lazy_frame_computes_its_columns(ledger: Ledger) -> None:
+    relation = duckdb.connect().sql("select error('canary')::double x from range(100)")
+    with pytest.raises(RowLimitError):
+        Table(relation, X, ledger, max_rows=99)
+
+
+@pytest.mark.parametrize("limit", [0, -1, True, 1.5, "3", None])
+def test_a_row_limit_is_a_positive_integer(limit: object, ledger: Ledger) -> None:
+    with pytest.raises(ParameterError, match="max_rows"):
+        Table({"x": np.zeros(1)}, X, ledger, max_rows=limit)  # type: ignore[arg-type]
+
+
+def test_a_table_needs_a_schema_and_a_ledger(ledger: Ledger) -> None:
+    with pytest.raises(ParameterError, match="schema must be a Schema, got dict"):
+        Table({"x": np.zeros(1)}, {"x": Bounded(0, 1)}, ledger)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="ledger must be a Ledger, got NoneType"):
+        Table({"x": np.zeros(1)}, X, None)  # type: ignore[arg-type]
+
+
+def test_only_columns_of_the_schema_can_be_asked_for(ledger: Ledger) -> None:
+    table = Table({"x": np.zeros(2), "y": np.zeros(2)}, X, ledger)
+    with pytest.raises(SchemaError, match="column 'y' is not in the schema"):
+        table.columns(["x", "y"])
+    with pytest.raises(ParameterError, match="a list of column names"):
+        table.columns("x")
+    assert table.columns([]) == {}
+    assert list(table.columns(["x", "x"])) == ["x"]
+
+
+def test_a_frame_that_changed_its_length_is_refused(ledger: Ledger) -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0]})
+    table = Table(frame, X, ledger)
+    frame.loc[2] = [CANARY]
+    with pytest.raises(SchemaError, match="no longer has the number of rows") as caught:
+        table.columns(["x"])
+    assert "3" not in str(caught.value)
+
+
+def test_a_table_shows_names_and_count_and_no_value(ledger: Ledger) -> None:
+    table = canary_table(ledger)
+    assert repr(table) == str(table) == "Table(n=2, columns=('x',), backend='pandas')"
+    assert "7.77" not in repr(table._source)
+    assert not hasattr(table, "__dict__")
+
+
+def test_a_table_cannot_be_changed(ledger: Ledger) -> None:
+    table = canary_table(ledger)
+    for name in ("n", "schema", "ledger", "_n", "_source", "other"):
+        with pytest.raises(AttributeError):
+            setattr(table, name, 1)
+    with pytest.raises(AttributeError):
+        del table._source
+    assert table.n == 2
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_table_refuses_to_be_pickled(ledger: Ledger, protocol: int) -> None:
+    file = io.BytesIO()
+    with pytest.raises(HiddenAnswerError) as caught:
+        pickle.dump([canary_table(ledger)], file, protocol=protocol)
+    assert "7.77" not in str(caught.value)
+    assert np.float64(CANARY).tobytes() not in file.getvalue()
+    assert np.float64(CANARY).tobytes()[::-1] not in file.getvalue()
+    with pytest.raises(HiddenAnswerError):
+        canary_table(ledger).__getstate__()
+
+
+def test_a_copy_of_a_table_is_the_same_table(ledger: Ledger) -> None:
+    table = canary_table(ledger)
+    assert copy.copy(table) is table
+    assert copy.deepcopy(table) is table
+    assert copy.deepcopy({"t": [table]})["t"][0] is table
+
+
+def quoting(values: pl.Series) -> pl.Series:
+    raise ValueError(f"cannot use {values.to_list()}")
+
+
+class Panic(BaseException):
+    """What a panic of a compiled back end looks like: no Exception."""
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pl.LazyFrame({"x": [CANARY]}).with_columns(pl.col("x").map_batches(quoting, return_dtype=pl.Float64)),
+        pl.LazyFrame({"s": [f"{CANARY}canary"]}).select(x=pl.col("s").cast(pl.Float64)),
+        duckdb.connect().sql(f"select error('canary {CANARY}')::double x"),
+        duckdb.connect().sql(f"select cast(s as double) x from (select '{CANARY}canary' s)"),
+    ],
+    ids=["polars function", "polars cast", "duckdb error", "duckdb cast"],
+)
+def test_the_words_of_a_failing_back_end_do_not_leave(frame: object, ledger: Ledger) -> None:
+    table = Table(frame, X, ledger)
+    with pytest.raises(SchemaError, match="cannot be read; the cause is withheld") as caught:
+        table.columns(["x"])
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert "7.77" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_whatever_a_back_end_raises_or_warns_is_replaced_by_the_rule() -> None:
+    def panic() -> None:
+        warnings.warn("canary", stacklevel=1)
+        raise Panic("canary")
+
+    with pytest.raises(SchemaError, match="the rule") as caught:
+        withheld(panic, "the rule")
+    assert caught.value.__context__ is None
+    with pytest.raises(KeyboardInterrupt):
+        withheld(lambda: (_ for _ in ()).throw(KeyboardInterrupt()), "the rule")
+
+
+def test_tables_of_different_records_differ_in_no_word(as_frame: Callable, ledger: Ledger) -> None:
+    schema = Schema({"x": Levels(["a"])})
+    words = set()
+    for values in ([1.5, 2.5], [math.nan, math.inf], [1e308, 5e-324], [None, -0.0]):
+        frame = as_frame(pa.table({"x": pa.array(values, pa.float64())}))
+        try:
+            words.add(repr(Table(frame, schema, ledger)))
+        except SchemaError as error:
+            words.add(str(error))
+    assert len(words) == 1
