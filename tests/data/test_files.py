@@ -174,6 +174,15 @@ def test_a_parquet_column_with_a_dot_in_its_name_is_not_a_nested_one(tmp_path: P
         Table(path, Schema({"a": Bounded(0, 9)}), ledger)
 
 
+def test_parquet_text_that_is_not_utf8_is_an_unseen_level(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "table.parquet"
+    text = pa.array([b"b", b"\xff", None], pa.binary()).view(pa.string())
+    pyarrow.parquet.write_table(pa.table({"t": text, "d": text.dictionary_encode()}), path)
+    levels = Levels(["a", "b"], other="c")
+    columns = Table(path, Schema({"t": levels, "d": levels}), ledger).columns(["t", "d"])
+    assert columns["t"].tolist() == columns["d"].tolist() == [1, 2, 2]
+
+
 def test_a_damaged_parquet_file_is_refused(tmp_path: Path, ledger: Ledger) -> None:
     path = tmp_path / "table.parquet"
     path.write_bytes(b"PAR1canary")

@@ -106,6 +106,35 @@ def test_a_column_of_nothing_but_nulls_is_the_midpoint(as_frame: Callable, ledge
     assert Table(frame, Schema({"x": Bounded(0, 3)}), ledger).columns(["x"])["x"].tolist() == [1.5] * 3
 
 
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pa.table({"x": pa.nulls(2)}),
+        pl.DataFrame({"x": [None, None]}),
+        pl.LazyFrame({"x": [None, None]}),
+        pa.table({"x": pa.nulls(2)}).to_pandas(types_mapper=pd.ArrowDtype),
+        duckdb.connect().from_arrow(pa.table({"x": pa.nulls(2)})),
+    ],
+    ids=["pyarrow", "polars", "lazy", "pandas", "duckdb"],
+)
+def test_a_column_of_the_null_type_fits_every_declaration(frame: Any, ledger: Ledger) -> None:
+    for column, expected in ((Bounded(0, 3), 1.5), (Levels(["a", "b"], other="b"), 1), (Levels([1]), 0)):
+        assert Table(frame, Schema({"x": column}), ledger).columns(["x"])["x"].tolist() == [expected] * 2
+
+
+def test_nan_inside_a_nullable_pandas_column_is_the_midpoint(ledger: Ledger) -> None:
+    values = pd.array([0.0, 1.0, None], dtype="Float64") / 0  # NaN, inf, NA
+    table = Table(pd.DataFrame({"x": values}), Schema({"x": Bounded(0, 3)}), ledger)
+    assert table.columns(["x"])["x"].tolist() == [1.5, 3.0, 1.5]
+
+
+def test_the_index_of_a_pandas_frame_plays_no_part(ledger: Ledger) -> None:
+    frame = pd.DataFrame({"x": [1.0, None, 2.0], "t": ["b", "a", "b"]}, index=[1, 1, 0])
+    columns = Table(frame, Schema({"x": Bounded(0, 3), "t": Levels(["a", "b"])}), ledger).columns(["x", "t"])
+    assert columns["x"].tolist() == [1.0, 1.5, 2.0]
+    assert columns["t"].tolist() == [1, 0, 1]
+
+
 def test_more_rows_than_a_chunk_are_coded_in_order(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpcausal.data.frame.CHUNK", 7)
     codes = np.random.default_rng(1).integers(0, 3, 100)

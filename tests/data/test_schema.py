@@ -18,6 +18,7 @@ def test_bounds_are_kept_as_floats_with_the_midpoint_between() -> None:
     assert type(bounded.lower) is type(bounded.upper) is float
     assert bounded.midpoint == 55.0
     assert bounded.width == 110.0
+    assert repr(Bounded(-0.0, 1).lower) == "0.0"
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_missing_column_is_named_and_the_present_ones_are_not(as_frame: Callab
 
 def test_more_rows_than_the_limit_are_refused_before_any_is_read(as_frame: Callable, ledger: Ledger) -> None:
     frame = as_frame(pa.table({"x": pa.array([1.0, 2.0, 3.0])}))
-    with pytest.raises(RowLimitError, match="more than max_rows = 2"):
+    with pytest.raises(RowLimitError, match="more rows than max_rows = 2"):
         Table(frame, X, ledger, max_rows=2)
     assert Table(frame, X, ledger, max_rows=3).n == 3
 
@@ -165,6 +165,14 @@ def test_whatever_a_back_end_raises_or_warns_is_replaced_by_the_rule() -> None:
     assert caught.value.__context__ is None
     with pytest.raises(KeyboardInterrupt):
         withheld(lambda: (_ for _ in ()).throw(KeyboardInterrupt()), "the rule")
+
+
+def test_what_a_back_end_warns_is_dropped() -> None:
+    def noisy() -> int:
+        warnings.warn("canary", stacklevel=1)
+        return 3
+
+    assert withheld(noisy, "the rule") == 3  # the suite turns a warning that leaves into an error
 
 
 def test_tables_of_different_records_differ_in_no_word(as_frame: Callable, ledger: Ledger) -> None:

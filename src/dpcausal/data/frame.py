@@ -131,8 +131,8 @@ class FrameColumns:
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         series = self._frame[name]
         for start in range(0, len(self), CHUNK):
-            chunk = series[start : start + CHUNK].to_list()
-            yield [None if text is None else int(text) for text in chunk] if name in self._wide else chunk
+            chunk = _listed(series[start : start + CHUNK])
+            yield [None if text is None else int(str(text)) for text in chunk] if name in self._wide else chunk
 
 
 class ArraySource:
@@ -181,6 +181,23 @@ class ArrayColumns:
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         for start in range(0, self._rows, CHUNK):
             yield self._arrays[name][start : start + CHUNK].tolist()  # a masked entry comes out as None
+
+
+def _listed(series: nw.Series[Any]) -> Sequence[object]:
+    """Return a series as Python objects, bytes that are no UTF-8 kept as lone surrogates, which match no level.
+
+    Arrow takes text from a Parquet file on trust, and would raise only when it meets the record.
+    """
+    if series.implementation is not nw.Implementation.PYARROW:
+        return series.to_list()
+    from pyarrow import large_binary, types
+
+    native: Any = nw.to_native(series)
+    held = native.type.value_type if types.is_dictionary(native.type) else native.type
+    if not (types.is_string(held) or types.is_large_string(held) or types.is_string_view(held)):
+        return series.to_list()
+    raw = native.cast(large_binary()).to_pylist()
+    return [None if text is None else text.decode("utf-8", "surrogateescape") for text in raw]
 
 
 def _require_order(relation: Any) -> None:

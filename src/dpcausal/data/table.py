@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,7 @@ from dpcausal.data.frame import source_of
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.errors import HiddenAnswerError, ParameterError, RowLimitError, SchemaError
-
-if TYPE_CHECKING:
-    from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.ledger import Ledger
 
 DEFAULT_MAX_ROWS = 20_000_000
 """Most rows a table brings into memory unless told otherwise: 160 MB a column."""
@@ -32,7 +30,8 @@ class Table:
     ----------
     frame : frame, mapping or path
         A pandas, polars (eager or lazy) or pyarrow table, a DuckDB relation, a mapping of one-dimensional numpy
-        arrays, or the path of a ``.csv`` or ``.parquet`` file.  *Private.*  It must not change afterwards.
+        arrays, or the path of a ``.csv`` or ``.parquet`` file.  *Private.*  It must not change afterwards: each
+        question reads it again, a lazy frame or a relation is computed again.  The order of its rows is kept.
     schema : Schema
         The columns that may be used, each with its bounds or levels.  *Public.*
     ledger : Ledger
@@ -76,8 +75,6 @@ class Table:
     _n: int
 
     def __init__(self, frame: Any, schema: Schema, ledger: Ledger, *, max_rows: int = DEFAULT_MAX_ROWS) -> None:
-        from dpcausal.privacy.ledger import Ledger
-
         if not isinstance(schema, Schema):
             raise ParameterError(f"schema must be a Schema, got {type(schema).__name__}")
         if not isinstance(ledger, Ledger):
@@ -98,9 +95,7 @@ class Table:
         if rows < 1:
             raise SchemaError("a table needs at least one row")
         if rows > max_rows:
-            raise RowLimitError(
-                f"the table has {rows} rows, more than max_rows = {max_rows}: raise max_rows if memory allows"
-            )
+            raise RowLimitError(f"the table has more rows than max_rows = {max_rows}: raise it if memory allows")
         for field, value in (("_source", source), ("_schema", schema), ("_ledger", ledger), ("_n", rows)):
             object.__setattr__(self, field, value)
 
