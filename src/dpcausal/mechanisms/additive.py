@@ -22,13 +22,17 @@ _ROUND_UP = 1 + 1e-12
 
 
 def laplace_scale(sensitivity: float | int | Fraction, loss: PureDP) -> float:
-    """Return the Laplace scale b = Δ/ε, rounded up."""
-    return float(Fraction(sensitivity) / loss.exact_epsilon) * _ROUND_UP
+    """Return the Laplace scale b = Δ/ε, rounded up; refused if no noise is drawn at it."""
+    try:
+        nearest = float(Fraction(sensitivity) / loss.exact_epsilon)
+    except OverflowError:
+        nearest = math.inf
+    return noise.check_scale(nearest * _ROUND_UP)
 
 
 def gaussian_scale(sensitivity: float | int | Fraction, loss: ZCDP) -> float:
-    """Return the Gaussian standard deviation σ = Δ/√(2ρ), rounded up."""
-    return float(sensitivity) / math.sqrt(2 * loss.rho) * _ROUND_UP
+    """Return the Gaussian standard deviation σ = Δ/√(2ρ), rounded up; refused if no noise is drawn at it."""
+    return noise.check_scale(float(sensitivity) / math.sqrt(2 * loss.rho) * _ROUND_UP)
 
 
 def _event(mechanism: str, query: Query, loss: Loss, scale: float) -> Event:
@@ -36,7 +40,7 @@ def _event(mechanism: str, query: Query, loss: Loss, scale: float) -> Event:
         mechanism=mechanism,
         label=query.label,
         loss=loss,
-        sensitivity=float(query.sensitivity.bound),
+        sensitivity=query.sensitivity.rounded_up,
         norm=query.sensitivity.norm.value,
         scale=scale,
         proof=query.sensitivity.proof,
@@ -93,7 +97,7 @@ def laplace(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any
     def draw(answer: noise.Reals) -> Any:
         return _like(
             query,
-            noise.add_laplace(answer, scale, sensitivity=float(query.sensitivity.bound), epsilon=loss.epsilon),  # type: ignore[union-attr]
+            noise.add_laplace(answer, scale, sensitivity=query.sensitivity.rounded_up, epsilon=loss.epsilon),  # type: ignore[union-attr]
         )
 
     return release(query, allotment, _event("laplace", query, loss, scale), draw)
@@ -169,7 +173,7 @@ def gaussian(query: Query, allotment: Allotment, loss: ZCDP | NoPrivacy) -> Any:
     name = "discrete-gaussian" if query.integral else "gaussian"
 
     def draw(answer: Any) -> Any:
-        return _like(query, add(answer, scale, sensitivity=float(query.sensitivity.bound), rho=loss.rho))  # type: ignore[union-attr]
+        return _like(query, add(answer, scale, sensitivity=query.sensitivity.rounded_up, rho=loss.rho))  # type: ignore[union-attr]
 
     return release(query, allotment, _event(name, query, loss, scale), draw)
 
@@ -194,20 +198,20 @@ def l2_ball(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any
 
     Notes
     -----
-    *Guarantee*: ε-DP for the query's relation and unit, claim ``l2-ball``.
+    *Guarantee*: ε-DP for the query's relation and unit, up to a δ below 1e-29, claim ``l2-ball``.
     *Source*: Hardt & Talwar (2010), Theorem 4.2; Chaudhuri, Monteleoni & Sarwate (2011), Theorem 1.
     """
     if isinstance(allotment.loss, NoPrivacy):
         return exact(query, allotment)
     _check_loss(loss, PureDP, "l2-ball")
     _check_norm(query, Norm.L2)
-    if query.integral or len(query.shape) != 1:
-        raise FenceError(f"'{query.label}' must be a real vector for the ball's noise")
+    if query.integral or len(query.shape) != 1 or not 1 <= query.shape[0] <= noise.LARGEST_BALL:
+        raise FenceError(f"'{query.label}' must be a real vector of 1 to 1,000,000 values for the ball's noise")
     scale = laplace_scale(query.sensitivity.bound, loss)  # type: ignore[arg-type]
 
     def draw(answer: noise.Reals) -> Any:
         return noise.add_l2_ball(
-            answer, scale, sensitivity=float(query.sensitivity.bound), epsilon=loss.epsilon  # type: ignore[union-attr]
+            answer, scale, sensitivity=query.sensitivity.rounded_up, epsilon=loss.epsilon  # type: ignore[union-attr]
         )
 
     return release(query, allotment, _event("l2-ball", query, loss, scale), draw)

@@ -8,7 +8,7 @@ noise, returns fixed answers, and shows what would have been released.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.errors import FenceError, ParameterError
+from dpcausal.privacy import noise
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Allotment
 from dpcausal.privacy.loss import NoPrivacy
@@ -62,7 +63,9 @@ def recording_gate(answers: FixedAnswers = "low") -> Iterator[Recording]:
     """Put a recording gate in place of the noise: it shows exact answers and is NOT private.
 
     Run a mechanism on two neighbouring data sets with the same fixed answers: the passages must have equal events,
-    and values that differ by no more than the declared bound.  Only in-memory ledgers pass through it.
+    and values that differ by no more than the declared bound.  Noise counts as simulated inside (with seed 0, unless
+    a ``simulated_noise`` is already around it): splits are the same at each run, results are stamped as not
+    private, only in-memory ledgers serve it, and an allotment that was granted outside is refused.
 
     Parameters
     ----------
@@ -72,11 +75,12 @@ def recording_gate(answers: FixedAnswers = "low") -> Iterator[Recording]:
     if not (callable(answers) or answers in ("low", "high")):
         raise ParameterError("answers must be 'low', 'high' or a function of (event, value)")
     recording = Recording(answers)
-    token = _recording.set(recording)
-    try:
-        yield recording
-    finally:
-        _recording.reset(token)
+    with nullcontext() if noise.simulated() else noise.simulated_noise(0):
+        token = _recording.set(recording)
+        try:
+            yield recording
+        finally:
+            _recording.reset(token)
 
 
 def release(query: Query, allotment: Allotment, event: Event, draw: Callable[[Array], T]) -> T:
@@ -96,7 +100,9 @@ def release(query: Query, allotment: Allotment, event: Event, draw: Callable[[Ar
     Raises
     ------
     FenceError
-        The proof's neighbours or unit are not those the allotment protects, or it is used up.
+        The proof's neighbours or unit are not those the allotment protects; the allotment is used up, or was
+        granted as private while noise is simulated here; or the noise could not be drawn.  The error is raised
+        where no frame below holds the answer.
     """
     sensitivity = query.sensitivity
     if sensitivity.relation is not allotment.relation:
@@ -108,23 +114,28 @@ def release(query: Query, allotment: Allotment, event: Event, draw: Callable[[Ar
             f"'{query.label}' is proved for one {sensitivity.unit.value}, the budget protects a {allotment.unit.value}"
         )
     recording = _recording.get()
-    if recording is not None:
-        if allotment.durable:
-            raise FenceError("a recording gate serves in-memory ledgers only")
-        allotment.spend(event)
-        passage = Passage(event, float(sensitivity.bound), query._answer)
-        recording.passages.append(passage)
-        return draw_fixed(recording._answer(event, query._answer), query)  # type: ignore[return-value]
+    if (recording is not None or noise.simulated()) and (allotment.private or allotment.durable):
+        raise FenceError(f"'{query.label}': nothing is private here, and the allotment was granted as private")
     allotment.spend(event)
-    return draw(query._answer)
+    if recording is not None:
+        recording.passages.append(Passage(event, sensitivity.rounded_up, query._answer))
+        fixed: T = draw_fixed(recording._answer(event, query._answer))
+        return fixed
+    try:
+        return draw(query._answer)
+    except FenceError as error:
+        reason = str(error)
+    except Exception as error:
+        reason = f"its noise could not be drawn ({type(error).__name__})"
+    raise FenceError(f"'{query.label}': {reason}")
 
 
-def draw_fixed(answer: Array, query: Query) -> Any:
-    """Return a fixed answer in the type that the mechanism would return."""
+def draw_fixed(answer: Array) -> Any:
+    """Return a fixed or exact answer as a plain number, or as an array that is the caller's own."""
     array = np.asarray(answer)
     if array.ndim == 0:
         return int(array) if array.dtype.kind == "i" else float(array)
-    return array
+    return array.copy()
 
 
 def exact(query: Query, allotment: Allotment) -> Any:
@@ -135,9 +146,9 @@ def exact(query: Query, allotment: Allotment) -> Any:
         mechanism="exact",
         label=query.label,
         loss=NoPrivacy(),
-        sensitivity=float(query.sensitivity.bound),
+        sensitivity=query.sensitivity.rounded_up,
         norm=query.sensitivity.norm.value,
         scale=0.0,
         proof=query.sensitivity.proof,
     )
-    return release(query, allotment, event, lambda answer: draw_fixed(answer, query))
+    return release(query, allotment, event, draw_fixed)

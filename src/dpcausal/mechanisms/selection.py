@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpcausal.errors import FenceError, LossError
+from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.mechanisms.gate import exact, release
 from dpcausal.privacy import noise
 from dpcausal.privacy.events import Event
@@ -42,8 +43,8 @@ def noisy_max(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> i
     Notes
     -----
     *Guarantee*: ε-DP for the query's relation and unit, claim ``noisy-max``.
-    *Source*: McKenna & Sheldon (2020), Theorem 2; Ding et al. (2021), Theorem 5: noisy max with exponential noise
-    is permute-and-flip.
+    *Source*: McKenna & Sheldon (2020), permute-and-flip; Ding et al. (2021): noisy max with exponential noise has
+    the same law.
     """
     return _select(query, allotment, loss, "noisy-max")
 
@@ -82,9 +83,8 @@ def _select(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, mechan
         return int(np.argmax(exact(query, allotment)))
     if not isinstance(loss, PureDP):
         raise LossError("selection is paid for in PureDP")
-    bound = math.ceil(query.sensitivity.bound) if query.integral else float(query.sensitivity.bound)
-    scale = float(2 * Fraction(bound) / loss.exact_epsilon) * (1 + 1e-12)
-
+    bound = math.ceil(query.sensitivity.bound) if query.integral else query.sensitivity.rounded_up
+    scale = laplace_scale(2 * Fraction(bound), loss)
     gumbel = mechanism == "exponential"
 
     def draw(answer: Any) -> int:

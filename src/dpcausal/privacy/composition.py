@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -28,7 +28,7 @@ from dpcausal.privacy.loss import (
 from dpcausal.privacy.neighbours import Relation
 
 SATURATED = 2**61
-"""Totals stop here: far above every cap, far below the largest 64-bit integer."""
+"""Totals and costs stop here, above every cap (``_cap``), so a total that stopped stays refused; within 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,10 @@ class Cost:
 
 def _units(amount: Fraction, scale: int) -> int:
     return min(SATURATED, math.ceil(amount * scale))
+
+
+def _cap(amount: Fraction, scale: int) -> int:
+    return min(SATURATED - 1, math.floor(amount * scale))
 
 
 def cost_of(loss: Loss, zcdp: ZCDP | None = None) -> Cost:
@@ -117,16 +121,27 @@ def caps_of(budget: Loss) -> Caps:
     if isinstance(budget, NoPrivacy):
         return Caps(None, 0, None, 0)
     if isinstance(budget, ZCDP):
-        return Caps(None, 0, math.floor(budget.exact_rho * EPSILON_UNITS), 0)
-    epsilon = math.floor(budget.exact_epsilon * EPSILON_UNITS)
+        return Caps(None, 0, _cap(budget.exact_rho, EPSILON_UNITS), 0)
+    epsilon = _cap(budget.exact_epsilon, EPSILON_UNITS)
     if isinstance(budget, PureDP) or budget.exact_delta == 0:
         return Caps(epsilon, 0, None, 0)
     rho = largest_rho(budget.exact_epsilon, budget.exact_delta / 4)
     return Caps(
         epsilon,
-        math.floor(budget.exact_delta * DELTA_UNITS / 2),
-        math.floor(rho * EPSILON_UNITS),
-        math.floor(budget.exact_delta * DELTA_UNITS / 4),
+        _cap(budget.exact_delta / 2, DELTA_UNITS),
+        _cap(rho, EPSILON_UNITS),
+        _cap(budget.exact_delta / 4, DELTA_UNITS),
+    )
+
+
+def _single_caps(budget: ApproxDP) -> Caps:
+    """Return the caps of one spend that nothing follows: all of δ, under either account.  Claim ``single-spend``."""
+    rho = largest_rho(budget.exact_epsilon, budget.exact_delta)
+    return Caps(
+        _cap(budget.exact_epsilon, EPSILON_UNITS),
+        _cap(budget.exact_delta, DELTA_UNITS),
+        _cap(rho, EPSILON_UNITS),
+        0,
     )
 
 
@@ -134,20 +149,16 @@ def _plus(left: int, right: int) -> int:
     return min(SATURATED, left + right)
 
 
-def _fits_alone(budget: Loss, cost: Cost) -> bool:
-    """Return whether one spend, and nothing after it, is within the whole (ε, δ) budget."""
-    if not isinstance(budget, ApproxDP):
-        return False
-    epsilon, delta = budget.exact_epsilon, budget.exact_delta
+def _within(caps: Caps, totals: Totals) -> bool:
+    """Return whether one account that is open holds no more than its caps."""
     by_sums = (
-        cost.epsilon is not None
-        and cost.epsilon <= math.floor(epsilon * EPSILON_UNITS)
-        and cost.delta <= math.floor(delta * DELTA_UNITS)
+        caps.epsilon is not None
+        and totals.sums_open
+        and totals.epsilon <= caps.epsilon
+        and totals.delta <= caps.delta
     )
     by_zcdp = (
-        cost.rho is not None
-        and cost.rho_delta == 0
-        and cost.rho <= math.floor(largest_rho(epsilon, delta) * EPSILON_UNITS)
+        caps.rho is not None and totals.zcdp_open and totals.rho <= caps.rho and totals.rho_delta <= caps.rho_delta
     )
     return by_sums or by_zcdp
 
@@ -167,7 +178,6 @@ def admit(budget: Loss, totals: Totals, cost: Cost) -> Totals | None:
         return None
     if isinstance(budget, NoPrivacy):
         return Totals(spends=totals.spends + 1)
-    caps = caps_of(budget)
     after = Totals(
         spends=totals.spends + 1,
         epsilon=_plus(totals.epsilon, cost.epsilon or 0),
@@ -177,27 +187,20 @@ def admit(budget: Loss, totals: Totals, cost: Cost) -> Totals | None:
         sums_open=totals.sums_open and cost.epsilon is not None,
         zcdp_open=totals.zcdp_open and cost.rho is not None,
     )
-    by_sums = (
-        caps.epsilon is not None
-        and after.sums_open
-        and after.epsilon <= caps.epsilon
-        and after.delta <= caps.delta
-    )
-    by_zcdp = (
-        caps.rho is not None and after.zcdp_open and after.rho <= caps.rho and after.rho_delta <= caps.rho_delta
-    )
-    if by_sums or by_zcdp:
+    if _within(caps_of(budget), after):
         return after
-    if totals.spends == 0 and _fits_alone(budget, cost):
-        return Totals(**{**after.__dict__, "closed": True})
+    if totals.spends == 0 and isinstance(budget, ApproxDP) and _within(_single_caps(budget), after):
+        return replace(after, closed=True)
     return None
 
 
 @dataclass(frozen=True)
 class Remaining:
-    """What a next spend may be: the largest pure ε, the δ beside it, and the largest ρ; zeros when used up.
+    """What a next spend may be: the largest pure ε, the largest δ beside that ε, and the largest ρ; zeros if none.
 
-    The three are alternatives, not a sum.  ``rho`` is ``None`` for a pure budget, ``epsilon`` for no privacy.
+    ``PureDP(epsilon)``, ``ApproxDP(epsilon, delta)`` and ``ZCDP(rho)`` are alternatives: each would be granted, and
+    none of one unit more.  A number that no float writes exactly is rounded down.  ``rho`` is ``None`` for a pure
+    budget, ``epsilon`` for no privacy.
     """
 
     epsilon: float | None
@@ -207,35 +210,51 @@ class Remaining:
     def __str__(self) -> str:
         if self.epsilon is None:
             return "no limit (no privacy)"
-        parts = [f"epsilon {self.epsilon:.9g}"]
+        parts = [f"epsilon {_shortest(self.epsilon)}"]
         if self.delta:
-            parts.append(f"delta {self.delta:.9g}")
+            parts.append(f"delta {_shortest(self.delta)}")
         if self.rho is not None:
-            parts.append(f"or rho {self.rho:.9g}")
+            parts.append(f"or rho {_shortest(self.rho)}")
         return " ".join(parts)
 
 
+def _shortest(value: float) -> str:
+    return repr(value).removesuffix(".0")
+
+
+def _float_below(units: int, scale: int) -> float:
+    """Return the largest float whose shortest decimal is at most ``units / scale``: the next call may ask for it."""
+    value = units / scale
+    while exact_amount(value, "amount", zero=True) > Fraction(units, scale):
+        value = math.nextafter(value, 0.0)
+    return value
+
+
 def remaining(budget: Loss, totals: Totals) -> Remaining:
-    """Return what is left of a budget: each number is the largest single spend that ``admit`` would grant."""
+    """Return what is left of a budget: each number is the largest single spend that ``admit`` would grant.
+
+    The largest ε in whole units is the larger of what is left of the plain sums and what the ρ that is left pays
+    for: ⌈ε²/2⌉ ≤ ρ in units ⟺ ε ≤ √(2ρ).
+    """
     if isinstance(budget, NoPrivacy):
         return Remaining(None, 0.0, None)
-    caps = caps_of(budget)
-    if totals.closed:
-        return Remaining(0.0, 0.0, None if caps.rho is None else 0.0)
-    if totals.spends == 0 and isinstance(budget, ApproxDP) and caps.rho is not None:
-        return Remaining(budget.epsilon, budget.delta, float(largest_rho(budget.exact_epsilon, budget.exact_delta)))
-    left_sums = left_rho = 0
-    delta = 0
-    if caps.epsilon is not None and totals.sums_open and totals.delta <= caps.delta:
-        left_sums = max(0, caps.epsilon - totals.epsilon)
-        delta = caps.delta - totals.delta if left_sums else 0
-    if caps.rho is not None and totals.zcdp_open and totals.rho_delta <= caps.rho_delta:
-        left_rho = max(0, caps.rho - totals.rho)
-    pure_by_rho = math.isqrt(2 * left_rho * EPSILON_UNITS)  # ceil(ε²/2) ≤ left ⟺ ε ≤ √(2·left)
+    filters = [caps_of(budget)]
+    if totals.spends == 0 and isinstance(budget, ApproxDP) and budget.exact_delta > 0:
+        filters.append(_single_caps(budget))
+    options, rho = [(0, 0)], 0
+    for caps in filters if not totals.closed else ():
+        if caps.epsilon is not None and totals.sums_open and totals.delta <= caps.delta:
+            options.append((caps.epsilon - totals.epsilon, caps.delta - totals.delta))
+        if caps.rho is not None and totals.zcdp_open and totals.rho_delta <= caps.rho_delta:
+            left = max(0, caps.rho - totals.rho)
+            rho = max(rho, left)
+            options.append((math.isqrt(2 * left * EPSILON_UNITS), caps.rho_delta - totals.rho_delta))
+    epsilon = max(most for most, _ in options)
+    delta = max(beside for most, beside in options if most == epsilon) if epsilon else 0
     return Remaining(
-        max(left_sums, pure_by_rho) / EPSILON_UNITS,
-        delta / DELTA_UNITS,
-        None if caps.rho is None else left_rho / EPSILON_UNITS,
+        _float_below(epsilon, EPSILON_UNITS),
+        _float_below(delta, DELTA_UNITS),
+        None if filters[0].rho is None else _float_below(rho, EPSILON_UNITS),
     )
 
 
@@ -254,6 +273,14 @@ def spent_text(budget: Loss, totals: Totals) -> str:
     return " ".join(parts) if parts else f"{totals.spends} spends"
 
 
+def _refuse_others(losses: Sequence[Loss], *kinds: type) -> None:
+    """Refuse an empty composition, and a loss of a kind whose δ or ρ the theorem would drop."""
+    if not losses:
+        raise LossError("composition needs at least one loss")
+    if not all(isinstance(loss, kinds) for loss in losses):
+        raise LossError(f"this composition takes {' and '.join(kind.__name__ for kind in kinds)} only")
+
+
 def basic(losses: Sequence[PureDP | ApproxDP]) -> ApproxDP:
     """Return the sum of (ε, δ) losses: basic composition.
 
@@ -262,8 +289,7 @@ def basic(losses: Sequence[PureDP | ApproxDP]) -> ApproxDP:
     >>> basic([PureDP(0.1), ApproxDP(0.2, 1e-6)])
     ApproxDP(0.3, 1e-06)
     """
-    if not losses:
-        raise LossError("composition needs at least one loss")
+    _refuse_others(losses, PureDP, ApproxDP)
     delta = sum((loss.exact_delta for loss in losses if isinstance(loss, ApproxDP)), Fraction(0))
     return ApproxDP(sum((loss.exact_epsilon for loss in losses), Fraction(0)), delta)
 
@@ -276,6 +302,7 @@ def advanced(loss: PureDP | ApproxDP, times: int, slack: Amount) -> ApproxDP:
     where k is ``times`` and δ' is ``slack``.  *Source*: Dwork, Rothblum & Vadhan (2010) with the tight expected
     loss ε·tanh(ε/2); Dwork & Roth (2014), Theorem 3.20 has the looser k ε (e^ε − 1).  Rounded up by 1e-10.
     """
+    _refuse_others([loss], PureDP, ApproxDP)
     extra = exact_amount(slack, "slack", below_one=True)
     if isinstance(times, bool) or not isinstance(times, int) or times < 1:
         raise LossError("times must be a whole number of at least 1")
@@ -293,8 +320,7 @@ def zcdp(losses: Sequence[PureDP | ZCDP]) -> ZCDP:
     >>> zcdp([PureDP(1), ZCDP(0.25)])
     ZCDP(0.75)
     """
-    if not losses:
-        raise LossError("composition needs at least one loss")
+    _refuse_others(losses, PureDP, ZCDP)
     return ZCDP(
         sum(
             (loss.exact_rho if isinstance(loss, ZCDP) else loss.exact_epsilon**2 / 2 for loss in losses),
@@ -310,6 +336,9 @@ def parallel(losses: Sequence[PureDP], relation: Relation, *, partition: Literal
     the row's own values can lose the row to another part: under replace-one two parts change, the two largest ε
     add; under add-or-remove-one one part changes.  Claim ``parallel-composition``.
 
+    By value and replace-one, each ε must hold for one row more, one row less and one row replaced in its part: for
+    a mechanism proved under add-or-remove-one alone, enter 2ε.
+
     Examples
     --------
     >>> parallel([PureDP(1), PureDP(0.5)], Relation.REPLACE_ONE, partition="by value")
@@ -317,8 +346,7 @@ def parallel(losses: Sequence[PureDP], relation: Relation, *, partition: Literal
     """
     if partition not in ("by position", "by value"):
         raise LossError("partition must be 'by position' or 'by value'")
-    if not losses:
-        raise LossError("composition needs at least one loss")
+    _refuse_others(losses, PureDP)
     ordered = sorted((loss.exact_epsilon for loss in losses), reverse=True)
     if relation is Relation.REPLACE_ONE and partition == "by value":
         return PureDP(sum(ordered[:2], Fraction(0)))
@@ -335,10 +363,13 @@ def subsampled(loss: PureDP | ApproxDP, taken: int, rows: int) -> ApproxDP:
     where m is ``taken`` and n is ``rows``.  *Source*: Balle, Barthe & Gaboardi (2018), Theorem 9.  The subset must
     be drawn with secret bits.  Rounded up by 1e-10.
     """
-    if not (isinstance(taken, int) and isinstance(rows, int) and 1 <= taken <= rows):
+    _refuse_others([loss], PureDP, ApproxDP)
+    if isinstance(taken, bool) or not (isinstance(taken, int) and isinstance(rows, int) and 1 <= taken <= rows):
         raise LossError("a subsample takes between 1 and all rows")
     delta = loss.exact_delta if isinstance(loss, ApproxDP) else Fraction(0)
     if taken == rows:
         return ApproxDP(loss.exact_epsilon, delta)
     share = Fraction(taken, rows)
+    if loss.epsilon > 700:  # beyond floats, and there amplification is worth nothing
+        return ApproxDP(loss.exact_epsilon, share * delta)
     return ApproxDP(math.log1p(float(share) * math.expm1(loss.epsilon)) * (1 + 1e-10), share * delta)

@@ -35,19 +35,27 @@ def exact_amount(value: Amount, name: str, *, below_one: bool = False, zero: boo
     Raises
     ------
     LossError
-        For a bool, a string, NaN, an infinity, a negative number, zero unless ``zero``, or, with
-        ``below_one``, a number of 1 or more.
+        For a bool, a string, NaN, an infinity, a number beyond a float's range (so that ``.epsilon`` is never 0
+        or infinite), a negative number, zero unless ``zero``, or, with ``below_one``, a number of 1 or more.
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(
         value, (int, float, Fraction, Decimal, np.integer, np.floating)
     ):
         raise LossError(f"{name} must be a number")
-    if not math.isfinite(value):
+    if isinstance(value, Decimal) and not value.is_finite():  # a signalling NaN has no float
         raise LossError(f"{name} must be finite")
+    try:
+        nearest = float(value)
+    except OverflowError:
+        nearest = math.inf
+    if not math.isfinite(nearest):
+        raise LossError(f"{name} must be finite")
+    if nearest == 0 and value != 0:
+        raise LossError(f"{name} must not be smaller than the smallest float")
     if isinstance(value, (int, Fraction, np.integer)):
         exact = Fraction(value) if isinstance(value, Fraction) else Fraction(int(value))
     else:
-        exact = Fraction(value) if isinstance(value, Decimal) else Fraction(Decimal(repr(float(value))))
+        exact = Fraction(value) if isinstance(value, Decimal) else Fraction(Decimal(repr(nearest)))
     if exact < 0 or (exact == 0 and not zero):
         raise LossError(f"{name} must be {'at least' if zero else 'above'} 0")
     if below_one and exact >= 1:
@@ -93,6 +101,8 @@ class PureDP:
 
     def divided(self, parts: int) -> PureDP:
         """Return the loss of one of ``parts`` equal parts, exactly."""
+        if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
+            raise LossError("parts must be a whole number of at least 1")
         return PureDP(self.exact_epsilon / parts)
 
     def __repr__(self) -> str:
@@ -172,24 +182,26 @@ Loss: TypeAlias = PureDP | ApproxDP | ZCDP | NoPrivacy
 
 @lru_cache(maxsize=4096)
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """Return an ε such that ρ-zCDP implies (ε, δ)-DP, the least one up to 1e-9 relative.
+    """Return an ε such that ρ-zCDP implies (ε, δ)-DP, the least one of this formula up to rounding.
 
     ε = inf_{α>1} αρ + [log(1/δ) + (α−1) log(1 − 1/α) − log α] / (α − 1)
 
-    where α is the Rényi order.  Every α gives a valid ε, so an imperfect minimiser costs accuracy, never privacy;
-    the result is rounded up by a relative 1e-10 to cover the rounding of this evaluation.
+    where α is the Rényi order.  Every α gives a valid ε, so an imperfect minimiser costs accuracy, never privacy.
+    The terms may cancel, so the rounding of this evaluation and of the arguments to floats is covered by adding
+    1e-14 of the sum of the terms' sizes at the α found.
 
     Source: Canonne, Kamath & Steinke (2020), Proposition 12.
     """
     if not 0 < delta < 1 or not rho > 0:
         raise LossError("the conversion needs rho above 0 and delta between 0 and 1")
+    log_inverse_delta = -math.log(delta)
+
     # Golden section over log(α−1): the objective has one valley there.
     def bound(log_order: float) -> float:
         excess = math.exp(log_order)
-        order = 1.0 + excess
-        return order * rho + (-math.log(delta) - math.log(order)) / excess + math.log(excess / order)
+        return (1 + excess) * rho + (log_inverse_delta - math.log1p(excess)) / excess - math.log1p(1 / excess)
 
-    low, high = math.log(1e-9), math.log(max(1e3, 1e3 * math.sqrt(math.log(1 / delta) / rho)))
+    low, high = math.log(1e-9), math.log(max(1e3, 1e3 * math.sqrt(log_inverse_delta / rho)))
     ratio = (math.sqrt(5) - 1) / 2
     a, b = high - ratio * (high - low), low + ratio * (high - low)
     value_a, value_b = bound(a), bound(b)
@@ -202,8 +214,10 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
             low, a, value_a = a, b, value_b
             b = low + ratio * (high - low)
             value_b = bound(b)
-    best = min(value_a, value_b)
-    return max(0.0, best) * (1 + 1e-10) + 1e-15
+    best, log_order = min((value_a, a), (value_b, b))
+    excess = math.exp(log_order)
+    sizes = (1 + excess) * rho + (1 + log_inverse_delta + math.log1p(excess)) / excess + math.log1p(1 / excess)
+    return max(0.0, best) + 1e-14 * sizes
 
 
 @lru_cache(maxsize=4096)
@@ -212,15 +226,19 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     Source: the inverse of ``zcdp_epsilon``, by bisection over integers; the value returned was itself checked.
     """
-    if delta == 0:
+    near = min(float(delta), math.nextafter(1.0, 0.0))
+    if near == 0:
         return Fraction(0)
-    low, high = 0, math.floor(epsilon * EPSILON_UNITS) + 1  # ρ ≤ ε: E[privacy loss] can reach ρ
+
+    def within(units: int) -> bool:
+        return Fraction(zcdp_epsilon(units / EPSILON_UNITS, near)) <= epsilon
+
+    low, high = 0, 1
+    while within(high):
+        low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if Fraction(zcdp_epsilon(middle / EPSILON_UNITS, float(delta))) <= epsilon:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if within(middle) else (low, middle)
     return Fraction(low, EPSILON_UNITS)
 
 
@@ -280,8 +298,11 @@ def implies(strong: Loss, weak: Loss) -> bool:
         return isinstance(strong, PureDP) and strong.exact_epsilon <= weak.exact_epsilon
     if isinstance(weak, ZCDP):
         return not isinstance(strong, ApproxDP) and to_zcdp(strong).exact_rho <= weak.exact_rho
+    by_zcdp = largest_rho(weak.exact_epsilon, weak.exact_delta)
     if isinstance(strong, ZCDP):
-        return strong.exact_rho <= largest_rho(weak.exact_epsilon, weak.exact_delta)
+        return strong.exact_rho <= by_zcdp
+    if isinstance(strong, PureDP) and strong.exact_epsilon**2 / 2 <= by_zcdp:
+        return True  # by way of zCDP, which can be the better one where δ is large
     return strong.exact_epsilon <= weak.exact_epsilon and (
         isinstance(strong, PureDP) or strong.exact_delta <= weak.exact_delta
     )

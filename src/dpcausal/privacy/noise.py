@@ -95,23 +95,38 @@ def generator_from_seed(seed: int) -> PublicGenerator:
     return np.random.default_rng(seed)
 
 
-def _fence_scale(scale: float) -> float:
+def check_scale(scale: float) -> float:
+    """Return the scale if noise can be drawn at it; mechanisms ask before they spend."""
     # Below 1e-300 a scale is as good as 0; above 1e15 integer noise could wrap.
     if not (isinstance(scale, float) and math.isfinite(scale) and 1e-300 < scale <= LARGEST_SCALE):
         raise FenceError("a noise scale must be above 0, finite and at most 1e15")
     return scale
 
 
-def _fence_reals(values: Reals) -> Reals:
-    if values.dtype != np.float64 or not bool(np.isfinite(values).all()) or bool((np.abs(values) > LARGEST_REAL).any()):
+def _fence_reals(values: Reals) -> None:
+    # The exact type: a masked array would hide a NaN from the test that follows.
+    if type(values) is not np.ndarray or values.dtype != np.float64:
+        raise FenceError("only float64 arrays are noised here")
+    if not bool((np.abs(values) <= LARGEST_REAL).all()):  # false for NaN too
         raise FenceError("only finite float64 values of magnitude at most 1e300 are noised")
-    return values
 
 
-def _fence_integers(values: Integers) -> Integers:
-    if values.dtype != np.int64 or bool((values > LARGEST_INTEGER).any()) or bool((values < -LARGEST_INTEGER).any()):
+def _fence_integers(values: Integers) -> None:
+    if type(values) is not np.ndarray or values.dtype != np.int64:
+        raise FenceError("only int64 arrays are noised here")
+    if not bool(((values <= LARGEST_INTEGER) & (values >= -LARGEST_INTEGER)).all()):
         raise FenceError("only int64 values of magnitude at most 2^61 are noised")
-    return values
+
+
+def _fence_cost(scale: float, sensitivity: float, pure: float | None = None, rho: float | None = None) -> None:
+    """Refuse a scale whose loss is above the claim: sensitivity/scale > ε, or (sensitivity/scale)²/2 > ρ; exact."""
+    check_scale(scale)
+    limit = pure if rho is None else rho
+    if limit is None or not all(math.isfinite(x) and x > 0 for x in (sensitivity, limit)):
+        raise FenceError("a sensitivity and a loss must be positive and finite")
+    ratio = Fraction(sensitivity) / Fraction(scale)
+    if (ratio if rho is None else ratio**2 / 2) > Fraction(limit):
+        raise FenceError("the noise scale is too small for the stated sensitivity and loss")
 
 
 @lru_cache(maxsize=1)
@@ -123,7 +138,7 @@ def _opendp() -> Any:
 
 
 def _certify(measurement: Any, sensitivity: float | int, limit: float) -> None:
-    """Refuse unless OpenDP's own map says that the draw costs at most ``limit``: a second opinion on the scale."""
+    """Refuse unless OpenDP's own map says that the draw costs at most ``limit``: a second opinion on the cost."""
     if not measurement.map(sensitivity) <= limit:
         raise FenceError("the noise scale is too small for the stated sensitivity and loss")
 
@@ -137,9 +152,9 @@ def add_laplace(values: Reals, scale: float, *, sensitivity: float, epsilon: flo
     scale : float
         b > 0: the density is ∝ exp(−|z|/b).
     sensitivity, epsilon : float
-        The l1 sensitivity and the claimed ε; refused unless OpenDP's map agrees.
+        The l1 sensitivity and the claimed ε; refused unless the scale pays for them, exactly and by OpenDP's map.
     """
-    _fence_scale(scale)
+    _fence_cost(scale, sensitivity, pure=epsilon)
     _fence_reals(values)
     simulation = _simulation.get()
     if simulation is not None:
@@ -160,9 +175,9 @@ def add_geometric(values: Integers, scale: float, *, sensitivity: int, epsilon: 
     scale : float
         sensitivity / ε.
     sensitivity, epsilon : int, float
-        The l1 sensitivity and the claimed ε; refused unless OpenDP's map agrees.
+        The l1 sensitivity and the claimed ε; refused unless the scale pays for them, exactly and by OpenDP's map.
     """
-    _fence_scale(scale)
+    _fence_cost(scale, sensitivity, pure=epsilon)
     _fence_integers(values)
     simulation = _simulation.get()
     if simulation is not None:
@@ -186,9 +201,9 @@ def add_gaussian(values: Reals, scale: float, *, sensitivity: float, rho: float)
     scale : float
         σ = sensitivity / √(2ρ).
     sensitivity, rho : float
-        The l2 sensitivity and the claimed ρ; refused unless OpenDP's map agrees.
+        The l2 sensitivity and the claimed ρ; refused unless the scale pays for them, exactly and by OpenDP's map.
     """
-    _fence_scale(scale)
+    _fence_cost(scale, sensitivity, rho=rho)
     _fence_reals(values)
     simulation = _simulation.get()
     if simulation is not None:
@@ -205,7 +220,7 @@ def add_discrete_gaussian(values: Integers, scale: float, *, sensitivity: float,
 
     The same parameters as ``add_gaussian``.  *Source*: Canonne, Kamath & Steinke (2020), Theorem 4.
     """
-    _fence_scale(scale)
+    _fence_cost(scale, sensitivity, rho=rho)
     _fence_integers(values)
     simulation = _simulation.get()
     if simulation is not None:
@@ -237,15 +252,15 @@ def noisy_argmax(
     scale : float
         2 · sensitivity / ε: the mean of exponential noise, or the scale of Gumbel noise.
     sensitivity, epsilon : float
-        The l∞ sensitivity and the claimed ε; refused unless OpenDP's map agrees.
+        The l∞ sensitivity and the claimed ε; refused unless the scale pays for them, exactly and by OpenDP's map.
     gumbel : bool
         Gumbel noise: the law of the exponential mechanism, P(i) ∝ exp(score_i / scale).
     """
-    _fence_scale(scale)
+    _fence_cost(scale, 2 * sensitivity, pure=epsilon)
     integral = scores.dtype == np.int64
+    _fence_integers(scores) if integral else _fence_reals(scores)  # type: ignore[arg-type]
     if scores.ndim != 1 or scores.size == 0:
         raise FenceError("a selection needs one row of at least one score")
-    _fence_integers(scores) if integral else _fence_reals(scores)  # type: ignore[arg-type]
     simulation = _simulation.get()
     if simulation is not None:
         draw = simulation.gumbel if gumbel else simulation.exponential
@@ -261,12 +276,14 @@ def noisy_argmax(
     return int(measurement(scores.tolist()))
 
 
-_DIGITS = 100
+_BITS = 800
+_DIGITS = 256  # a relative error of 2^-850 per operation
+LARGEST_BALL = 10**6
 
 
 def _uniform(context: decimal.Context) -> Decimal:
-    """Return a uniform number in (0, 1) of 320 random bits from the operating system."""
-    return context.divide(Decimal(2 * secrets.randbits(320) + 1), Decimal(2**321))
+    """Return a uniform number in (0, 1) of 800 random bits from the operating system."""
+    return context.divide(Decimal(2 * secrets.randbits(_BITS) + 1), Decimal(2 ** (_BITS + 1)))
 
 
 def add_l2_ball(values: Reals, scale: float, *, sensitivity: float, epsilon: float) -> Reals:
@@ -275,23 +292,22 @@ def add_l2_ball(values: Reals, scale: float, *, sensitivity: float, epsilon: flo
     ‖z‖ ~ Gamma(d, scale), z/‖z‖ uniform on the sphere, where d is the vector's length.
 
     No library has this sampler.  Radius (a sum of d exponentials) and direction (normals by the polar method) are
-    drawn and added in decimal arithmetic of 100 digits from 320-bit uniforms, and only the sum is rounded to a
-    float, so the law is exact up to a total variation of far less than 2⁻²⁰⁰ per vector.
+    drawn and added in decimal arithmetic of 256 digits from 800-bit uniforms, and only the sum is rounded to a
+    float: the law is exact up to a total variation of d^2.5 · 2⁻²²⁰, claim ``l2-ball``.
 
     Parameters
     ----------
     values : float64 array, shape (d,)
+        1 ≤ d ≤ 10⁶.
     scale : float
         sensitivity / ε.
     sensitivity, epsilon : float
-        The l2 sensitivity and the claimed ε; refused unless scale · ε ≥ sensitivity.
+        The l2 sensitivity and the claimed ε; refused unless sensitivity/scale ≤ ε, exactly.
     """
-    _fence_scale(scale)
+    _fence_cost(scale, sensitivity, pure=epsilon)
     _fence_reals(values)
-    if values.ndim != 1 or values.size == 0:
-        raise FenceError("the ball's noise needs one row of at least one value")
-    if Fraction(scale) * Fraction(epsilon) < Fraction(sensitivity):
-        raise FenceError("the noise scale is too small for the stated sensitivity and loss")
+    if values.ndim != 1 or not 1 <= values.size <= LARGEST_BALL:
+        raise FenceError("the ball's noise needs one row of 1 to 1,000,000 values")
     simulation = _simulation.get()
     if simulation is not None:
         direction = simulation.normal(size=values.shape)

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from dpcausal.errors import FenceError, HiddenAnswerError, ParameterError
 from dpcausal.privacy.neighbours import Relation, Unit
 
+SMALLEST_BOUND, LARGEST_BOUND = Fraction(1, 10**300), Fraction(10**300)
+
 Answer = float | int | npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 
@@ -33,7 +35,7 @@ class Sensitivity:
     Parameters
     ----------
     bound : int, float or Fraction
-        Largest change, > 0 and finite; an int for an integer statistic.
+        Largest change, between 1e-300 and 1e300; an int for an integer statistic.
     norm : Norm
         The norm of the change.
     relation : Relation
@@ -51,12 +53,28 @@ class Sensitivity:
     unit: Unit = Unit.ROW
 
     def __post_init__(self) -> None:
-        if isinstance(self.bound, bool) or not isinstance(self.bound, (int, float, Fraction, np.floating, np.integer)):
+        bound = self.bound
+        numbers = int, float, Fraction, np.floating, np.integer
+        if isinstance(bound, (bool, np.bool_)) or not isinstance(bound, numbers):
             raise ParameterError("a sensitivity's bound must be a number")
-        if not (math.isfinite(self.bound) and self.bound > 0):
+        # numpy numbers become Python's: a Fraction of an int64 would compute in 64 bits and wrap.
+        if isinstance(bound, (int, np.integer)):
+            bound = int(bound)
+        elif not isinstance(bound, Fraction):
+            bound = float(bound)
+        if isinstance(bound, float) and not math.isfinite(bound):
             raise ParameterError("a sensitivity's bound must be positive and finite")
+        if not SMALLEST_BOUND <= Fraction(bound) <= LARGEST_BOUND:
+            raise ParameterError("a sensitivity's bound must be positive and finite, between 1e-300 and 1e300")
+        object.__setattr__(self, "bound", bound)
         if not self.proof:
             raise ParameterError("a sensitivity must name its proof")
+
+    @property
+    def rounded_up(self) -> float:
+        """The least float that is at least the bound."""
+        nearest = float(self.bound)
+        return nearest if Fraction(nearest) >= self.bound else math.nextafter(nearest, math.inf)
 
 
 class Query:
@@ -79,16 +97,10 @@ class Query:
     __slots__ = ("_answer", "integral", "label", "sensitivity", "shape")
 
     def __init__(self, answer: Answer, sensitivity: Sensitivity, label: str) -> None:
-        array = np.asarray(answer)
-        if array.dtype.kind in "iu" and array.dtype.itemsize <= 8 and array.dtype != np.uint64:
-            hidden: npt.NDArray[Any] = array.astype(np.int64)
-        elif array.dtype.kind == "f":
-            hidden = array.astype(np.float64)
-            if not bool(np.isfinite(hidden).all()):
-                raise FenceError(f"the answer of '{label}' is not finite: the statistic must be total")
-        else:
-            raise FenceError(f"the answer of '{label}' must be int64 or float64")
-        hidden.setflags(write=False)
+        hidden = _frozen(answer)
+        if hidden is None:
+            del answer  # the frame that raises holds no data
+            raise FenceError(f"the answer of '{label}' must be int64 or finite float64: a statistic is total")
         self._answer = hidden
         self.sensitivity = sensitivity
         self.label = label
@@ -105,8 +117,27 @@ class Query:
     def __reduce_ex__(self, _protocol: Any) -> NoReturn:
         self._refuse()
 
+    def __getstate__(self) -> NoReturn:
+        self._refuse()
+
     def __copy__(self) -> NoReturn:
         self._refuse()
 
     def __deepcopy__(self, _memo: object) -> NoReturn:
         self._refuse()
+
+
+def _frozen(answer: Answer) -> npt.NDArray[Any] | None:
+    """Return a read-only copy as int64 or float64, or ``None`` if it is neither or not finite."""
+    array = np.asarray(answer)
+    if array.dtype.kind in "iu" and array.dtype != np.uint64:
+        hidden: npt.NDArray[Any] = array.astype(np.int64)
+    elif array.dtype.kind == "f":
+        with np.errstate(all="ignore"):  # a warning would depend on the answer
+            hidden = array.astype(np.float64)
+        if not bool(np.isfinite(hidden).all()):
+            return None
+    else:
+        return None
+    hidden.setflags(write=False)
+    return hidden
