@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import stat
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -25,29 +24,18 @@ from pathlib import Path
 
 from dpcausal.errors import LedgerDamagedError, LedgerError
 from dpcausal.privacy.ledger_check import Verification, examine
-from dpcausal.privacy.ledger_entry import COLUMNS, FORMAT, Header, Row, hash_of, parse_loss
-
-APPLICATION = 0x64706361
-"""The application id in the file's header: "dpca"."""
-
-BUSY_SECONDS = 60.0
-"""How long a spend waits for other processes before it gives up."""
-
-_SCHEMA = {
-    "header": "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 1), format INTEGER NOT NULL, "
-    "created TEXT NOT NULL, pid INTEGER NOT NULL, library TEXT NOT NULL, budget TEXT NOT NULL, "
-    "hash TEXT NOT NULL) STRICT",
-    "entries": f"CREATE TABLE entries ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())}, "
-    "CHECK (caveats = ''), CHECK (length(hash) = 64)) STRICT",
-    "entries_in_order": "CREATE TRIGGER entries_in_order BEFORE INSERT ON entries WHEN NEW.number IS NOT "
-    "(SELECT coalesce(max(number), 0) + 1 FROM entries) BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END",
-    **{
-        f"{table}_no_{verb.lower()}": f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
-        "BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END"
-        for table, verbs in {"header": ("INSERT", "UPDATE", "DELETE"), "entries": ("UPDATE", "DELETE")}.items()
-        for verb in verbs
-    },
-}
+from dpcausal.privacy.ledger_entry import COLUMNS, Header, Row, hash_of
+from dpcausal.privacy.ledger_file import (
+    check_pages,
+    connect,
+    damaged,
+    identity,
+    lay_out,
+    make_file,
+    read_header,
+    sync_directory,
+    translated,
+)
 
 
 class Store(ABC):
@@ -128,16 +116,16 @@ class SqliteStore(Store):
         """Make a new ledger file, readable and writable by its owner alone; an existing file is refused."""
         if sqlite3.sqlite_version_info < (3, 37):
             raise LedgerError("a ledger needs SQLite 3.37 or later")
-        _make_file(path)
+        make_file(path)
         try:
-            with closing(_connect(path)) as connection:
-                _lay_out(connection, header)
-            _sync_directory(path.parent)
+            with closing(connect(path)) as connection:
+                lay_out(path, connection, header)
+            sync_directory(path.parent)
         except BaseException as error:
             for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm"), Path(f"{path}-journal")):
                 name.unlink(missing_ok=True)
             if isinstance(error, (sqlite3.Error, OSError)):
-                raise _translated(path, error) from error
+                raise translated(path, error) from error
             raise
         return cls.open(path)
 
@@ -147,12 +135,12 @@ class SqliteStore(Store):
         store = cls(path)
         try:
             with store._session() as connection:
-                store.header = _read_header(path, connection)
-                _check_pages(path, connection)
+                store.header = read_header(path, connection)
+                check_pages(path, connection)
                 cursor = connection.execute(_SELECT)
                 found = examine(store.header, cursor, recount=False, expected_head=expected_head)
                 if not found.ok:
-                    raise _damaged(path, found.problems[0])
+                    raise damaged(path, found.problems[0])
                 store._seen = (found.entries, found.head)
         except BaseException:
             store.close()
@@ -185,7 +173,7 @@ class SqliteStore(Store):
     def verify(self) -> Verification:
         try:
             with self._session() as connection, _reading(connection):
-                _check_pages(self.path, connection)
+                check_pages(self.path, connection)
                 return examine(self.header, connection.execute(_SELECT), recount=True, expected_head=self._seen[1])
         except LedgerDamagedError as error:
             return Verification(False, 0, self.header.hash, (str(error),))
@@ -208,7 +196,7 @@ class SqliteStore(Store):
                 yield self._connected()
             except (sqlite3.Error, UnicodeError, OSError) as error:
                 self.close()
-                raise _translated(self.path, error) from error
+                raise translated(self.path, error) from error
             except LedgerDamagedError:
                 self.close()
                 raise
@@ -218,15 +206,15 @@ class SqliteStore(Store):
             if self._connection is not None:
                 raise LedgerError(f"ledger {self.path}: this process was forked behind Python's back; open it anew")
             self._pid = os.getpid()
-        file = _identity(self.path)
+        file = identity(self.path)
         if self._connection is not None and file != self._file:
             self.close()  # moved away or replaced: spends into the old file would be lost
         if self._connection is None:
-            self._connection = _connect(self.path)
+            self._connection = connect(self.path)
             self._file = file
-            header = _read_header(self.path, self._connection)
+            header = read_header(self.path, self._connection)
             if header != getattr(self, "header", header):
-                raise _damaged(self.path, "it was replaced by another ledger")
+                raise damaged(self.path, "it was replaced by another ledger")
         return self._connection
 
     def _checked_last(self, connection: sqlite3.Connection) -> Row | None:
@@ -235,71 +223,16 @@ class SqliteStore(Store):
         if number:
             found = connection.execute("SELECT hash FROM entries WHERE number = ?", (number,)).fetchone()
             if found != (head,):
-                raise _damaged(self.path, f"entry {number} is gone or altered: it was rolled back")
+                raise damaged(self.path, f"entry {number} is gone or altered: it was rolled back")
         row: Row | None = connection.execute(f"{_SELECT} DESC LIMIT 1").fetchone()
         if row is not None and row[-1] != hash_of(row[:-1]):
-            raise _damaged(self.path, f"entry {row[0]} was altered: its hash does not match")
+            raise damaged(self.path, f"entry {row[0]} was altered: its hash does not match")
         return row
 
 
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries ORDER BY number"
 _INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _LIVE: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
-
-
-def _make_file(path: Path) -> None:
-    try:
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-    except FileExistsError:
-        raise LedgerError(f"ledger {path}: a file is there already; a ledger never replaces one") from None
-    except FileNotFoundError:
-        raise LedgerError(f"ledger {path}: its directory does not exist") from None
-    except OSError as error:
-        raise LedgerError(f"ledger {path}: the file cannot be made: {error.strerror}") from None
-    os.close(descriptor)
-
-
-def _lay_out(connection: sqlite3.Connection, header: Header) -> None:
-    if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
-        raise sqlite3.OperationalError("the file system does not carry a write-ahead log")
-    connection.execute("BEGIN IMMEDIATE")
-    for name, sql in _SCHEMA.items():
-        if name == "header_no_insert":
-            values = (header.format, header.created, header.pid, header.library, header.budget, header.hash)
-            connection.execute("INSERT INTO header VALUES (1, ?, ?, ?, ?, ?, ?)", values)
-        connection.execute(sql)
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.execute("COMMIT")
-
-
-def _sync_directory(directory: Path) -> None:
-    # A new file's name is durable only once its directory is; not every system can open one.
-    with suppress(PermissionError):
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        f"{path.as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
-    try:
-        for pragma in (
-            "synchronous = FULL",
-            "fullfsync = ON",
-            "wal_autocheckpoint = 1",
-            "trusted_schema = OFF",
-            "cell_size_check = ON",
-        ):
-            connection.execute(f"PRAGMA {pragma}").close()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 @contextmanager
@@ -310,76 +243,6 @@ def _reading(connection: sqlite3.Connection) -> Iterator[None]:
     finally:
         with suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except OSError:
-        raise LedgerError(f"ledger {path}: there is no such file, or it cannot be read") from None
-    if not stat.S_ISREG(found.st_mode):
-        raise LedgerError(f"ledger {path}: not a file")
-    return found.st_dev, found.st_ino
-
-
-def _read_header(path: Path, connection: sqlite3.Connection) -> Header:
-    """Check that the file is a ledger of this format, laid out as this library lays it out."""
-    if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
-        raise _damaged(path, "not a ledger of this library")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != FORMAT:
-        newer = "written by a newer version of this library: " if version > FORMAT else ""
-        raise _damaged(path, f"{newer}format {version}, and only format {FORMAT} is read")
-    if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
-        raise _damaged(path, "its write-ahead log was switched off")
-    schema = dict(connection.execute("SELECT name, sql FROM sqlite_schema"))
-    if schema != _SCHEMA:
-        raise _damaged(path, "its tables or triggers were changed")
-    rows = connection.execute("SELECT format, created, pid, library, budget, hash FROM header").fetchall()
-    if len(rows) != 1 or Header(*rows[0][:-1]).hash != rows[0][-1]:
-        raise _damaged(path, "its header was altered")
-    header = Header(*rows[0][:-1])
-    try:
-        parse_loss(header.budget)
-    except ValueError:
-        raise _damaged(path, "its budget cannot be read") from None
-    return header
-
-
-def _check_pages(path: Path, connection: sqlite3.Connection) -> None:
-    if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
-        raise _damaged(path, "its pages are damaged")
-
-
-def _damaged(path: Path, rule: str) -> LedgerDamagedError:
-    return LedgerDamagedError(f"ledger {path}: {rule}; nothing can be spent from it")
-
-
-_RULES = {
-    "SQLITE_FULL": "the disk is full or the file may not grow",
-    "SQLITE_IOERR": "reading or writing the disk failed",
-    "SQLITE_READONLY": "the file or its directory is read-only",
-    "SQLITE_CANTOPEN": "the file cannot be opened for writing",
-    "SQLITE_PERM": "the file or its directory is read-only",
-    "SQLITE_BUSY": "other processes kept it busy for too long",
-    "SQLITE_LOCKED": "other processes kept it busy for too long",
-    "SQLITE_NOMEM": "memory ran out",
-}
-
-
-def _translated(path: Path, error: Exception) -> LedgerError:
-    """Return the error of ours for a fault of SQLite or of the system; whatever is not understood is damage."""
-    if isinstance(error, OSError):
-        return LedgerError(f"ledger {path}: {error.strerror}; nothing was granted")
-    name = getattr(error, "sqlite_errorname", "")
-    for prefix, rule in _RULES.items():
-        if name.startswith(prefix):
-            return LedgerError(f"ledger {path}: {rule}; nothing was granted")
-    if name.startswith("SQLITE_NOTADB"):
-        return _damaged(path, "not an SQLite file")
-    if isinstance(error, sqlite3.ProgrammingError):
-        return LedgerError(f"ledger {path}: its connection was closed; nothing was granted")
-    return _damaged(path, "damaged")
 
 
 _held: list[SqliteStore] = []

@@ -1,0 +1,122 @@
+"""The rows of a ledger, their hashes, and the check that redoes the sums."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpcausal.privacy import ledger_store
+from dpcausal.privacy.composition import Totals, admit, cost_of
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.ledger_check import examine
+from dpcausal.privacy.ledger_entry import COLUMNS, Header, cells, hash_of, loss_text, parse_loss, sealed
+from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP
+
+
+def forged(budget: PureDP, change: Callable[[int, list[object]], None], count: int = 5) -> tuple[Header, list]:
+    header = Header(1, "2025-01-01", 1, "0.1.0", loss_text(budget))
+    rows: list = []
+    totals, cost, head = Totals(), cost_of(PureDP(0.1)), header.hash
+    for number in range(1, count + 1):
+        totals = admit(PureDP(1000), totals, cost) or totals
+        values: list = [number, "now", 1, "0.1.0", "t", "PureDP(0.1)", None, "row", "replace-one", "{}", ""]
+        values += [*cells(cost, totals), head]
+        change(number, values)
+        rows.append(sealed(tuple(values)))
+        head = rows[-1][-1]
+    return header, rows
+
+
+def at(number: int, column: str, value: object) -> Callable[[int, list[object]], None]:
+    def change(row: int, values: list[object]) -> None:
+        if row == number:
+            values[list(COLUMNS).index(column)] = value
+
+    return change
+
+
+def test_rows_that_were_not_forged_pass() -> None:
+    header, rows = forged(PureDP(0.5), at(0, "task", ""))
+    assert examine(header, rows, recount=True).ok
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "problem"),
+    [
+        ("number", 4, "missing"),
+        ("previous", "0" * 64, "does not follow"),
+        ("loss", "PureDP(0.05)", "does not cost what its loss says"),
+        ("loss", "PureDP(0.10)", "malformed"),
+        ("loss", "PureDP(-1)", "malformed"),
+        ("loss", "Loss()", "malformed"),
+        ("zcdp", "PureDP(0.1)", "malformed"),
+        ("zcdp", "ZCDP(0.001)", "does not cost"),
+        ("cost_epsilon", 1, "does not cost"),
+        ("total_epsilon", 1, "not the sums"),
+        ("total_spends", 1, "not the sums"),
+        ("total_rho", 1, "not the sums"),
+        ("sums_open", 0, "not the sums"),
+        ("unit", "nobody", "unknown unit"),
+        ("relation", "any", "unknown unit or relation"),
+        ("closed", 1, "closed"),
+    ],
+)
+def test_a_forged_row_is_found_by_the_recount(column: str, value: object, problem: str) -> None:
+    header, rows = forged(PureDP(0.5), at(3, column, value))
+    found = examine(header, rows, recount=True)
+    assert not found.ok
+    assert not found
+    assert found.entries == (3 if column == "closed" else 2)
+    assert problem in found.problems[0]
+
+
+@pytest.mark.parametrize(("budget", "count"), [(0.5, 6), (0.1, 2), (0.05, 1)])
+def test_entries_above_the_budget_are_found(budget: float, count: int) -> None:
+    header, rows = forged(PureDP(budget), at(0, "task", ""), count)
+    assert "above the budget" in examine(header, rows, recount=True).problems[0]
+
+
+def test_a_hash_is_that_of_the_values_one_per_line() -> None:
+    # printf "1\nNone\na" | sha256sum
+    assert hash_of((1, None, "a")) == "3b735c85d7253ed868d2dfe92c25b7b5170fedbf9bc674f00e8f1c5587d10f03"
+
+
+@pytest.mark.parametrize(
+    "loss", [PureDP(0.1), PureDP(1e-30), PureDP(12345), ApproxDP(2, 1e-6), ApproxDP(1, 0), ZCDP(0.5), NoPrivacy()]
+)
+def test_a_loss_is_read_back_as_it_was_written(loss) -> None:
+    assert parse_loss(loss_text(loss)) == loss
+    assert parse_loss(loss_text(PureDP(0.7).divided(9))) == PureDP(0.7).divided(9)
+
+
+def test_the_columns_of_this_format_are_pinned() -> None:
+    assert hash_of(f"{name} {kind}" for name, kind in COLUMNS.items())[:8] == "3fa8d9f0"
+
+
+def test_twenty_thousand_entries_open_and_verify_quickly(directory: Path) -> None:
+    path = directory / "long.ledger"
+    Ledger.create(path, budget=PureDP(0.5)).close()
+    with Ledger.open(path) as ledger:
+        header = ledger._store.header
+    budget, cost, totals, head = PureDP(20_000), cost_of(PureDP(2e-5)), Totals(), header.hash
+    rows = []
+    for number in range(1, 20_001):
+        totals = admit(budget, totals, cost) or totals
+        told = (number, "now", 1, "0.1.0", "t", "PureDP(0.00002)", None, "row", "replace-one", "{}", "")
+        rows.append(sealed((*told, *cells(cost, totals), head)))
+        head = rows[-1][-1]
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN")
+    connection.executemany(ledger_store._INSERT, rows)
+    connection.execute("COMMIT")
+    connection.close()
+    start = time.perf_counter()
+    found = Ledger.open(path, head).verify()
+    seconds = time.perf_counter() - start
+    print(f"20,000 entries opened and verified in {seconds:.2f} s")
+    assert (found.ok, found.entries) == (True, 20_000)
+    assert seconds < 10  # a generous bound: about 0.3 s where this was written
