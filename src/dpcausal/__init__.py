@@ -1,1 +1,22 @@
 """Differentially private causal inference."""
+
+from dpcausal import errors as errors
+from dpcausal import simulate as simulate
+from dpcausal.data.schema import Bounded as Bounded
+from dpcausal.data.schema import Levels as Levels
+from dpcausal.data.schema import Schema as Schema
+from dpcausal.data.table import Table as Table
+from dpcausal.direction.decide import direction as direction
+from dpcausal.direction.result import Direction as Direction
+from dpcausal.privacy.ledger import Ledger as Ledger
+from dpcausal.privacy.loss import ZCDP as ZCDP
+from dpcausal.privacy.loss import ApproxDP as ApproxDP
+from dpcausal.privacy.loss import NoPrivacy as NoPrivacy
+from dpcausal.privacy.loss import PureDP as PureDP
+from dpcausal.privacy.neighbours import Relation as Relation
+from dpcausal.privacy.neighbours import Unit as Unit
+from dpcausal.privacy.noise import simulated_noise as simulated_noise
+from dpcausal.proofs import explain as explain
+from dpcausal.report import Guarantee as Guarantee
+
+__version__ = "0.1.0"

@@ -1,0 +1,215 @@
+"""The command: the same names as the library's functions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from dpcausal.errors import (
+    BudgetExceededError,
+    DpCausalError,
+    LedgerDamagedError,
+    LossError,
+    MissingDependencyError,
+    ParameterError,
+)
+
+try:
+    import typer
+except ImportError:
+    raise MissingDependencyError("typer", "cli") from None
+
+if TYPE_CHECKING:
+    from dpcausal.privacy.ledger import Ledger
+    from dpcausal.privacy.loss import Loss
+    from dpcausal.report import Result
+
+BAD_INPUT, REFUSED, DAMAGED = 2, 3, 4
+
+app = typer.Typer(
+    help="Differentially private causal inference.", no_args_is_help=True, add_completion=False, rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)  # fmt: skip
+ledger_app = typer.Typer(help="Create, show and verify a privacy ledger.", no_args_is_help=True)
+app.add_typer(ledger_app, name="ledger")
+
+SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML file: one table a column, with its public bounds.")]
+LedgerOption = Annotated[Path, typer.Option("--ledger", help="The ledger that pays; see 'dpcausal ledger create'.")]
+EpsilonOption = Annotated[float | None, typer.Option("--epsilon", help="Most that the call may cost, ε.")]
+DeltaOption = Annotated[float | None, typer.Option("--delta", help="δ beside ε.")]
+RhoOption = Annotated[float | None, typer.Option("--rho", help="Most that the call may cost, ρ of zCDP.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@contextmanager
+def _exit_codes() -> Iterator[None]:
+    """Turn the library's errors into one line on standard error and an exit code; nothing else is shown."""
+    try:
+        yield
+    except BudgetExceededError as error:
+        _fail(error, REFUSED)
+    except LedgerDamagedError as error:
+        _fail(error, DAMAGED)
+    except DpCausalError as error:
+        _fail(error, BAD_INPUT)
+
+
+def _fail(error: DpCausalError, code: int) -> None:
+    print(f"dpcausal: {error}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def loss_from(epsilon: float | None, delta: float | None, rho: float | None) -> Loss:
+    """Return the loss that the options name."""
+    from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
+
+    if rho is not None:
+        if epsilon is not None or delta is not None:
+            raise LossError("give --epsilon (and --delta), or --rho, not both")
+        return ZCDP(rho)
+    if epsilon is None:
+        raise LossError("say what the call may cost: --epsilon E [--delta D], or --rho R")
+    return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+
+
+def _show(result: Result, ledger: Ledger, as_json: bool) -> None:
+    if as_json:
+        left = ledger.remaining
+        answer = result.to_dict() | {
+            "remaining": {"epsilon": left.epsilon, "delta": left.delta, "rho": left.rho},
+            "ledger_head": ledger.head,
+        }
+        print(json.dumps(answer, allow_nan=False, ensure_ascii=False))
+        return
+    text = f"{result.summary()}\nRemaining budget: {ledger.remaining}."
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.panel import Panel
+        from rich.text import Text
+
+        Console().print(Panel(Text(text), title=type(result).__name__.lower(), expand=False))
+    else:
+        print(text)
+
+
+@app.command("direction")
+def direction_command(
+    data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
+    x: Annotated[str, typer.Argument(help="First column.")],
+    y: Annotated[str, typer.Argument(help="Second column.")],
+    schema: SchemaOption,
+    ledger: LedgerOption,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    score: Annotated[str, typer.Option(help="hsic, spearman, kendall, iqr, or variance (in blocks).")] = "hsic",
+    protect: Annotated[str, typer.Option(help="everyone, or test: the test half only.")] = "everyone",
+    blocks: Annotated[int | None, typer.Option(help="Odd number of blocks; by default a public rule.")] = None,
+    release_scores: Annotated[bool, typer.Option(help="With --protect test: release both scores.")] = False,
+    accept_large_epsilon: Annotated[bool, typer.Option(help="Consent to epsilon above 20.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Which of two columns is the cause?"""
+    with _exit_codes():
+        from dpcausal import Ledger, Schema, Table, direction
+
+        opened = Ledger.open(ledger)
+        table = Table(data, Schema.from_toml(schema), opened)
+        chosen: dict[str, Any] = {"score": score, "protect": protect}
+        result = direction(
+            table, x, y, loss=loss_from(epsilon, delta, rho), blocks=blocks, release_scores=release_scores,
+            accept_large_epsilon=accept_large_epsilon, **chosen,
+        )  # fmt: skip
+        _show(result, opened, as_json)
+
+
+@app.command("explain")
+def explain_command(proof: Annotated[str, typer.Argument(help="A claim named in a result's proofs.")]) -> None:
+    """Print a claim with its proof."""
+    with _exit_codes():
+        from dpcausal import explain
+
+        print(explain(proof))
+
+
+@app.command("demo")
+def demo_command(
+    epsilon: Annotated[float, typer.Option(help="ε of the answer.")] = 0.5,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer a question on real health data that comes with statsmodels."""
+    with _exit_codes():
+        from dpcausal.demo import run
+
+        result, ledger = run(epsilon)
+        _show(result, ledger, as_json)
+
+
+@ledger_app.command("create")
+def ledger_create(
+    path: Annotated[Path, typer.Argument(help="A new file.")],
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+) -> None:
+    """Create a ledger with a total budget."""
+    with _exit_codes():
+        from dpcausal import Ledger
+
+        with Ledger.create(path, budget=loss_from(epsilon, delta, rho)) as ledger:
+            print(f"{path.name}: budget {ledger.budget}, remaining {ledger.remaining}")
+
+
+@ledger_app.command("show")
+def ledger_show(
+    path: Annotated[Path, typer.Argument(help="A ledger.")],
+    as_json: JsonOption = False,
+    lines: Annotated[bool, typer.Option("--jsonl", help="Print one JSON object an entry.")] = False,
+) -> None:
+    """Show the budget, what is left, and every spend."""
+    with _exit_codes():
+        from dpcausal import Ledger
+
+        with Ledger.open(path) as ledger:
+            entries = [entry.to_dict() for entry in ledger.entries()]
+            left = ledger.remaining
+            if lines:
+                for entry in entries:
+                    print(json.dumps(entry, allow_nan=False, ensure_ascii=False))
+            elif as_json:
+                remaining = {"epsilon": left.epsilon, "delta": left.delta, "rho": left.rho}
+                answer = {"budget": repr(ledger.budget), "remaining": remaining, "head": ledger.head, "entries": entries}
+                print(json.dumps(answer, allow_nan=False, ensure_ascii=False))
+            else:
+                print(f"{path.name}: budget {ledger.budget}, remaining {left}, head {ledger.head[:16]}")
+                for entry in ledger.entries():
+                    print(f"{entry.number:>6}  {entry.at}  {entry.task:<18}  {entry.loss}  {entry.unit}")
+
+
+@ledger_app.command("verify")
+def ledger_verify(
+    path: Annotated[Path, typer.Argument(help="A ledger.")],
+    head: Annotated[str | None, typer.Option(help="A head printed earlier: refuses a restored old file.")] = None,
+) -> None:
+    """Check the hash chain, the sums and the budget of every entry."""
+    with _exit_codes():
+        from dpcausal import Ledger
+
+        with Ledger.open(path, expected_head=head) as ledger:
+            verification = ledger.verify()
+            if not verification.ok:
+                raise LedgerDamagedError(f"{path.name}: {'; '.join(verification.problems)}")
+            print(f"{path.name}: {verification.entries} entries verified, head {verification.head}")
+
+
+def main() -> None:
+    """Run the command."""
+    run: Callable[[], Any] = app
+    run()
+
+
+__all__ = ["BAD_INPUT", "DAMAGED", "REFUSED", "ParameterError", "app", "main"]

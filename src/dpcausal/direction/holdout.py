@@ -1,0 +1,160 @@
+"""Test-set privacy: the scores of the held-out rows are protected, the training rows are not.
+
+This answers the paper.  One draw of noise on the difference of the scores, or on the signed flip distance, takes
+the place of the paper's two draws.  Proofs: ``holdout.md`` and the pages of ``dependence``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from dpcausal.dependence.flip import flip_sensitivity, signed_margin
+from dpcausal.dependence.hsic import root_hsic_sensitivity
+from dpcausal.dependence.iqr import iqr_signed_distance
+from dpcausal.dependence.log_iqr import enough_steps, inverse_sensitivity, inverse_sensitivity_steps, log_iqr_grid
+from dpcausal.dependence.rank import (
+    kendall_numerator,
+    kendall_numerator_sensitivity,
+    kendall_sensitivity,
+    spearman_sensitivity,
+)
+from dpcausal.direction.anm import SCORES, Residuals, reaches
+from dpcausal.direction.calculators import two_draws
+from dpcausal.mechanisms.additive import geometric, geometric_below, laplace, laplace_below, laplace_scale
+from dpcausal.mechanisms.selection import noisy_max
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+
+
+@dataclass(frozen=True)
+class Released:
+    """What left: the margin in its unit, how sure the noise lets one be, and the scores where they were asked for."""
+
+    margin: float | None
+    unit: Literal["score", "records", "votes"]
+    probability: float | None
+    scores: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a score's direction is released, and the claims that rests on."""
+
+    direction: Callable[[Residuals, Allotment, PureDP], Released]
+    scores: Callable[[Residuals, Allotment, PureDP], Released]
+    proofs: tuple[str, ...]
+    score_proofs: tuple[str, ...]
+
+
+ROUNDING = Fraction(1, 2**52)
+"""The difference of two scores in [0, 1], as a float, is within 2⁻⁵³ of exact; neighbours are two such."""
+
+
+def difference_sensitivity(score: Sensitivity) -> Sensitivity:
+    """Return the sensitivity of s₂ − s₁ where one row moves each of two scores by at most Δ: 2Δ, and rounding.
+
+    Notes
+    -----
+    *Source*: ``holdout.md``, score-difference.
+    """
+    return Sensitivity(
+        2 * Fraction(score.bound) + ROUNDING, Norm.L1, score.relation, "score-difference", score.unit
+    )
+
+
+def score_sensitivity(score: str, m: int) -> Sensitivity:
+    """Return how far one test row moves each score, proved and corrected."""
+    if score == "hsic":
+        return root_hsic_sensitivity(m, unit=Unit.TEST_ROW)
+    if score == "spearman":
+        return spearman_sensitivity(m, unit=Unit.TEST_ROW)
+    return kendall_sensitivity(m, unit=Unit.TEST_ROW)
+
+
+def _by_difference(score: str) -> Callable[[Residuals, Allotment, PureDP], Released]:
+    def release(rest: Residuals, allotment: Allotment, loss: PureDP) -> Released:
+        forward, backward = SCORES[score](rest)
+        sensitivity = difference_sensitivity(score_sensitivity(score, rest.m))
+        margin = laplace(Query(backward - forward, sensitivity, "margin"), allotment, loss)
+        scale = laplace_scale(sensitivity.bound, loss)
+        return Released(margin, "score", laplace_below(abs(margin), scale))
+
+    return release
+
+
+def _by_two_scores(score: str) -> Callable[[Residuals, Allotment, PureDP], Released]:
+    def release(rest: Residuals, allotment: Allotment, loss: PureDP) -> Released:
+        each = score_sensitivity(score, rest.m)
+        both = Sensitivity(2 * Fraction(each.bound), Norm.L1, each.relation, "score-difference", each.unit)
+        noisy = laplace(Query(np.asarray(SCORES[score](rest)), both, "scores"), allotment, loss)
+        forward, backward = (float(entry) for entry in noisy)
+        margin = backward - forward
+        probability = two_draws(abs(margin), laplace_scale(both.bound, loss))
+        return Released(margin, "score", probability, (forward, backward))
+
+    return release
+
+
+def _by_flips(distance: Callable[[Residuals], int], proof: str) -> Callable[[Residuals, Allotment, PureDP], Released]:
+    def release(rest: Residuals, allotment: Allotment, loss: PureDP) -> Released:
+        noisy = geometric(Query(distance(rest), flip_sensitivity(proof, Unit.TEST_ROW), "margin"), allotment, loss)
+        # z ≥ 0 is a win of the first by z + 1 records, z ≤ −1 one of the second by −z: centre between 0 and −1.
+        away = noisy if noisy >= 0 else -noisy - 1
+        return Released(noisy + 0.5, "records", geometric_below(away, laplace_scale(1, loss)))
+
+    return release
+
+
+def _kendall_distance(rest: Residuals) -> int:
+    bound = kendall_numerator_sensitivity(rest.m).bound
+    forward, backward = kendall_numerator(*rest.forward()), kendall_numerator(*rest.backward())
+    return signed_margin(abs(forward), abs(backward), int(bound))
+
+
+def _iqr_distance(rest: Residuals) -> int:
+    return iqr_signed_distance(*reaches(rest))
+
+
+def _four_log_iqrs(rest: Residuals, allotment: Allotment, loss: PureDP) -> Released:
+    part = loss.divided(4)
+    released = []
+    columns = (
+        ("log IQR of the first", rest.x, rest.range_x),
+        ("log IQR of the second's residuals", rest.left_y, rest.range_left_y),
+        ("log IQR of the second", rest.y, rest.range_y),
+        ("log IQR of the first's residuals", rest.left_x, rest.range_left_x),
+    )
+    for label, values, (lower, upper) in columns:
+        grid = log_iqr_grid(lower, upper, rest.m)
+        steps = inverse_sensitivity_steps(values, grid, lower, upper, enough_steps(part.epsilon, len(grid)))
+        chosen = noisy_max(Query(-steps, inverse_sensitivity(Unit.TEST_ROW), label), allotment, part)
+        released.append(float(grid[chosen]))
+    forward, backward = released[0] + released[1], released[2] + released[3]
+    return Released(backward - forward, "score", None, (forward, backward))
+
+
+RULES: dict[str, Rule] = {
+    "hsic": Rule(
+        _by_difference("hsic"), _by_two_scores("hsic"), ("root-hsic", "score-difference", "laplace"),
+        ("root-hsic", "score-difference", "laplace"),
+    ),
+    "spearman": Rule(
+        _by_difference("spearman"), _by_two_scores("spearman"), ("spearman-rho", "score-difference", "laplace"),
+        ("spearman-rho", "score-difference", "laplace"),
+    ),
+    "kendall": Rule(
+        _by_flips(_kendall_distance, "rank-flip-distance"), _by_two_scores("kendall"),
+        ("kendall-tau", "rank-flip-distance", "geometric"), ("kendall-tau", "score-difference", "laplace"),
+    ),
+    "iqr": Rule(
+        _by_flips(_iqr_distance, "iqr-flip-distance"), _four_log_iqrs,
+        ("iqr-reach", "iqr-flip-distance", "geometric"), ("log-iqr-inverse-sensitivity", "noisy-max"),
+    ),
+}

@@ -1,0 +1,84 @@
+"""The result of a direction: who is the cause, how clearly, at what cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dpcausal.privacy.neighbours import Unit
+from dpcausal.report import Guarantee, Result
+
+
+@dataclass(frozen=True)
+class Direction(Result):
+    """Which of two columns is the cause, as released.
+
+    Attributes
+    ----------
+    cause, effect : str or None
+        The released direction; both ``None`` where the mechanism declined to answer.
+    margin : float or None
+        Released; above 0 if the first named column is the cause.  Its unit is ``margin_unit``.
+    margin_unit : str
+        ``"score"`` (difference of the two scores), ``"records"`` (how many records would have to change for the
+        other direction to win) or ``"votes"`` (first minus second, over the blocks).
+    probability_correct : float or None
+        Probability, by the law of the noise and a flat prior on the margin, that the margin without noise has the
+        same sign.  It speaks of the noise alone, not of whether the model holds.
+    scores : tuple of two floats, or None
+        The released scores of (first causes second, second causes first), the smaller wins; ``None`` unless both
+        were released.
+    score, protect, method, calibration : str
+        As asked for, ``"auto"`` resolved.
+    columns : tuple of str
+        The two columns in the order they were named.
+    n : int
+        Rows, public.
+    blocks : int or None
+        Number of blocks.
+    seed : int
+        Seed of the public randomness (splits, blocks, features).
+    guarantee : Guarantee
+        What was spent and whom it protects.
+    """
+
+    cause: str | None
+    effect: str | None
+    margin: float | None
+    margin_unit: Literal["score", "records", "votes"]
+    probability_correct: float | None
+    scores: tuple[float, float] | None
+    score: str
+    protect: str
+    method: str
+    calibration: str
+    columns: tuple[str, str]
+    n: int
+    blocks: int | None
+    seed: int
+    guarantee: Guarantee
+
+    def headline(self) -> list[str]:
+        lines = []
+        if self.guarantee.unit is Unit.TEST_ROW:
+            lines.append("PROTECTS THE TEST HALF ONLY: the rows of the training half are not protected.")
+        if self.cause is None:
+            lines.append(f"{self.columns[0]} and {self.columns[1]}: no direction was released.")
+        else:
+            lines.append(f"{self.cause} -> {self.effect}")
+        if self.margin is not None:
+            probability = (
+                "" if self.probability_correct is None else f", noise leaves it right with {self.probability_correct:.3f}"
+            )
+            lines.append(f"Margin {self.margin:+.4g} {self.margin_unit}{probability}.")
+        where = f"{self.blocks} blocks, " if self.blocks else ""
+        lines.append(f"Score {self.score}, {where}{self.n} rows, method {self.method}, {self.calibration} constants.")
+        return lines
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the released margin and where the margin without noise may lie."""
+        from dpcausal.plots import draw_direction
+
+        return draw_direction(
+            ax, columns=self.columns, margin=self.margin, unit=self.margin_unit, probability=self.probability_correct
+        )

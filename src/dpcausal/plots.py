@@ -1,0 +1,53 @@
+"""Pictures of released values, on matplotlib axes that the caller may give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpcausal.errors import MissingDependencyError
+
+
+def axes(ax: Any = None) -> Any:
+    """Return the given axes, or new ones without touching the caller's current figure.
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependencyError("matplotlib", "plot") from None
+    figure = Figure(figsize=(6, 1.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.subplots()
+
+
+def draw_direction(
+    ax: Any, *, columns: tuple[str, str], margin: float | None, unit: str, probability: float | None
+) -> Any:
+    """Draw a released margin as an arrow from 0 towards the cause, and return the axes."""
+    ax = axes(ax)
+    first, second = columns
+    reach = 1.25 * abs(margin) if margin else 1.0
+    ax.axvline(0, color="0.6", linewidth=1)
+    ax.axvspan(0, reach, color="tab:blue", alpha=0.07)
+    ax.axvspan(-reach, 0, color="tab:orange", alpha=0.07)
+    if margin is None:
+        title = "no direction was released"
+    else:
+        colour = "tab:blue" if margin > 0 else "tab:orange"
+        ax.plot([0, margin], [0, 0], color=colour, linewidth=3, solid_capstyle="butt")
+        ax.plot([margin], [0], marker="o", color=colour, markersize=9)
+        title = f"{first} → {second}" if margin > 0 else f"{second} → {first}"
+        if probability is not None:
+            title += f"  (noise leaves it right: {probability:.3f})"
+    ax.set_xlim(-reach, reach)
+    ax.set_yticks([])
+    ax.set_xlabel(f"released margin ({unit});  left: {second} is the cause,  right: {first} is the cause")
+    ax.set_title(title)
+    return ax

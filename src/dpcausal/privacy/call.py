@@ -1,0 +1,59 @@
+"""What a call may cost: the checks of ``loss=`` that every task makes before anything else."""
+
+from __future__ import annotations
+
+import math
+
+from dpcausal.errors import LossError, UnprovenError
+from dpcausal.privacy.loss import LARGE_EPSILON, ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+
+
+def check_large(loss: Loss, accept_large_epsilon: bool) -> None:
+    """Refuse an ε above 20, or a ρ that is worth more, unless the caller accepts it.
+
+    Examples
+    --------
+    >>> check_large(PureDP(20), False)
+    """
+    if isinstance(loss, NoPrivacy) or accept_large_epsilon is True:
+        return
+    if isinstance(loss, ZCDP):
+        large = loss.exact_rho > LARGE_EPSILON**2 // 2
+    elif isinstance(loss, (PureDP, ApproxDP)):
+        large = loss.exact_epsilon > LARGE_EPSILON
+    else:
+        raise LossError("loss must be PureDP, ApproxDP, ZCDP or NoPrivacy")
+    if large:
+        raise LossError(
+            f"{loss} protects nobody in practice: above epsilon {LARGE_EPSILON} say accept_large_epsilon=True"
+        )
+
+
+def pure_part(loss: Loss, method: str) -> tuple[PureDP | NoPrivacy, str]:
+    """Return what a pure method spends of a loss, and a note if that is not the loss itself.
+
+    An (ε, δ) loss is spent as ε alone, which is stronger.  A ρ is refused with the pure ε that costs it.
+
+    Examples
+    --------
+    >>> pure_part(ApproxDP(1, 1e-6), "blocks")
+    (PureDP(1), 'asked ApproxDP(1, 1e-06); blocks needs no delta and spent PureDP(1)')
+    """
+    if isinstance(loss, (PureDP, NoPrivacy)):
+        return loss, ""
+    if isinstance(loss, ApproxDP):
+        spent = PureDP(loss.exact_epsilon)
+        return spent, f"asked {loss}; {method} needs no delta and spent {spent}"
+    if isinstance(loss, ZCDP):
+        epsilon = math.floor(math.sqrt(2 * loss.rho) * 1e9) / 1e9
+        raise LossError(f"{method} is pure: give PureDP({epsilon:.9g}), which costs at most {loss}")
+    raise LossError("loss must be PureDP, ApproxDP, ZCDP or NoPrivacy")
+
+
+def check_consent(accept_unproven: bool, variant: str) -> None:
+    """Refuse a published variant whose proof fails unless the caller accepts it."""
+    if accept_unproven is not True:
+        raise UnprovenError(
+            f"{variant} is not private as published (docs/errata.md): to replicate it say accept_unproven=True, on an "
+            "in-memory ledger or one without privacy"
+        )

@@ -1,0 +1,174 @@
+"""What a result is: a frozen record of released and public values that can say what it guarantees."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpcausal.errors import MissingDependencyError
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Relation, Unit
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a result cost and whom it protects.
+
+    Attributes
+    ----------
+    loss : Loss
+        What the call cost, fixed before the data was read.
+    relation : Relation
+        The neighbouring data sets that the guarantee speaks of.
+    unit : Unit
+        Whose record is protected.
+    private : bool
+        False for simulated noise, unproven variants and ledgers without privacy.
+    proofs : tuple of str
+        The claims that the guarantee rests on; ``dpcausal explain <claim>`` prints one.
+    caveats : tuple of str
+        What is not covered, in words.
+    public : tuple of str
+        What the guarantee takes as public.
+    ledger_head : str
+        Head of the ledger's hash chain after the spend; empty without a ledger.
+    """
+
+    loss: Loss
+    relation: Relation
+    unit: Unit
+    private: bool
+    proofs: tuple[str, ...]
+    caveats: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
+    ledger_head: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        allotment: Allotment,
+        *,
+        proofs: tuple[str, ...],
+        caveats: tuple[str, ...] = (),
+        public: tuple[str, ...] = (),
+    ) -> Guarantee:
+        """Return the guarantee of what was allotted to a call."""
+        return cls(
+            loss=allotment.loss,
+            relation=allotment.relation,
+            unit=allotment.unit,
+            private=allotment.private,
+            proofs=proofs,
+            caveats=allotment.caveats + caveats,
+            public=public,
+            ledger_head=allotment.ledger_head,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
+
+    def lines(self) -> list[str]:
+        """Return the guarantee in sentences, one a line."""
+        if isinstance(self.loss, NoPrivacy):
+            head = "Guarantee: NONE. This is the exact answer."
+        elif not self.private:
+            head = f"Guarantee: NONE (stated loss {self.loss})."
+        else:
+            head = f"Guarantee: {self.loss}, {self.relation.value}, unit: {self.unit.value}."
+        lines = [head, *(f"  ! {caveat}" for caveat in self.caveats)]
+        if self.public:
+            lines.append(f"  Public: {', '.join(self.public)}.")
+        if self.proofs:
+            lines.append(f"  Proofs: {', '.join(self.proofs)}.")
+        if self.ledger_head:
+            lines.append(f"  Ledger head: {self.ledger_head[:16]}")
+        return lines
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON's types: enums by value, losses by kind, arrays and sets as lists."""
+    if isinstance(value, PureDP):
+        return {"kind": "PureDP", "epsilon": value.epsilon}
+    if isinstance(value, ApproxDP):
+        return {"kind": "ApproxDP", "epsilon": value.epsilon, "delta": value.delta}
+    if isinstance(value, ZCDP):
+        return {"kind": "ZCDP", "rho": value.rho}
+    if isinstance(value, NoPrivacy):
+        return {"kind": "NoPrivacy"}
+    if isinstance(value, Guarantee):
+        return value.to_dict()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(entry) for entry in value), key=repr)
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, Fraction):
+        return float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+class Result:
+    """Base of all results: frozen, picklable, printable, holding released and public values only.
+
+    A subclass is a frozen dataclass with a field ``guarantee`` and the methods ``headline`` and ``plot``.
+    """
+
+    guarantee: Guarantee
+
+    def headline(self) -> list[str]:
+        """Return the answer in sentences, one a line."""
+        raise TypeError(f"{type(self).__name__} has no headline")
+
+    def summary(self) -> str:
+        """Return the answer and its guarantee in sentences; what is not protected comes first."""
+        lines = [*self.headline(), *self.guarantee.lines()]
+        if not self.guarantee.private:
+            lines.insert(0, "NOT PRIVATE: " + ("; ".join(self.guarantee.caveats) or "no guarantee"))
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON's types."""
+        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return ``to_dict`` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def to_frame(self) -> Any:
+        """Return one row as a pandas data frame: scalars as columns, the guarantee's loss and unit beside them.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise MissingDependencyError("pandas", "pandas") from None
+        entries = self.to_dict()
+        guarantee = entries.pop("guarantee")
+        row = {name: value for name, value in entries.items() if not isinstance(value, (list, dict))}
+        row |= {"loss": repr(self.guarantee.loss), "unit": guarantee["unit"], "private": guarantee["private"]}
+        return pandas.DataFrame([row])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the released values on a matplotlib axes and return it."""
+        raise TypeError(f"{type(self).__name__} has no picture")
