@@ -1,0 +1,37 @@
+# Two commands: `make demo` sets all up and answers a question on real data; `make test` passes the tests.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test benchmark clean
+
+demo: $(VENV)/demo.done
+	$(BIN)/dpcausal demo
+
+test: $(VENV)/test.done
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2
+
+benchmark: $(VENV)/benchmark.done
+	$(BIN)/python -m benchmarks
+
+$(VENV)/pip.done:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --upgrade pip
+	touch $@
+
+$(VENV)/demo.done: $(VENV)/pip.done pyproject.toml
+	$(BIN)/pip install -q -e '.[demo]'
+	touch $@
+
+$(VENV)/test.done: $(VENV)/pip.done pyproject.toml
+	$(BIN)/pip install -q -e '.[test]'
+	touch $@
+
+$(VENV)/benchmark.done: $(VENV)/pip.done pyproject.toml
+	$(BIN)/pip install -q -e '.[benchmark]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,37 @@
+"""The public names and what they promise."""
+
+import inspect
+
+import dpcausal as dpc
+
+NAMES = {
+    "ApproxDP", "Bounded", "Direction", "Guarantee", "Ledger", "Levels", "NoPrivacy", "PureDP", "Relation", "Schema",
+    "Table", "Unit", "ZCDP", "direction", "errors", "explain", "simulate", "simulated_noise",
+}  # fmt: skip
+
+
+def test_the_public_names_are_these() -> None:
+    rooms = {"data", "dependence", "mechanisms", "privacy", "proofs", "regression", "report"}
+    public = {name for name in vars(dpc) if not name.startswith("_")}
+    assert public - rooms - {"cli", "plots", "demo"} == NAMES
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    for name in NAMES:
+        assert inspect.getdoc(getattr(dpc, name)), name
+
+
+def test_a_loss_is_keyword_only_and_has_no_default() -> None:
+    parameter = inspect.signature(dpc.direction).parameters["loss"]
+    assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    assert parameter.default is inspect.Parameter.empty
+
+
+def test_everyone_is_protected_by_default() -> None:
+    assert inspect.signature(dpc.direction).parameters["protect"].default == "everyone"
+
+
+def test_every_error_derives_from_one_base() -> None:
+    for name, value in vars(dpc.errors).items():
+        if inspect.isclass(value) and issubclass(value, Exception):
+            assert issubclass(value, dpc.errors.DpCausalError), name
