@@ -186,11 +186,8 @@ def check_claim(
     """
     if not mutant < reached:
         raise ValueError("the mutant cannot be caught below the share that is reached")
-    norm = claim(max(sizes)).norm
-    found = [
-        search(statistic, lambda m: claim(m).bound, sizes=sizes, norm=norm, evaluations=evaluations, seed=seed, **domain)
-        for seed in seeds
-    ]
+    domain = {"sizes": sizes, "norm": claim(max(sizes)).norm, "evaluations": evaluations, **domain}
+    found = [search(statistic, lambda m: claim(m).bound, seed=seed, **domain) for seed in seeds]
     assert sum(one.evaluations for one in found) >= LEAST_EVALUATIONS, "too few neighbour pairs were looked at"
     for seed, one in zip(seeds, found, strict=True):
         assert one.ratio <= 1 + slack, f"seed {seed}: a neighbour pair moves it by {one.ratio} of the bound: {one}"

@@ -62,6 +62,8 @@ class IqrReach:
     def __init__(self, x: Column, lower: float, upper: float) -> None:
         if not (math.isfinite(upper - lower) and lower < upper):
             raise ParameterError(f"the range needs finite lower < upper and a finite width, got [{lower}, {upper}]")
+        if np.ndim(x) != 1:
+            raise ParameterError(f"an interquartile range needs a one-dimensional array, got {np.ndim(x)} dimensions")
         low, high = quartiles(len(x))
         # fmax and fmin map NaN to the bound, so the values are finite and the map is one of single records.
         ordered = np.sort(np.fmin(np.fmax(np.asarray(x, dtype=np.float64), lower), upper))
@@ -75,7 +77,7 @@ class IqrReach:
 
     @property
     def most(self) -> int:
-        """The public number of replacements from which on the reach is [0, U − L]; below m."""
+        """The public number of replacements from which on the reach is [0, U − L]; at most m."""
         return max(self._outer_most, len(self._inner) - 1)
 
     def highest(self, j: int) -> float:
