@@ -1,0 +1,584 @@
+"""Composition: filters against brute force, exact adaptive adversaries, OpenDP's filter and dp-accounting."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import opendp.prelude as opendp
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+from dpcausal.errors import LossError
+from dpcausal.privacy.composition import (
+    SATURATED,
+    Cost,
+    Totals,
+    admit,
+    advanced,
+    basic,
+    caps_of,
+    cost_of,
+    parallel,
+    remaining,
+    spent_text,
+    subsampled,
+    zcdp,
+)
+from dpcausal.privacy.loss import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    ZCDP,
+    ApproxDP,
+    Loss,
+    NoPrivacy,
+    PureDP,
+    exact_amount,
+    largest_rho,
+)
+from dpcausal.privacy.neighbours import Relation
+
+EPSILON_UNIT, DELTA_UNIT = Fraction(1, EPSILON_UNITS), Fraction(1, DELTA_UNITS)
+
+amounts = st.one_of(
+    st.floats(1e-9, 3),
+    st.fractions(min_value=Fraction(1, 10**9), max_value=3),
+    st.integers(1, 3000).map(lambda k: k / 1000),
+)
+deltas = st.one_of(st.floats(1e-18, 0.3), st.sampled_from([1e-9, 1e-6, 1e-5, Fraction(1, 3)]))
+budgets = st.one_of(
+    amounts.map(PureDP),
+    amounts.map(ZCDP),
+    st.builds(ApproxDP, amounts, deltas),
+    st.builds(ApproxDP, amounts, st.just(0)),
+)
+
+
+@st.composite
+def spends(draw: Any, most: int = 12) -> list[tuple[Loss, ZCDP | None]]:
+    """Spends of every kind, from much too large to tiny."""
+    size = draw(st.sampled_from([1, 0.3, 0.05, 0.003]))
+
+    def one() -> tuple[Loss, ZCDP | None]:
+        amount = exact_amount(draw(amounts), "amount") * exact_amount(size, "size")
+        delta = exact_amount(draw(deltas), "delta") * exact_amount(size, "size")
+        kind = draw(st.sampled_from(["pure", "approximate", "rho", "both"]))
+        if kind == "both":
+            return ApproxDP(amount, delta), ZCDP(amount**2 / 8)
+        return {"pure": PureDP(amount), "rho": ZCDP(amount), "approximate": ApproxDP(amount, delta)}[kind], None
+
+    return [one() for _ in range(draw(st.integers(0, most)))]
+
+
+# The accounts
+
+
+@pytest.mark.proves("cost-accounts")
+@given(amounts, deltas)
+def test_costs_are_rounded_up_and_caps_down(amount: Any, delta: Any) -> None:
+    epsilon, exact = exact_amount(amount, "epsilon"), exact_amount(delta, "delta")
+    cost = cost_of(ApproxDP(amount, delta))
+    assert cost.epsilon is not None and cost.rho is not None
+    assert 0 <= cost.epsilon * EPSILON_UNIT - epsilon < EPSILON_UNIT
+    assert 0 <= cost.rho * EPSILON_UNIT - epsilon**2 / 2 < EPSILON_UNIT
+    assert cost.delta == cost.rho_delta
+    assert 0 <= cost.delta * DELTA_UNIT - exact < DELTA_UNIT
+    caps = caps_of(ApproxDP(amount, delta))
+    assert caps.epsilon is not None and caps.rho is not None
+    assert 0 <= epsilon - caps.epsilon * EPSILON_UNIT < EPSILON_UNIT
+    assert 0 <= exact / 2 - caps.delta * DELTA_UNIT < DELTA_UNIT
+    assert 0 <= exact / 4 - caps.rho_delta * DELTA_UNIT < DELTA_UNIT
+    assert caps.rho * EPSILON_UNIT == largest_rho(epsilon, exact / 4)
+
+
+def test_each_loss_has_the_accounts_that_a_theorem_gives_it() -> None:
+    assert cost_of(PureDP(0.5)) == Cost(500_000_000, 0, 125_000_000, 0)
+    assert cost_of(ZCDP(0.5)) == Cost(None, 0, 500_000_000, 0)
+    assert cost_of(ApproxDP(0.5, 1e-6)) == Cost(500_000_000, 10**12, 125_000_000, 10**12)
+    assert cost_of(ApproxDP(0.5, 1e-6), ZCDP(0.01)) == Cost(500_000_000, 10**12, 10_000_000, 0)
+    assert cost_of(NoPrivacy()) == Cost(None, 0, None, 0)
+
+
+@pytest.mark.parametrize("budget", [PureDP(10**12), ZCDP(10**12), ApproxDP(10**12, 0.5)], ids=str)
+def test_a_saturated_total_is_above_every_cap(budget: Loss) -> None:
+    step = ZCDP(10**9) if isinstance(budget, ZCDP) else PureDP(10**9)
+    _, granted = run(budget, [(step, None)] * 5)
+    assert len(granted) == 2  # the cap is at 2^61 units of 1e-9, about 2.3e9
+    assert admit(budget, Totals(), cost_of(PureDP(10**11) if step == PureDP(10**9) else ZCDP(10**11))) is None
+    assert admit(budget, Totals(5, SATURATED, 0, SATURATED, 0), cost_of(PureDP(1e-9))) is None
+
+
+# The filters
+
+
+def run(budget: Loss, steps: list[tuple[Loss, ZCDP | None]]) -> tuple[Totals, list[tuple[Loss, ZCDP | None]]]:
+    totals, granted = Totals(), []
+    for loss, beside in steps:
+        after = admit(budget, totals, cost_of(loss, beside))
+        if after is not None:
+            assert after.spends == totals.spends + 1
+            totals = after
+            granted.append((loss, beside))
+    return totals, granted
+
+
+def exact_sums(granted: list[tuple[Loss, ZCDP | None]]) -> tuple[Any, Any]:
+    """(ε, δ) and (ρ, δ) sums in exact fractions, from the definitions; ``None`` where an account cannot speak."""
+    if any(isinstance(loss, ZCDP) for loss, _ in granted):
+        sums = None
+    else:
+        sums = (
+            sum((loss.exact_epsilon for loss, _ in granted), Fraction(0)),  # type: ignore[union-attr]
+            sum((getattr(loss, "exact_delta", Fraction(0)) for loss, _ in granted), Fraction(0)),
+        )
+    rho = rho_delta = Fraction(0)
+    for loss, beside in granted:
+        if beside is not None:
+            rho += beside.exact_rho
+        elif isinstance(loss, ZCDP):
+            rho += loss.exact_rho
+        else:
+            rho += loss.exact_epsilon**2 / 2  # type: ignore[union-attr]
+            rho_delta += getattr(loss, "exact_delta", Fraction(0))
+    return sums, (rho, rho_delta)
+
+
+@pytest.mark.proves("fully-adaptive-sums")
+@pytest.mark.proves("fully-adaptive-zcdp")
+@pytest.mark.proves("union-of-filters")
+@given(budgets, spends())
+def test_what_is_admitted_is_within_the_caps_of_one_filter(budget: Any, steps: Any) -> None:
+    totals, granted = run(budget, steps)
+    sums, concentrated = exact_sums(granted)
+    if isinstance(budget, PureDP):
+        assert sums is not None and sums[0] <= budget.exact_epsilon and sums[1] == 0
+        return
+    if isinstance(budget, ZCDP):
+        assert concentrated[0] <= budget.exact_rho and concentrated[1] == 0
+        return
+    epsilon, delta = budget.exact_epsilon, budget.exact_delta
+    type_a = sums is not None and sums[0] <= epsilon and sums[1] <= delta / 2
+    type_b = concentrated[0] <= largest_rho(epsilon, delta / 4) and concentrated[1] <= delta / 4
+    alone = len(granted) == 1 and totals.closed
+    if alone:
+        by_rho = concentrated[0] <= largest_rho(epsilon, delta) and concentrated[1] == 0
+        assert by_rho or (sums is not None and sums[0] <= epsilon and sums[1] <= delta)
+    else:
+        assert type_a or type_b or not granted
+
+
+@given(budgets, spends())
+def test_a_refusal_is_for_good_and_for_all_that_costs_more(budget: Any, steps: Any) -> None:
+    totals, _ = run(budget, steps)
+    for loss, beside in steps:
+        cost = cost_of(loss, beside)
+        if admit(budget, totals, cost) is None:
+            more = Cost(
+                None if cost.epsilon is None else cost.epsilon + 1,
+                cost.delta + 1,
+                None if cost.rho is None else cost.rho + 1,
+                cost.rho_delta,
+            )
+            assert admit(budget, totals, more) is None
+            after = admit(budget, totals, cost_of(PureDP(1e-9)))
+            assert after is None or totals.spends == 0 or admit(budget, after, cost) is None
+
+
+@given(budgets, spends())
+def test_what_remains_is_granted_and_one_unit_more_is_not(budget: Any, steps: Any) -> None:
+    totals, _ = run(budget, steps)
+    left = remaining(budget, totals)
+    assert left.epsilon is not None
+
+    def granted(loss: Loss) -> bool:
+        return admit(budget, totals, cost_of(loss)) is not None
+
+    epsilon, delta = exact_amount(left.epsilon, "epsilon", zero=True), exact_amount(left.delta, "delta", zero=True)
+    if epsilon:
+        assert granted(PureDP(left.epsilon))
+        assert granted(ApproxDP(left.epsilon, left.delta))
+        above = math.nextafter(left.delta, 1.0)
+        assert not granted(ApproxDP(left.epsilon, max(exact_amount(above, "delta"), delta + DELTA_UNIT)))
+    assert not granted(PureDP(epsilon + EPSILON_UNIT))
+    if left.rho is not None:
+        rho = exact_amount(left.rho, "rho", zero=True)
+        assert not rho or granted(ZCDP(left.rho))
+        assert not granted(ZCDP(rho + EPSILON_UNIT))
+    else:
+        assert not granted(ZCDP(EPSILON_UNIT))
+
+
+def test_what_remains_is_written_so_that_it_can_be_asked_for() -> None:
+    left = remaining(ApproxDP(1.234567891234, 1e-6), Totals())
+    assert str(left).startswith("epsilon 1.234567891 delta 1e-06 or rho 0.0")
+    assert str(remaining(PureDP(3), Totals())) == "epsilon 3"
+    assert str(remaining(ZCDP(0.5), Totals())) == "epsilon 1 or rho 0.5"
+    assert str(remaining(NoPrivacy(), Totals())) == "no limit (no privacy)"
+    assert remaining(PureDP(Fraction(1, 3)), Totals()).epsilon == 0.333333333
+    # A large delta makes zCDP pay for a pure loss above epsilon: the filter grants it, so it is what remains.
+    assert remaining(ApproxDP(0.1, 0.1), Totals()).epsilon == pytest.approx(0.28, abs=0.1)
+    assert (remaining(ApproxDP(0.1, 0.1), Totals()).epsilon or 0) > 0.1
+
+
+@pytest.mark.proves("union-of-filters")
+def test_one_budget_takes_a_path_of_sums_and_a_path_of_rho_and_not_both() -> None:
+    budget = ApproxDP(1, 1e-6)
+    _, by_sums = run(budget, [(PureDP(0.5), None)] * 5)
+    assert len(by_sums) == 2
+    assert 2 * Fraction(1, 8) > largest_rho(Fraction(1), Fraction(1, 4 * 10**6))  # type A only
+    totals, by_rho = run(budget, [(PureDP(0.02), None)] * 500)
+    assert len(by_rho) > 100  # type B only: the sum of the epsilons is above 2
+    assert totals.epsilon > 2 * EPSILON_UNITS
+    assert admit(budget, totals, cost_of(PureDP(0.02))) is None
+    # A spend in rho alone shuts the sums for good, a large pure one shuts zCDP for good.
+    totals, _ = run(budget, [(ZCDP(0.001), None)])
+    assert admit(budget, totals, cost_of(PureDP(0.5))) is None
+    totals, _ = run(budget, [(PureDP(0.5), None)])
+    assert admit(budget, totals, cost_of(ZCDP(0.001))) is None
+
+
+def test_each_filter_holds_its_own_share_of_delta() -> None:
+    budget = ApproxDP(1, 1e-6)
+    first = admit(budget, Totals(), cost_of(PureDP(0.1)))
+    assert first is not None
+    assert admit(budget, first, cost_of(ApproxDP(0.5, 5e-7))) is not None
+    assert admit(budget, first, cost_of(ApproxDP(0.5, Fraction(5, 10**7) + DELTA_UNIT))) is None
+    small = admit(budget, Totals(), cost_of(ZCDP(0.001)))
+    assert small is not None
+    assert admit(budget, small, cost_of(ApproxDP(0.1, 2.5e-7))) is not None
+    assert admit(budget, small, cost_of(ApproxDP(0.1, Fraction(25, 10**8) + DELTA_UNIT))) is None
+    cap = largest_rho(Fraction(1), Fraction(1, 4 * 10**6)) - Fraction(1, 1000)
+    assert admit(budget, small, cost_of(ZCDP(cap))) is not None
+    assert admit(budget, small, cost_of(ZCDP(cap + EPSILON_UNIT))) is None
+
+
+@pytest.mark.proves("single-spend")
+@pytest.mark.parametrize(
+    "spend", [ApproxDP(1, 1e-6), ZCDP(largest_rho(Fraction(1), Fraction(1, 10**6))), ApproxDP(0.001, 1e-6)], ids=str
+)
+def test_a_first_spend_of_the_whole_budget_closes_it(spend: Loss) -> None:
+    budget = ApproxDP(1, 1e-6)
+    totals = admit(budget, Totals(), cost_of(spend))
+    assert totals is not None and totals.closed
+    assert admit(budget, totals, cost_of(PureDP(1e-9))) is None
+    assert remaining(budget, totals).epsilon == remaining(budget, totals).rho == 0
+    earlier = admit(budget, Totals(), cost_of(PureDP(1e-9)))
+    assert earlier is not None and not earlier.closed
+    assert admit(budget, earlier, cost_of(spend)) is None
+
+
+@pytest.mark.proves("single-spend")
+def test_a_first_spend_above_the_budget_is_refused() -> None:
+    budget = ApproxDP(1, 1e-6)
+    for spend in (
+        ApproxDP(1, Fraction(1, 10**6) + DELTA_UNIT),
+        ApproxDP(1 + EPSILON_UNIT, 1e-6),
+        ZCDP(largest_rho(Fraction(1), Fraction(1, 10**6)) + EPSILON_UNIT),
+        NoPrivacy(),
+    ):
+        assert admit(budget, Totals(), cost_of(spend)) is None
+
+
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP(1), ApproxDP(1, 1e-6), ApproxDP(1, 0)], ids=str)
+def test_no_private_budget_takes_a_spend_without_privacy(budget: Loss) -> None:
+    assert admit(budget, Totals(), cost_of(NoPrivacy())) is None
+
+
+def test_without_privacy_only_the_spends_are_counted() -> None:
+    totals = admit(NoPrivacy(), Totals(), cost_of(NoPrivacy()))
+    assert totals == Totals(spends=1)
+    assert spent_text(NoPrivacy(), Totals(spends=1)) == "1 spends"
+
+
+def test_what_was_spent_is_told_in_the_accounts_that_still_speak() -> None:
+    budget = ApproxDP(1, 1e-6)
+    totals, _ = run(budget, [(PureDP(0.1), None)])
+    assert spent_text(budget, totals) == "epsilon 0.1 or rho 0.005"
+    totals, _ = run(budget, [(ZCDP(0.001), None), (ApproxDP(0.1, 1e-7), None)])
+    assert spent_text(budget, totals) == "rho 0.006 delta 1e-07"
+
+
+# Exact adversaries: every adaptive choice, every release, and the worst event at the end
+
+
+@dataclass(frozen=True)
+class Step:
+    """A mechanism at its worst pair of data: the laws of its release under D and D′, and its stated guarantee."""
+
+    loss: Loss
+    zcdp: ZCDP | None
+    laws: tuple[tuple[float, float], ...]
+
+
+def response(epsilon: float, delta: float = 0.0) -> Step:
+    """The pair of laws that any (ε, δ)-DP pair is a function of (Kairouz, Oh & Viswanath 2015)."""
+    high = (1 - delta) * math.exp(epsilon) / (1 + math.exp(epsilon))
+    low = (1 - delta) / (1 + math.exp(epsilon))
+    loss = ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
+    pairs = ((delta, 0.0), (high, low), (low, high), (0.0, delta))
+    return Step(loss, None, tuple(pair for pair in pairs if pair != (0.0, 0.0)))
+
+
+def coarse_gaussian(rho: float, cuts: Iterable[float]) -> Step:
+    """Gaussian noise at sensitivity 1, of which an interval is told: ρ-zCDP by post-processing."""
+    sigma = 1 / math.sqrt(2 * rho)
+    edges = (-math.inf, *cuts, math.inf)
+
+    def between(a: float, b: float) -> float:
+        return float(ndtr(b) - ndtr(a) if b < 0 else ndtr(-a) - ndtr(-b))  # from the nearer tail: no cancellation
+
+    laws = [(between((a - 1) / sigma, (b - 1) / sigma), between(a / sigma, b / sigma)) for a, b in pairwise(edges)]
+    return Step(ZCDP(rho), None, tuple(laws))
+
+
+def worst(
+    steps: list[Step], epsilon: float, rounds: int, admits: Callable[[Totals, Cost], Totals | None]
+) -> float:
+    """The largest max over events S of P(S) − e^ε Q(S) that an adaptive analyst can reach in some rounds."""
+
+    def value(p: float, q: float, totals: Totals, left: int) -> float:
+        best = max(0.0, p - math.exp(epsilon) * q)
+        if left == 0 or p == 0 or q == 0:
+            return best
+        for step in steps:
+            after = admits(totals, cost_of(step.loss, step.zcdp))
+            if after is not None:
+                best = max(best, sum(value(p * a, q * b, after, left - 1) for a, b in step.laws))
+        return best
+
+    return value(1.0, 1.0, Totals(), rounds)
+
+
+@pytest.mark.proves("fully-adaptive-sums")
+@pytest.mark.proves("fully-adaptive-zcdp")
+@pytest.mark.proves("union-of-filters")
+@pytest.mark.proves("single-spend")
+def test_the_best_adaptive_adversary_stays_within_epsilon_and_delta() -> None:
+    budget = ApproxDP(1, 0.2)
+    rho = float(largest_rho(Fraction(1), Fraction(1, 20)))
+    steps = [response(0.5), response(0.5, 0.05), response(1, 0.2), coarse_gaussian(rho / 2, (0.0, 1.0, 2.0))]
+    reached = worst(steps, 1.0, 4, lambda totals, cost: admit(budget, totals, cost))
+    assert 0.199 < reached <= 0.2 + 1e-12  # the single spend reaches delta
+
+    # Without the single spend: the shares of delta bind.
+    def union(totals: Totals, cost: Cost) -> Totals | None:
+        after = admit(budget, totals, cost)
+        return None if after is None or after.closed else after
+
+    assert 0.09 < worst(steps, 1.0, 4, union) <= 0.2 + 1e-12
+
+
+@pytest.mark.parametrize("wrong", [ApproxDP(1.5, 0.2), ApproxDP(1, 0.3), ApproxDP(2, 0.5)], ids=str)
+def test_the_adversary_catches_a_filter_of_a_larger_budget(wrong: ApproxDP) -> None:
+    steps = [response(0.5), response(1, 0.2), response(1, 0.3)]
+    assert worst(steps, 1.0, 3, lambda totals, cost: admit(wrong, totals, cost)) > 0.2
+
+
+@pytest.mark.proves("fully-adaptive-sums")
+def test_the_best_adaptive_adversary_of_a_pure_budget_reaches_epsilon_and_no_more() -> None:
+    steps = [response(0.25), response(0.5), response(0.125)]
+
+    def ratio(budget: Loss, rounds: int) -> float:
+        def most(log: float, totals: Totals, left: int) -> float:
+            best = log
+            for step in steps if left else ():
+                after = admit(budget, totals, cost_of(step.loss))
+                if after is not None:
+                    best = max(best, max(most(log + math.log(p / q), after, left - 1) for p, q in step.laws))
+            return best
+
+        return most(0.0, Totals(), rounds)
+
+    assert ratio(PureDP(1), 5) == pytest.approx(1, abs=1e-12)
+    assert ratio(PureDP(0.6), 5) == pytest.approx(0.5, abs=1e-12)
+
+
+@pytest.mark.proves("fully-adaptive-zcdp")
+@pytest.mark.parametrize("order", [1.5, 2.0, 5.0, 20.0])
+def test_the_best_adaptive_adversary_of_a_zcdp_budget_stays_within_rho(order: float) -> None:
+    budget = ZCDP(0.5)
+    cuts = np.arange(-120, 121) / 4  # order 20 looks at 20 sensitivities away
+    steps = [response(0.5), coarse_gaussian(0.1, cuts), coarse_gaussian(0.25, cuts)]
+
+    def moment(totals: Totals, left: int) -> float:
+        best = 1.0
+        for step in steps if left else ():
+            after = admit(budget, totals, cost_of(step.loss))
+            if after is not None:
+                # Adaptive choices cannot depend on anything but the totals here: the moment factors.
+                best = max(best, sum(p**order * q ** (1 - order) for p, q in step.laws) * moment(after, left - 1))
+        return best
+
+    divergence = math.log(moment(Totals(), 6)) / (order - 1)
+    assert 0.95 * order * 0.5 < divergence <= order * 0.5 * (1 + 1e-12)
+
+
+# Other libraries
+
+
+@pytest.mark.proves("fully-adaptive-sums")
+@pytest.mark.proves("fully-adaptive-zcdp")
+@pytest.mark.parametrize("kind", ["pure", "zcdp"])
+def test_the_filter_first_refuses_where_opendps_filter_does(kind: str) -> None:
+    # Scales are powers of two, so that both libraries count without rounding.  OpenDP's filter ends at a refusal.
+    opendp.enable_features("contrib")
+    pure = kind == "pure"
+    measure = opendp.max_divergence() if pure else opendp.zero_concentrated_divergence()
+    atoms = opendp.vector_domain(opendp.atom_domain(T=float, nan=False))
+    metric = opendp.l1_distance(T=float) if pure else opendp.l2_distance(T=float)
+    make = opendp.m.make_laplace if pure else opendp.m.make_gaussian
+    measurements = [make(atoms, metric, scale=2.0**k) for k in range(5)]
+    losses: list[Loss] = [PureDP(2.0**-k) if pure else ZCDP(2.0 ** (-2 * k - 1)) for k in range(5)]
+    cap = 2.75 if pure else 1.03125
+    budget: Loss = PureDP(cap) if pure else ZCDP(cap)
+    filled = 0
+    for seed in range(8):
+        odometer = opendp.c.make_fully_adaptive_composition(atoms, metric, measure)
+        theirs = opendp.c.make_privacy_filter(odometer, d_in=1.0, d_out=cap)([0.0])
+        totals = Totals()
+        for k in np.random.default_rng(seed).integers(0, 5, 200):
+            after = admit(budget, totals, cost_of(losses[k]))
+            if after is None:
+                with pytest.raises(opendp.OpenDPException, match="exhausted"):
+                    theirs(measurements[k])
+                break
+            theirs(measurements[k])
+            totals = after
+        else:
+            pytest.fail("the budget was never used up")
+        filled += remaining(budget, totals).epsilon == 0
+    assert filled < 8
+
+
+@pytest.mark.proves("union-of-filters")
+@pytest.mark.parametrize("seed", range(3))
+def test_what_the_union_grants_is_within_the_budget_by_dp_accounting(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    epsilon, delta = [(1.0, 1e-6), (2.0, 1e-5), (0.5, 1e-4)][seed]
+    budget = ApproxDP(epsilon, delta)
+    totals, accountant, granted = Totals(), PLDAccountant(value_discretization_interval=1e-3), 0
+    for _ in range(200):
+        size = epsilon * float(rng.uniform(0.005, 0.05))
+        gaussian = bool(rng.random() < 0.5)
+        after = admit(budget, totals, cost_of(ZCDP(size**2 / 2) if gaussian else PureDP(size)))
+        if after is not None:
+            totals, granted = after, granted + 1
+            accountant.compose(dp_event.GaussianDpEvent(1 / size) if gaussian else dp_event.LaplaceDpEvent(1 / size))
+    assert granted > 30
+    found = accountant.get_epsilon(delta)
+    assert 0.3 * epsilon < found <= epsilon
+
+
+# Theorems as functions
+
+
+def binomial_delta(epsilon: float, times: int, target: float) -> float:
+    """The exact δ of k-fold randomised response at a target ε (Kairouz, Oh & Viswanath 2015)."""
+    p = 1 / (1 + math.exp(-epsilon))
+    total = 0.0
+    for k in range(times + 1):
+        one, other = (p**k * (1 - p) ** (times - k), p ** (times - k) * (1 - p) ** k)
+        total += math.comb(times, k) * max(0.0, one - math.exp(target) * other)
+    return total
+
+
+@pytest.mark.parametrize(("epsilon", "times"), [(0.01, 500), (0.1, 100), (0.5, 20), (2.0, 3), (0.3, 1)])
+@pytest.mark.parametrize("slack", [1e-8, 1e-3, 0.3])
+def test_advanced_composition_covers_the_worst_mechanism(epsilon: float, times: int, slack: float) -> None:
+    total = advanced(PureDP(epsilon), times, slack)
+    assert total.delta == pytest.approx(slack)
+    assert binomial_delta(epsilon, times, total.epsilon) <= slack
+    published = epsilon * math.sqrt(2 * times * math.log(1 / slack)) + times * epsilon * math.expm1(epsilon)
+    assert total.epsilon <= published  # Dwork & Roth (2014), Theorem 3.20
+
+
+def test_advanced_composition_adds_the_deltas() -> None:
+    assert advanced(ApproxDP(0.1, 1e-8), 10, 1e-6).exact_delta == Fraction(11, 10**7)
+    for times in (0, -1, True, 1.5):
+        with pytest.raises(LossError):
+            advanced(PureDP(1), times, 1e-6)  # type: ignore[arg-type]
+
+
+def test_sums_of_losses() -> None:
+    assert basic([PureDP(0.1), ApproxDP(0.2, 1e-6), ApproxDP(0.3, 1e-6)]) == ApproxDP(0.6, 2e-6)
+    assert zcdp([PureDP(1), ZCDP(0.25)]) == ZCDP(0.75)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: basic([]),
+        lambda: zcdp([]),
+        lambda: parallel([], Relation.REPLACE_ONE, partition="by position"),
+        lambda: basic([ZCDP(1)]),  # type: ignore[list-item]
+        lambda: zcdp([ApproxDP(1, 0.5)]),  # type: ignore[list-item]
+        lambda: parallel([ApproxDP(1, 0.5)], Relation.REPLACE_ONE, partition="by position"),  # type: ignore[list-item]
+        lambda: advanced(ZCDP(1), 2, 0.1),  # type: ignore[arg-type]
+        lambda: subsampled(ZCDP(1), 1, 2),  # type: ignore[arg-type]
+        lambda: basic([NoPrivacy()]),  # type: ignore[list-item]
+    ],
+)
+def test_a_theorem_takes_only_losses_it_speaks_of(call: Callable[[], object]) -> None:
+    with pytest.raises(LossError):
+        call()
+
+
+@pytest.mark.proves("parallel-composition")
+def test_a_row_that_changes_its_part_is_paid_for_in_two_parts() -> None:
+    # Three parts by value; each tells by randomised response whether it is empty.  One row, moved from part to part.
+    epsilons = [0.7, 0.4, 0.2]
+
+    def law(part: int | None) -> dict[tuple[int, ...], float]:
+        laws = {}
+        for answer in itertools.product((0, 1), repeat=3):
+            weights = [
+                (math.exp(e) if bit == (i == part) else 1) / (1 + math.exp(e))
+                for i, (e, bit) in enumerate(zip(epsilons, answer, strict=True))
+            ]
+            laws[answer] = math.prod(weights)
+        return laws
+
+    def loss(a: int | None, b: int | None) -> float:
+        one, other = law(a), law(b)
+        return max(math.log(one[key] / other[key]) for key in one)
+
+    losses = [PureDP(e) for e in epsilons]
+    replaced = max(loss(a, b) for a in range(3) for b in range(3))
+    added = max(loss(a, None) for a in range(3))
+    assert parallel(losses, Relation.REPLACE_ONE, partition="by value").epsilon == pytest.approx(replaced)
+    assert parallel(losses, Relation.ADD_OR_REMOVE_ONE, partition="by value").epsilon == pytest.approx(added)
+    assert parallel(losses, Relation.REPLACE_ONE, partition="by position") == PureDP(0.7)
+    assert parallel([PureDP(1)], Relation.REPLACE_ONE, partition="by value") == PureDP(1)
+    with pytest.raises(LossError):
+        parallel(losses, Relation.ADD_OR_REMOVE_ONE, partition="by position")
+    with pytest.raises(LossError):
+        parallel(losses, Relation.REPLACE_ONE, partition="by row")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("taken", "rows"), [(1, 10), (3, 7), (10, 10), (99, 100)])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 8.0])
+def test_subsampling_is_paid_for_at_the_worst_mechanism_and_no_more(taken: int, rows: int, epsilon: float) -> None:
+    # Randomised response on "the one row that is 1 was taken": its exact loss, against a data set of zeros.
+    share = taken / rows
+    said_yes = (share * math.exp(epsilon) + 1 - share) / (1 + math.exp(epsilon))
+    exact = math.log(said_yes * (1 + math.exp(epsilon)))
+    total = subsampled(ApproxDP(epsilon, 1e-6), taken, rows)
+    assert exact * (1 - 1e-12) <= total.epsilon <= exact * (1 + 1e-8)
+    assert total.exact_delta == Fraction(taken, rows) * Fraction(1, 10**6)
+
+
+def test_subsampling_takes_between_one_and_all_rows() -> None:
+    for taken, rows in ((0, 5), (6, 5), (True, 5), (2.0, 5)):
+        with pytest.raises(LossError):
+            subsampled(PureDP(1), taken, rows)  # type: ignore[arg-type]
+    assert subsampled(PureDP(1000), 1, 2) == ApproxDP(1000, 0)
