@@ -416,7 +416,8 @@ def test_the_best_adaptive_adversary_of_a_zcdp_budget_stays_within_rho(order: fl
             after = admit(budget, totals, cost_of(step.loss))
             if after is not None:
                 # Adaptive choices cannot depend on anything but the totals here: the moment factors.
-                best = max(best, sum(p**order * q ** (1 - order) for p, q in step.laws) * moment(after, left - 1))
+                logs = [order * math.log(p) + (1 - order) * math.log(q) for p, q in step.laws if p and q]
+                best = max(best, sum(map(math.exp, logs)) * moment(after, left - 1))
         return best
 
     divergence = math.log(moment(Totals(), 6)) / (order - 1)
