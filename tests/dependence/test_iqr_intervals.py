@@ -96,6 +96,19 @@ def test_the_corrected_intervals_hold_the_range_and_have_length_one_in_its_logar
             assert math.log(interval.upper / interval.lower) == pytest.approx(1)
 
 
+@pytest.mark.proves("iqr-interval-distance")
+def test_at_every_edge_and_one_float_below_it_the_intervals_hold_the_range():
+    # The rounded logarithm of the float below e^k is k itself: only a comparison with the edges places it.
+    misplaced = 0
+    for k in range(-1488, 1419):
+        edge = math.exp(k / 2)
+        for iqr in (edge, math.nextafter(edge, 0)):
+            if iqr > 0:
+                assert all(interval.lower <= iqr < interval.upper for interval in proposed_intervals(iqr))
+                misplaced += not math.exp(math.floor(math.log(iqr))) <= iqr
+    assert misplaced > 100
+
+
 def test_the_published_intervals_are_those_printed():
     assert proposed_intervals(2.0, PUBLISHED) == (Interval(1, math.e), Interval(math.exp(-0.5), math.exp(0.5)))
     assert proposed_intervals(2.0, CORRECTED) == (Interval(1, math.e), Interval(math.exp(0.5), math.exp(1.5)))
