@@ -1,6 +1,7 @@
 """Differentially private causal inference."""
 
 from dpcausal import errors as errors
+from dpcausal import simulate as simulate
 from dpcausal.data.schema import Bounded as Bounded
 from dpcausal.data.schema import Levels as Levels
 from dpcausal.data.schema import Schema as Schema

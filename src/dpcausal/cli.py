@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,6 @@ from dpcausal.errors import (
     LedgerDamagedError,
     LossError,
     MissingDependencyError,
-    ParameterError,
 )
 
 try:
@@ -79,10 +78,7 @@ def loss_from(epsilon: float | None, delta: float | None, rho: float | None) -> 
 def _show(result: Result, ledger: Ledger, as_json: bool) -> None:
     if as_json:
         left = ledger.remaining
-        answer = result.to_dict() | {
-            "remaining": {"epsilon": left.epsilon, "delta": left.delta, "rho": left.rho},
-            "ledger_head": ledger.head,
-        }
+        answer = result.to_dict() | {"remaining": vars(left), "ledger_head": ledger.head}
         print(json.dumps(answer, allow_nan=False, ensure_ascii=False))
         return
     text = f"{result.summary()}\nRemaining budget: {ledger.remaining}."
@@ -138,7 +134,7 @@ def explain_command(proof: Annotated[str, typer.Argument(help="A claim named in 
 
 @app.command("demo")
 def demo_command(
-    epsilon: Annotated[float, typer.Option(help="ε of the answer.")] = 0.5,
+    epsilon: Annotated[float, typer.Option(help="ε of the answer, at most 2.")] = 1.0,
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question on real health data that comes with statsmodels."""
@@ -175,18 +171,22 @@ def ledger_show(
         from dpcausal import Ledger
 
         with Ledger.open(path) as ledger:
-            entries = [entry.to_dict() for entry in ledger.entries()]
+            entries = ledger.entries()
             left = ledger.remaining
             if lines:
                 for entry in entries:
-                    print(json.dumps(entry, allow_nan=False, ensure_ascii=False))
+                    print(json.dumps(entry.to_dict(), allow_nan=False, ensure_ascii=False))
             elif as_json:
-                remaining = {"epsilon": left.epsilon, "delta": left.delta, "rho": left.rho}
-                answer = {"budget": repr(ledger.budget), "remaining": remaining, "head": ledger.head, "entries": entries}
+                answer = {
+                    "budget": repr(ledger.budget),
+                    "remaining": vars(left),
+                    "head": ledger.head,
+                    "entries": [entry.to_dict() for entry in entries],
+                }
                 print(json.dumps(answer, allow_nan=False, ensure_ascii=False))
             else:
-                print(f"{path.name}: budget {ledger.budget}, remaining {left}, head {ledger.head[:16]}")
-                for entry in ledger.entries():
+                print(f"{path.name}: budget {ledger.budget}, remaining {left}, head {ledger.head}")
+                for entry in entries:
                     print(f"{entry.number:>6}  {entry.at}  {entry.task:<18}  {entry.loss}  {entry.unit}")
 
 
@@ -208,8 +208,4 @@ def ledger_verify(
 
 def main() -> None:
     """Run the command."""
-    run: Callable[[], Any] = app
-    run()
-
-
-__all__ = ["BAD_INPUT", "DAMAGED", "REFUSED", "ParameterError", "app", "main"]
+    app()

@@ -1,8 +1,7 @@
-"""The additive noise model on one split: regress both ways, score what is left, the smaller score wins.
+"""The additive noise model: regress both ways, score what is left, the smaller score wins.
 
 Y = f(X) + N with N independent of X makes the residuals of y on x independent of x, and those of x on y depend
-on y.  Everything here is plain computation on one set of rows; what may leave is decided by ``holdout`` and
-``blocks``.
+on y.  Everything here is plain computation on given rows; what may leave is decided by ``holdout`` and ``blocks``.
 """
 
 from __future__ import annotations
@@ -22,31 +21,19 @@ from dpcausal.privacy.noise import PublicGenerator
 Column = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 
+WIDTH_SHARE = 0.7
+"""Widths of the scores' kernels, as a share of the median distance."""
 
-@dataclass(frozen=True)
-class Recipe:
-    """Public settings of the regressions and the split.
+DISTANCE_ROWS = 300
+"""Rows that a median distance is taken over."""
 
-    Attributes
-    ----------
-    training_share : float
-        Share of the rows that the regressions are fitted on, in (0, 1).
-    penalty : float
-        λ of the ridge objective (λ/2)‖w‖² + (1/n) Σ (w·φ(x_i) − y_i)², > 0.
-    regression_width : float
-        Width of the regressions' Gaussian kernel, as a share of the half-width of the column's public range, or of
-        its spread in the training rows where ``adaptive``.
-    """
-
-    training_share: float
-    penalty: float
-    regression_width: float
-    adaptive: bool
+TABLE_PLACES = 2**15 + 1
+"""Places of a regression's table over the public range of its regressor."""
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """One split's test rows and residuals, their public ranges, and kernel widths from the training rows."""
+    """The scored rows and their residuals, the ranges they lie in, and the kernel widths of the scores."""
 
     x: Column
     y: Column
@@ -54,6 +41,8 @@ class Residuals:
     left_x: Column
     range_x: Interval
     range_y: Interval
+    range_left_y: Interval
+    range_left_x: Interval
     width_x: float
     width_y: float
     width_left_y: float
@@ -61,19 +50,8 @@ class Residuals:
 
     @property
     def m(self) -> int:
-        """Number of test rows."""
+        """Number of scored rows."""
         return len(self.x)
-
-    @property
-    def range_left_y(self) -> Interval:
-        """Residuals of y lie within its range's width: predictions are clipped to the range."""
-        width = self.range_y[1] - self.range_y[0]
-        return -width, width
-
-    @property
-    def range_left_x(self) -> Interval:
-        width = self.range_x[1] - self.range_x[0]
-        return -width, width
 
     def forward(self) -> tuple[Column, Column]:
         """Return x and the residuals of y: their score is that of "x causes y"."""
@@ -93,26 +71,47 @@ def split_rows(
 
 
 def typical_distance(values: Column, fallback: float) -> float:
-    """Return the median distance between rows a public step apart; ``fallback`` where that is 0.
+    """Return the median distance between values at most ``DISTANCE_ROWS`` evenly spaced rows; never 0.
 
     For unprotected or block-internal rows only: a bandwidth from protected rows would be a release.
     """
-    half = len(values) // 2
-    distance = float(np.median(np.abs(values[:half] - values[half : 2 * half]))) if half else 0.0
+    step = max(1, len(values) // DISTANCE_ROWS)
+    some = values[::step][:DISTANCE_ROWS]
+    above = np.triu_indices(len(some), 1)
+    distance = float(np.median(np.abs(some[:, None] - some)[above])) if len(some) > 1 else 0.0
+    # Columns with many ties have a median distance of 0: a tenth of the spread keeps the kernel informative.
+    distance = distance if distance > 0 else float(np.std(values)) / 10
     return distance if math.isfinite(distance) and distance > 0 else fallback
 
 
-def fit_both(
+def _standardised(values: Column, by: Column) -> Column:
+    spread = float(np.std(by))
+    return (values - float(np.mean(by))) / (spread if math.isfinite(spread) and spread > 0 else 1.0)
+
+
+def _tabulated(predictor: Callable[[Column], Column], values: Column, by: Column, interval: Interval) -> Column:
+    """Return predictions by interpolation in a table over the public range.
+
+    The table depends on the training rows alone, so each prediction is a function of its own row: in a matrix
+    product the last bits of one row's result can depend on the rows beside it.
+    """
+    places = np.linspace(interval[0], interval[1], TABLE_PLACES)
+    return np.interp(values, places, predictor(_standardised(places, by)))
+
+
+def fit_halves(
     x: Column,
     y: Column,
     train: npt.NDArray[np.int64],
     test: npt.NDArray[np.int64],
     range_x: Interval,
     range_y: Interval,
-    recipe: Recipe,
     generator: PublicGenerator,
 ) -> Residuals:
     """Regress each column on the other on the training rows and return the residuals of the test rows.
+
+    Kernel widths and ridge are tuned on the training rows, which are not protected; the widths of the scores'
+    kernels are ``WIDTH_SHARE`` of the median distance there.
 
     Parameters
     ----------
@@ -122,32 +121,38 @@ def fit_both(
         Disjoint positions.
     range_x, range_y : (float, float)
         Public ranges.
-    recipe : Recipe
-        Public settings.
     generator : PublicGenerator
         For random features.
     """
-    from dpcausal.regression.kernel_ridge import fit
+    from dpcausal.regression.kernel_ridge import fit, tune
 
     def regress(cause: Column, effect: Column, range_cause: Interval, range_effect: Interval) -> tuple[Column, Column]:
-        middle, half = (range_cause[0] + range_cause[1]) / 2, (range_cause[1] - range_cause[0]) / 2
-        spread = typical_distance(cause[train], half) if recipe.adaptive else half
+        regressor, response = _standardised(cause[train], cause[train]), _standardised(effect[train], effect[train])
+        setting = tune(regressor, response)
+        # Centred by the training mean: there is no intercept.
+        centre = float(np.mean(effect[train]))
+        clip = range_effect[0] - centre, range_effect[1] - centre
         predictor = fit(
-            (cause[train] - middle) / spread,
-            effect[train],
-            penalty=recipe.penalty,
-            width=recipe.regression_width,
-            clip=range_effect,
+            regressor,
+            effect[train] - centre,
+            penalty=setting.penalty,
+            width=setting.width,
+            clip=clip,
             generator=generator,
         )
-        return (
-            effect[train] - predictor((cause[train] - middle) / spread),
-            effect[test] - predictor((cause[test] - middle) / spread),
-        )
+
+        def residuals(rows: npt.NDArray[np.int64]) -> Column:
+            predicted = np.clip(
+                centre + _tabulated(predictor, cause[rows], cause[train], range_cause), *range_effect
+            )
+            return effect[rows] - predicted
+
+        return residuals(train), residuals(test)
 
     training_left_y, left_y = regress(x, y, range_x, range_y)
     training_left_x, left_x = regress(y, x, range_y, range_x)
     half_x, half_y = (range_x[1] - range_x[0]) / 2, (range_y[1] - range_y[0]) / 2
+    width_y, width_x = range_y[1] - range_y[0], range_x[1] - range_x[0]
     return Residuals(
         x=x[test],
         y=y[test],
@@ -155,10 +160,55 @@ def fit_both(
         left_x=left_x,
         range_x=range_x,
         range_y=range_y,
-        width_x=typical_distance(x[train], half_x),
-        width_y=typical_distance(y[train], half_y),
-        width_left_y=typical_distance(training_left_y, half_y),
-        width_left_x=typical_distance(training_left_x, half_x),
+        range_left_y=(-width_y, width_y),
+        range_left_x=(-width_x, width_x),
+        width_x=WIDTH_SHARE * typical_distance(x[train], half_x),
+        width_y=WIDTH_SHARE * typical_distance(y[train], half_y),
+        width_left_y=WIDTH_SHARE * typical_distance(training_left_y, half_y),
+        width_left_x=WIDTH_SHARE * typical_distance(training_left_x, half_x),
+    )
+
+
+def fit_all(x: Column, y: Column, generator: PublicGenerator) -> Residuals:
+    """Regress each column on the other and return leave-one-out residuals of all rows: for use inside a block.
+
+    Everything is taken from the rows themselves: scale, tuning, ranges and kernel widths.
+
+    Parameters
+    ----------
+    x, y : float64 arrays, shape (n,)
+        Rows in random order.
+    generator : PublicGenerator
+        For random features.
+    """
+    from dpcausal.regression.kernel_ridge import leave_one_out, tune
+
+    def residuals(regressor: Column, response: Column) -> Column:
+        setting = tune(regressor, response)
+        return leave_one_out(
+            regressor, response, penalty=setting.penalty, width=setting.width, generator=generator
+        )
+
+    x, y = _standardised(x, x), _standardised(y, y)
+    left_y, left_x = residuals(x, y), residuals(y, x)
+
+    def interval(values: Column) -> Interval:
+        lower, upper = float(np.min(values)), float(np.max(values))
+        return lower - 1e-6, upper + 1e-6
+
+    return Residuals(
+        x=x,
+        y=y,
+        left_y=left_y,
+        left_x=left_x,
+        range_x=interval(x),
+        range_y=interval(y),
+        range_left_y=interval(left_y),
+        range_left_x=interval(left_x),
+        width_x=WIDTH_SHARE * typical_distance(x, 1.0),
+        width_y=WIDTH_SHARE * typical_distance(y, 1.0),
+        width_left_y=WIDTH_SHARE * typical_distance(left_y, 1.0),
+        width_left_x=WIDTH_SHARE * typical_distance(left_x, 1.0),
     )
 
 

@@ -10,39 +10,43 @@ import math
 
 import numpy as np
 
-from dpcausal.direction.anm import SCORES, Column, Interval, Recipe, fit_both, split_rows
+from dpcausal.direction.anm import SCORES, Column, fit_all
 from dpcausal.direction.holdout import Released
 from dpcausal.mechanisms.additive import geometric, geometric_below, laplace_scale
 from dpcausal.mechanisms.subsample import assign_blocks, vote_count
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.neighbours import Unit
-from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 
-LEAST_ROWS = 30
-"""Fewest rows a block may have."""
+LEAST_ROWS = 40
+"""Fewest rows a block may have by the default rule."""
+
+MOST_BLOCKS = 501
 
 PROOFS = ("block-votes", "geometric")
 
 
 def default_blocks(rows: int, epsilon: float) -> int:
-    """Return the public number of blocks for n rows at ε: odd, so that the votes cannot tie."""
-    blocks = math.floor(min(max(8, 6 / epsilon), rows / LEAST_ROWS))
-    return max(1, blocks - (blocks + 1) % 2)
+    """Return the public number of blocks for n rows at ε: odd, so that the votes cannot tie.
+
+    M = min(9 √(n/(1000 ε)), 24/ε, n/40, 501), rounded down to an odd number, at least 1
+
+    More blocks outvote the noise, whose size is 1/ε votes; larger blocks vote better.
+    """
+    most = min(9 * math.sqrt(rows / (1000 * epsilon)), 24 / epsilon, rows / LEAST_ROWS, MOST_BLOCKS)
+    blocks = max(1, math.floor(most))
+    return blocks - (blocks + 1) % 2
 
 
-def vote(x: Column, y: Column, range_x: Interval, range_y: Interval, score: str, recipe: Recipe, seed: int) -> bool:
+def vote(x: Column, y: Column, score: str, seed: int) -> bool:
     """Return whether "x causes y" wins in one block; total: whatever fails in the block is a vote for yes.
 
     The block's coins come from its own public seed, so that its vote depends on its own rows alone.
     """
-    from dpcausal.privacy.noise import generator_from_seed
-
-    generator = generator_from_seed(seed)
     try:
         with np.errstate(all="ignore"):
-            train, test = split_rows(len(x), recipe.training_share, generator)
-            forward, backward = SCORES[score](fit_both(x, y, train, test, range_x, range_y, recipe, generator))
+            forward, backward = SCORES[score](fit_all(x, y, generator_from_seed(seed)))
     except Exception:  # no failure of a fit may show: it would depend on the rows
         return True
     return not backward < forward
@@ -51,10 +55,7 @@ def vote(x: Column, y: Column, range_x: Interval, range_y: Interval, score: str,
 def release(
     x: Column,
     y: Column,
-    range_x: Interval,
-    range_y: Interval,
     score: str,
-    recipe: Recipe,
     blocks: int,
     generator: PublicGenerator,
     allotment: Allotment,
@@ -64,13 +65,12 @@ def release(
 
     lead = 2(count + k) − M,  P(k) ∝ e^{−ε|k|}
 
-    where M is the public number of blocks.
+    where M is the public number of blocks, odd.
     """
     parts = assign_blocks(len(x), blocks, generator)
     seeds = [int(seed) for seed in generator.integers(2**63, size=blocks)]
     votes = [
-        vote(x[part], y[part], range_x, range_y, score, recipe, seed)
-        for part, seed in zip(parts, seeds, strict=True)
+        vote(x[part], y[part], score, seed) for part, seed in zip(parts, seeds, strict=True)
     ]
     count = geometric(vote_count(votes, "votes for the first as cause", Unit.ROW), allotment, loss)
     lead = 2 * count - blocks

@@ -9,7 +9,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.direction import blocks as by_blocks
 from dpcausal.direction import holdout, published
-from dpcausal.direction.anm import SCORES, Recipe, Residuals, fit_both, split_rows
+from dpcausal.direction.anm import SCORES, Residuals, fit_halves, split_rows
 from dpcausal.direction.holdout import Released
 from dpcausal.direction.result import Direction
 from dpcausal.errors import LossError, ParameterError, SchemaError
@@ -25,11 +25,8 @@ LEAST_ROWS = 8
 
 UNPROTECTED_TRAINING = "the rows of the training half are NOT protected: only the test half is"
 
-RECIPE = Recipe(training_share=0.5, penalty=1e-3, regression_width=0.5, adaptive=True)
-"""Public settings for test-set privacy, and without privacy."""
-
-BLOCK_RECIPE = Recipe(training_share=0.5, penalty=1e-2, regression_width=1.0, adaptive=True)
-"""Public settings inside a block."""
+TRAINING_SHARE = 0.5
+"""Default share of the rows that the regressions are fitted on, with ``protect="test"`` and without privacy."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class _Plan:
     calibration: str
     release_scores: bool
     blocks: int | None
-    recipe: Recipe
+    training_share: float
     spent: Loss
     note: str
     unproven: bool
@@ -78,7 +75,6 @@ def direction(
     calibration: Literal["corrected", "published"] = "corrected",
     blocks: int | None = None,
     training_share: float | None = None,
-    penalty: float | None = None,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
 ) -> Direction:
@@ -112,9 +108,8 @@ def direction(
     blocks : int, optional
         Public number of blocks; by default a public rule of n and ε.
     training_share : float, optional
-        Share of the rows, or of a block's rows, that the regressions are fitted on; in (0, 1).
-    penalty : float, optional
-        λ of the ridge regressions, > 0.
+        With ``protect="test"`` and without privacy: share of the rows that the regressions are fitted on, in
+        (0, 1); by default 0.5.  Blocks use leave-one-out residuals of all their rows instead.
     accept_unproven, accept_large_epsilon : bool
         Consent to a published variant without proof; to ε above 20.
 
@@ -150,7 +145,7 @@ def direction(
     """
     plan = _checked(
         table, first, second, loss, score, protect, method, release_scores, calibration, blocks, training_share,
-        penalty, accept_unproven, accept_large_epsilon,
+        accept_unproven, accept_large_epsilon,
     )  # fmt: skip
     allotment = table.ledger.allot(
         plan.spent,
@@ -180,7 +175,7 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 def _checked(
     table: Table, first: str, second: str, loss: Loss, score: str, protect: str, method: str, release_scores: bool,
-    calibration: str, blocks: int | None, training_share: float | None, penalty: float | None, accept_unproven: bool,
+    calibration: str, blocks: int | None, training_share: float | None, accept_unproven: bool,
     accept_large_epsilon: bool,
 ) -> _Plan:  # fmt: skip
     """Check every public argument and fix what the call will cost; nothing is read or spent."""
@@ -210,6 +205,8 @@ def _checked(
         raise ParameterError("the variance score has no bounded sensitivity: use blocks, another score or NoPrivacy")
     if blocks is not None and not is_blocks:
         raise ParameterError("blocks goes with protect='everyone'")
+    if training_share is not None and is_blocks:
+        raise ParameterError("training_share goes with protect='test' or NoPrivacy: blocks leave one row out")
     unproven = calibration == "published" and score == "iqr" and not is_exact
     if unproven:
         check_consent(accept_unproven, "the interquartile algorithm")
@@ -229,7 +226,7 @@ def _checked(
         calibration=calibration,
         release_scores=release_scores or calibration == "published",
         blocks=chosen,
-        recipe=_recipe(BLOCK_RECIPE if is_blocks else RECIPE, training_share, penalty),
+        training_share=_checked_share(training_share),
         spent=spent,
         note=note,
         unproven=unproven,
@@ -245,25 +242,21 @@ def _checked_blocks(blocks: int | None, rows: int, spent: PureDP) -> int:
     return blocks
 
 
-def _recipe(default: Recipe, training_share: float | None, penalty: float | None) -> Recipe:
-    share = default.training_share if training_share is None else training_share
-    ridge = default.penalty if penalty is None else penalty
-    for name, value, most in (("training_share", share, 1.0), ("penalty", ridge, 1e6)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < most:
-            raise ParameterError(f"{name} must be a number above 0 and below {most:g}")
-    return Recipe(float(share), float(ridge), default.regression_width, default.adaptive)
+def _checked_share(share: float | None) -> float:
+    if share is None:
+        return TRAINING_SHARE
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+        raise ParameterError("training_share must be a number above 0 and below 1")
+    return float(share)
 
 
 def _run(table: Table, plan: _Plan, allotment: Allotment, generator: PublicGenerator) -> Released:
     columns = table.columns([plan.first, plan.second])
     x, y = columns[plan.first], columns[plan.second]
-    range_x, range_y = _range(table, plan.first), _range(table, plan.second)
     if plan.blocks is not None and isinstance(plan.spent, PureDP):
-        return by_blocks.release(
-            x, y, range_x, range_y, plan.score, plan.recipe, plan.blocks, generator, allotment, plan.spent
-        )
-    train, test = split_rows(len(x), plan.recipe.training_share, generator)
-    rest = fit_both(x, y, train, test, range_x, range_y, plan.recipe, generator)
+        return by_blocks.release(x, y, plan.score, plan.blocks, generator, allotment, plan.spent)
+    train, test = split_rows(len(x), plan.training_share, generator)
+    rest = fit_halves(x, y, train, test, _range(table, plan.first), _range(table, plan.second), generator)
     if isinstance(plan.spent, NoPrivacy):
         return _exact(rest, plan.score)
     if plan.calibration == "published":

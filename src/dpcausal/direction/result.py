@@ -67,9 +67,8 @@ class Direction(Result):
         else:
             lines.append(f"{self.cause} -> {self.effect}")
         if self.margin is not None:
-            probability = (
-                "" if self.probability_correct is None else f", noise leaves it right with {self.probability_correct:.3f}"
-            )
+            right = self.probability_correct
+            probability = "" if right is None else f"; the noise leaves its sign right with probability {right:.3f}"
             lines.append(f"Margin {self.margin:+.4g} {self.margin_unit}{probability}.")
         where = f"{self.blocks} blocks, " if self.blocks else ""
         lines.append(f"Score {self.score}, {where}{self.n} rows, method {self.method}, {self.calibration} constants.")
