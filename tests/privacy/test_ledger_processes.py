@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
+import sqlite3
 import threading
 import time
 import traceback
@@ -16,10 +16,13 @@ import numpy as np
 import pytest
 
 from dpcausal.errors import BudgetExceededError, FenceError, LedgerError
+from dpcausal.privacy import ledger as ledger_module
+from dpcausal.privacy import ledger_file, ledger_store
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 
+resource = pytest.importorskip("resource", reason="limits and forks: POSIX only")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the test process: POSIX only")
 
 STEP = PureDP(0.001)
@@ -193,7 +196,7 @@ def test_a_live_ledger_goes_on_in_parent_and_child_after_a_fork(directory: Path)
 
 
 def test_a_fork_amid_another_threads_spends_leaves_both_sides_working(directory: Path) -> None:
-    ledger = Ledger.create(directory / "study.ledger", budget=PureDP(1))
+    ledger = Ledger.create(directory / "study.ledger", budget=PureDP(1000))
     stop = threading.Event()
     spent: list[int] = []
 
@@ -209,6 +212,43 @@ def test_a_fork_amid_another_threads_spends_leaves_both_sides_working(directory:
     found = ledger.verify()
     assert codes == [0] * 10
     assert (found.ok, found.entries) == (True, len(spent) + 10)
+
+
+def test_a_fork_that_python_did_not_see_is_refused(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = directory / "study.ledger"
+    ledger = Ledger.create(path, budget=PureDP(1))
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_store, "_process", os.getpid() + 1)
+        for spend in (lambda: ledger.allot(STEP, task="t"), lambda: Ledger.open(path)):
+            with pytest.raises(LedgerError, match="forked"):
+                spend()
+    assert ledger.allot(STEP, task="t").number == 1
+
+
+def test_a_ledger_that_others_keep_busy_refuses_and_goes_on(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = directory / "study.ledger"
+    monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.05)
+    ledger = Ledger.create(path, budget=PureDP(1))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match=r"busy.*nothing was granted"):
+        ledger.allot(STEP, task="t")
+    other.execute("ROLLBACK")
+    other.close()
+    assert ledger.allot(STEP, task="t").number == 1
+
+
+def test_an_interrupt_before_the_commit_spends_nothing(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.create(directory / "study.ledger", budget=PureDP(1))
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(ledger_module, "sealed", interrupted)
+        ledger.allot(STEP, task="t")
+    assert ledger.entries() == []
+    assert ledger.allot(STEP, task="t").number == 1
 
 
 def test_a_fork_cannot_spend_a_budget_in_memory_or_an_allotment_twice() -> None:

@@ -12,6 +12,7 @@ from dpcausal.errors import FenceError, HiddenAnswerError, LossError
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, implies, largest_rho
 from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.noise import simulated
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,6 @@ class Allotment:
             The release does not fit what is left of the allotment, or may not use it here: in a forked process,
             where the same share could be spent twice, or with simulated noise under a private allotment.
         """
-        from dpcausal.privacy.noise import simulated
-
         if os.getpid() != self._pid:
             raise FenceError(f"'{event.label}': an allotment serves the process that it was granted to, not a fork")
         if self.private and simulated():
@@ -188,13 +187,19 @@ class Allotment:
         raise HiddenAnswerError("an allotment does not leave its process: it could be spent twice")
 
 
+def check_pair(loss: Loss, zcdp: ZCDP | None) -> None:
+    """Refuse a zCDP amount beside a loss that leaves no room for one."""
+    if zcdp is not None and not isinstance(zcdp, ZCDP):
+        raise LossError("zcdp must be a ZCDP amount")
+    if zcdp is not None and isinstance(loss, (ZCDP, NoPrivacy)):
+        raise LossError("zcdp is given beside a PureDP or ApproxDP loss only")
+
+
 _Caps = tuple[_Account | None, _Account | None]
 
 
 def _caps(loss: Loss, zcdp: ZCDP | None) -> _Caps | None:
     """Return the caps of the sums and of zCDP, ``None`` where an account need not be kept; ``None`` without privacy."""
-    if zcdp is not None and isinstance(loss, (ZCDP, NoPrivacy)):
-        raise LossError("zcdp is given beside a PureDP or ApproxDP loss only")
     if isinstance(loss, NoPrivacy):
         return None
     if isinstance(loss, ZCDP):

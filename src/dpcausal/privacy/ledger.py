@@ -24,13 +24,14 @@ from dpcausal.errors import (
     ParameterError,
     UnprovenError,
 )
-from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.allotment import Allotment, check_pair
 from dpcausal.privacy.composition import Remaining, admit, cost_of, remaining, spent_text
 from dpcausal.privacy.ledger_check import Verification
 from dpcausal.privacy.ledger_entry import FORMAT, Entry, Header, Row, cells, loss_text, parse_loss, sealed, totals_of
 from dpcausal.privacy.ledger_store import MemoryStore, SqliteStore, Store
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.noise import simulated
 
 __all__ = ["Allotment", "Detail", "Entry", "Ledger", "Verification"]
 
@@ -84,12 +85,13 @@ class Ledger:
     True
     """
 
-    __slots__ = ("__weakref__", "_budget", "_closed", "_store")
+    __slots__ = ("__weakref__", "_budget", "_closed", "_library", "_store")
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._budget = parse_loss(store.header.budget)
         self._closed = False
+        self._library = _library()
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], *, budget: Loss) -> Ledger:
@@ -213,16 +215,14 @@ class Ledger:
         """
         store = self._open_store()
         self._check_loss(loss)
+        check_pair(loss, zcdp)
         if not isinstance(unit, Unit) or not isinstance(relation, Relation):
             raise ParameterError("unit must be a Unit and relation a Relation")
-        if zcdp is not None and not isinstance(zcdp, ZCDP):
-            raise LossError("zcdp must be a ZCDP amount")
         if not isinstance(task, str) or not 1 <= len(task) <= 200 or not task.isprintable():
             raise ParameterError("task must be 1 to 200 printable characters")
         caveats = self._caveats(unproven)
         words = (loss_text(loss), None if zcdp is None else loss_text(zcdp), unit.value, relation.value)
-        told = (_library(), task, *words, _detail_text(detail), "; ".join(caveats))
-        draft = Allotment(loss, zcdp, (0, "", unit, relation), caveats, self.durable)  # checks that the two agree
+        told = (self._library, task, *words, _detail_text(detail), "; ".join(caveats))
         cost = cost_of(loss, zcdp)
 
         def following(last: Row | None) -> Row:
@@ -237,7 +237,7 @@ class Ledger:
             return sealed((number, _now(), os.getpid(), *told, *cells(cost, after), previous))
 
         row = store.append(following)
-        return Allotment(draft.loss, draft.zcdp, (row[0], row[-1], unit, relation), caveats, self.durable)
+        return Allotment(loss, zcdp, (row[0], row[-1], unit, relation), caveats, self.durable)
 
     def close(self) -> None:
         """Close the file; the ledger takes no more calls.  Optional."""
@@ -266,8 +266,6 @@ class Ledger:
             raise LossError("a ledger without privacy takes NoPrivacy() only")
 
     def _caveats(self, unproven: bool) -> tuple[str, ...]:
-        from dpcausal.privacy.noise import simulated
-
         if simulated() and self.durable:
             raise LedgerError("simulated noise is not private: use Ledger.in_memory, a ledger file refuses it")
         if unproven and self.durable:

@@ -19,7 +19,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpcausal.errors import LedgerDamagedError, LedgerError
@@ -107,9 +107,9 @@ class SqliteStore(Store):
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
-        self._pid = os.getpid()
         self._seen: tuple[int, str] = (0, "")
-        _LIVE.add(self)
+        with _registering:
+            _LIVE.add(self)
 
     @classmethod
     def create(cls, path: Path, header: Header) -> SqliteStore:
@@ -117,11 +117,15 @@ class SqliteStore(Store):
         if sqlite3.sqlite_version_info < (3, 37):
             raise LedgerError("a ledger needs SQLite 3.37 or later")
         make_file(path)
+        store = cls(path)
         try:
-            with closing(connect(path)) as connection:
-                lay_out(path, connection, header)
+            with store._lock:  # held like any other connection's: a fork waits
+                store._connection = connect(path)
+                lay_out(path, store._connection, header)
+                store.close()
             sync_directory(path.parent)
         except BaseException as error:
+            store.close()
             for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm"), Path(f"{path}-journal")):
                 name.unlink(missing_ok=True)
             if isinstance(error, (sqlite3.Error, OSError)):
@@ -180,9 +184,9 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         with self._lock:
-            if self._connection is not None and os.getpid() == self._pid:
+            if self._connection is not None and os.getpid() == _process:
                 self._connection.close()
-            self._connection = None
+                self._connection = None
 
     def __del__(self) -> None:
         if hasattr(self, "_connection"):
@@ -202,10 +206,8 @@ class SqliteStore(Store):
                 raise
 
     def _connected(self) -> sqlite3.Connection:
-        if os.getpid() != self._pid:
-            if self._connection is not None:
-                raise LedgerError(f"ledger {self.path}: this process was forked behind Python's back; open it anew")
-            self._pid = os.getpid()
+        if os.getpid() != _process:
+            raise LedgerError(f"ledger {self.path}: this process was forked behind Python's back; use a new process")
         file = identity(self.path)
         if self._connection is not None and file != self._file:
             self.close()  # moved away or replaced: spends into the old file would be lost
@@ -233,6 +235,7 @@ class SqliteStore(Store):
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries ORDER BY number"
 _INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _LIVE: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+_registering = threading.RLock()
 
 
 @contextmanager
@@ -246,9 +249,12 @@ def _reading(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 _held: list[SqliteStore] = []
+_process = os.getpid()
+"""The process whose connections these are."""
 
 
 def _before_fork() -> None:
+    _registering.acquire()
     for store in list(_LIVE):
         store._lock.acquire()
         _held.append(store)
@@ -258,7 +264,15 @@ def _before_fork() -> None:
 def _after_fork() -> None:
     while _held:
         _held.pop()._lock.release()
+    _registering.release()
+
+
+def _after_fork_in_child() -> None:
+    global _process
+    _after_fork()
+    if all(store._connection is None for store in list(_LIVE)):  # else ``_before_fork`` did not run: refuse from now on
+        _process = os.getpid()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

@@ -1,0 +1,106 @@
+"""Speed of the ledger: a spend, opening and verifying a long ledger, and growth with its length.
+
+    python benchmarks/ledger_speed.py [DIRECTORY]
+
+DIRECTORY is where the ledgers are written, by default a temporary one; a spend waits for its disk.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from dpcausal.errors import BudgetExceededError
+from dpcausal.privacy.composition import Totals, admit, cost_of
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.ledger_entry import COLUMNS, cells, loss_text, sealed
+from dpcausal.privacy.loss import ApproxDP, PureDP
+
+LOSS = PureDP(0.001)
+BUDGET = ApproxDP(100_000, 1e-6)
+
+
+def fill(path: Path, count: int) -> None:
+    """Write the rows that ``count`` spends would write, in one transaction."""
+    with Ledger.create(path, budget=BUDGET) as ledger:
+        head = ledger.head
+    cost, totals, rows = cost_of(LOSS), Totals(), []
+    for number in range(1, count + 1):
+        totals = admit(BUDGET, totals, cost) or totals
+        told = (number, "2025-01-01T00:00:00.000000+00:00", os.getpid(), "0.1.0", "direction", loss_text(LOSS), None)
+        rows.append(sealed((*told, "row", "replace-one", '{"columns":["x","y"]}', "", *cells(cost, totals), head)))
+        head = rows[-1][-1]
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN")
+    connection.executemany(f"INSERT INTO entries VALUES ({', '.join('?' * len(COLUMNS))})", rows)
+    connection.execute("COMMIT")
+    connection.close()
+
+
+def spends(path: Path, count: int) -> np.ndarray:
+    """Return the milliseconds of each of ``count`` spends."""
+    times = []
+    with Ledger.open(path) as ledger:
+        for _ in range(count):
+            start = time.perf_counter()
+            ledger.allot(LOSS, task="direction", detail={"columns": ["x", "y"]})
+            times.append(1e3 * (time.perf_counter() - start))
+    return np.array(times)
+
+
+def race(path: Path, workers: int) -> tuple[float, int]:
+    """Return the seconds in which that many processes use up a budget of 0.3, and the spends on record."""
+    Ledger.create(path, budget=PureDP(0.3)).close()
+    start = time.perf_counter()
+    children = []
+    for _ in range(workers):
+        child = os.fork()
+        if child == 0:
+            with Ledger.open(path) as ledger:
+                try:
+                    while True:
+                        ledger.allot(LOSS, task="race")
+                except BudgetExceededError:
+                    os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+    seconds = time.perf_counter() - start
+    with Ledger.open(path) as ledger:
+        return seconds, ledger.verify().entries
+
+
+def main(directory: Path) -> None:
+    print("spends, milliseconds            p50     p99     max")
+    for count in (0, 1_000, 10_000, 100_000):
+        path = directory / f"{count}.ledger"
+        fill(path, count)
+        p50, p99, most = np.quantile(spends(path, 1000), [0.5, 0.99, 1])
+        print(f"after {count:7,d} entries       {p50:7.2f} {p99:7.2f} {most:7.2f}")
+    for count in (1_000, 10_000, 100_000):
+        path = directory / f"{count}.ledger"
+        start = time.perf_counter()
+        ledger = Ledger.open(path)
+        opened = time.perf_counter()
+        found = ledger.verify()
+        end = time.perf_counter()
+        ledger.close()
+        size = path.stat().st_size / 2**20
+        words = f"open {opened - start:.2f} s, verify {end - opened:.2f} s, {size:.1f} MiB, ok: {found.ok}"
+        print(f"{found.entries:,d} entries: {words}")
+    seconds, granted = race(directory / "race.ledger", 6)
+    print(f"6 processes, budget 0.3, spends of 0.001: {granted} granted in {seconds:.2f} s")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]))
+    else:
+        with tempfile.TemporaryDirectory() as made:
+            main(Path(made))
