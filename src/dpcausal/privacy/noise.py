@@ -158,7 +158,7 @@ def add_laplace(values: Reals, scale: float, *, sensitivity: float, epsilon: flo
     _fence_reals(values)
     simulation = _simulation.get()
     if simulation is not None:
-        return values + simulation.laplace(scale=scale, size=values.shape)
+        return np.asarray(values + simulation.laplace(scale=scale, size=values.shape))
     opendp = _opendp()
     space = opendp.vector_domain(opendp.atom_domain(T=float, nan=False)), opendp.l1_distance(T=float)
     measurement = opendp.m.make_laplace(*space, scale=scale)
@@ -184,7 +184,7 @@ def add_geometric(values: Integers, scale: float, *, sensitivity: int, epsilon: 
         # The difference of two geometric variables with success 1 − exp(−1/scale) has this law.
         success = -math.expm1(-1 / scale)
         noise = simulation.geometric(success, size=values.shape) - simulation.geometric(success, size=values.shape)
-        return values + noise.astype(np.int64)
+        return np.asarray(values + noise.astype(np.int64))
     opendp = _opendp()
     space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
     measurement = opendp.m.make_laplace(*space, scale=scale)
@@ -207,7 +207,7 @@ def add_gaussian(values: Reals, scale: float, *, sensitivity: float, rho: float)
     _fence_reals(values)
     simulation = _simulation.get()
     if simulation is not None:
-        return values + simulation.normal(scale=scale, size=values.shape)
+        return np.asarray(values + simulation.normal(scale=scale, size=values.shape))
     opendp = _opendp()
     space = opendp.vector_domain(opendp.atom_domain(T=float, nan=False)), opendp.l2_distance(T=float)
     measurement = opendp.m.make_gaussian(*space, scale=scale)
@@ -224,7 +224,7 @@ def add_discrete_gaussian(values: Integers, scale: float, *, sensitivity: float,
     _fence_integers(values)
     simulation = _simulation.get()
     if simulation is not None:
-        return values + _simulated_discrete_gaussian(simulation, scale, values.shape)
+        return np.asarray(values + _simulated_discrete_gaussian(simulation, scale, values.shape))
     opendp = _opendp()
     space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l2_distance(T=float)
     measurement = opendp.m.make_gaussian(*space, scale=scale)
@@ -257,7 +257,7 @@ def noisy_argmax(
         Gumbel noise: the law of the exponential mechanism, P(i) ∝ exp(score_i / scale).
     """
     _fence_cost(scale, 2 * sensitivity, pure=epsilon)
-    integral = scores.dtype == np.int64
+    integral = getattr(scores, "dtype", None) == np.int64
     _fence_integers(scores) if integral else _fence_reals(scores)  # type: ignore[arg-type]
     if scores.ndim != 1 or scores.size == 0:
         raise FenceError("a selection needs one row of at least one score")

@@ -1,0 +1,325 @@
+"""Additive noise: scales that pay for the loss exactly, norms, kinds, and the claims through the ledger.
+
+False alarms of the statistical tests: at most 1e-10 per check, by the Dvoretzky-Kiefer-Wolfowitz bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import opendp.prelude as opendp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpcausal.errors import DpCausalError, FenceError, LossError
+from dpcausal.mechanisms import additive
+from dpcausal.mechanisms.additive import (
+    gaussian,
+    gaussian_scale,
+    geometric,
+    geometric_below,
+    l2_ball,
+    laplace,
+    laplace_below,
+    laplace_scale,
+)
+from dpcausal.privacy import noise
+from dpcausal.privacy.ledger import Allotment, Ledger
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.noise import simulated_noise
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from tests.privacy.test_noise import allowed, discrete_gaussian_cdf, distance
+
+Mechanism = Callable[[Query, Allotment, Any], Any]
+
+
+def query(answer: Any, norm: Norm, bound: Any = 1) -> Query:
+    return Query(answer, Sensitivity(bound, norm, Relation.REPLACE_ONE, "kendall-tau"), "margin")
+
+
+def granted(loss: Loss) -> Allotment:
+    return Ledger.in_memory(ZCDP(10**6) if isinstance(loss, ZCDP) else PureDP(10**6)).allot(loss, task="test")
+
+
+def released(mechanism: Mechanism, question: Query, loss: Any) -> tuple[Any, Any]:
+    allotment = granted(loss)
+    answer = mechanism(question, allotment, loss)
+    (event,) = allotment.events
+    return answer, event
+
+
+positive = st.fractions(min_value=Fraction(1, 10**6), max_value=10**6)
+
+
+@given(positive, positive)
+def test_a_laplace_scale_pays_for_the_exact_loss_and_hardly_more(bound: Fraction, epsilon: Fraction) -> None:
+    scale = Fraction(laplace_scale(bound, PureDP(epsilon)))
+    assert bound / epsilon <= scale <= bound / epsilon * (1 + Fraction(1, 10**11))
+
+
+@given(positive, positive)
+def test_a_gaussian_scale_pays_for_the_exact_loss_and_hardly_more(bound: Fraction, rho: Fraction) -> None:
+    variance = Fraction(gaussian_scale(bound, ZCDP(rho))) ** 2
+    assert bound**2 / (2 * rho) <= variance <= bound**2 / (2 * rho) * (1 + Fraction(1, 10**11))
+
+
+@given(positive, positive)
+def test_opendps_map_and_the_fence_agree_with_every_scale(bound: Fraction, amount: Fraction) -> None:
+    # The float of a fractional bound is rounded up, the float of a loss to nearest: the scale must outweigh both.
+    up = Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "kendall-tau").rounded_up
+    pure, concentrated = PureDP(amount), ZCDP(amount)
+    noise._fence_cost(laplace_scale(bound, pure), up, pure=pure.epsilon)
+    noise._fence_cost(gaussian_scale(bound, concentrated), up, rho=concentrated.rho)
+    opendp.enable_features("contrib")
+    atoms = opendp.vector_domain(opendp.atom_domain(T=float, nan=False))
+    made = opendp.m.make_laplace(atoms, opendp.l1_distance(T=float), scale=laplace_scale(bound, pure))
+    assert made.map(up) <= pure.epsilon
+    made = opendp.m.make_gaussian(atoms, opendp.l2_distance(T=float), scale=gaussian_scale(bound, concentrated))
+    assert made.map(up) <= concentrated.rho
+
+
+EXTREMES: list[tuple[Mechanism, Query, Any]] = [
+    (laplace, query(0.0, Norm.L1, 9e299), PureDP(1e-9)),
+    (laplace, query(0.0, Norm.L1, 1e10), PureDP(1e-9)),
+    (laplace, query(0.0, Norm.L1, 2e-300), PureDP(1e6)),
+    (geometric, query(0, Norm.L1, 10**10), PureDP(1e-9)),
+    (gaussian, query(0.0, Norm.L2, 9e299), ZCDP(1e-9)),
+    (l2_ball, query(np.zeros(2), Norm.L2, 1e12), PureDP(1e-6)),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "question", "loss"), EXTREMES)
+def test_a_scale_that_cannot_be_drawn_is_refused_before_the_spend(
+    mechanism: Mechanism, question: Query, loss: Any
+) -> None:
+    allotment = granted(loss)
+    with pytest.raises(FenceError, match="scale"):
+        mechanism(question, allotment, loss)
+    assert allotment.events == ()
+
+
+# Laws, through gate and ledger
+
+
+@pytest.mark.proves("laplace")
+def test_laplace_noise_has_scale_sensitivity_over_epsilon() -> None:
+    answer = np.full(10_000, 4.0)
+    noisy, event = released(laplace, query(answer, Norm.L1, Fraction(1, 3)), PureDP(0.25))
+    assert event.scale == pytest.approx(4 / 3, rel=1e-11)
+    assert (event.mechanism, event.norm, event.loss, event.proof) == ("laplace", "l1", PureDP(0.25), "kendall-tau")
+    assert distance(noisy - 4.0, lambda x: stats.laplace.cdf(x, scale=4 / 3)) <= allowed(10_000)
+    assert distance(noisy - 4.0, lambda x: stats.laplace.cdf(x, scale=8 / 3)) > 2 * allowed(10_000)
+
+
+@pytest.mark.proves("geometric")
+def test_geometric_noise_has_scale_sensitivity_over_epsilon() -> None:
+    noisy, event = released(geometric, query(np.full(10_000, 40), Norm.L1, 3), PureDP(1.5))
+    assert event.scale == pytest.approx(2, rel=1e-11)
+    assert noisy.dtype == np.int64
+    assert distance(noisy - 40, lambda k: stats.dlaplace.cdf(k, 1 / 2), integers=True) <= allowed(10_000)
+    assert distance(noisy - 40, lambda k: stats.dlaplace.cdf(k, 1 / 4), integers=True) > 2 * allowed(10_000)
+
+
+@pytest.mark.proves("geometric")
+@pytest.mark.parametrize("bound", [Fraction(5, 2), 2.5])
+def test_a_fractional_bound_of_integers_counts_as_the_next_integer(bound: Any) -> None:
+    _, event = released(geometric, query(3, Norm.L1, bound), PureDP(1))
+    assert event.scale == pytest.approx(3, rel=1e-11)
+
+
+@pytest.mark.proves("gaussian")
+def test_gaussian_noise_has_variance_sensitivity_squared_over_two_rho() -> None:
+    noisy, event = released(gaussian, query(np.zeros(8_000), Norm.L2, 0.5), ZCDP(0.125))
+    assert event.scale == pytest.approx(1, rel=1e-11) and event.mechanism == "gaussian"
+    assert distance(noisy, stats.norm.cdf) <= allowed(8_000)
+    assert distance(noisy, lambda x: stats.norm.cdf(x, scale=2)) > 2 * allowed(8_000)
+    noisy, event = released(gaussian, query(np.zeros(8_000, dtype=int), Norm.L2, 1), ZCDP(0.125))
+    assert event.scale == pytest.approx(2, rel=1e-11) and event.mechanism == "discrete-gaussian"
+    assert noisy.dtype == np.int64
+    assert distance(noisy, discrete_gaussian_cdf(2.0), integers=True) <= allowed(8_000)
+    assert distance(noisy, discrete_gaussian_cdf(4.0), integers=True) > 2 * allowed(8_000)
+
+
+@pytest.mark.proves("gaussian")
+@pytest.mark.parametrize("order", [1.01, 2.0, 30.0])
+@pytest.mark.parametrize("bound", [1, 2, 5])
+def test_the_discrete_gaussian_is_within_rho_exactly(order: float, bound: int) -> None:
+    rho = 0.3
+    sigma = gaussian_scale(bound, ZCDP(rho))
+    # Weights in logarithms, shifted so that the sum at the order's own centre is exact.
+    k = np.arange(-3000, 3001)
+    log_p, log_q = -((k - bound) ** 2) / (2 * sigma**2), -(k**2) / (2 * sigma**2)
+    log_norm = np.logaddexp.reduce(log_q)
+    divergence = (np.logaddexp.reduce(order * log_p + (1 - order) * log_q) - log_norm) / (order - 1)
+    assert divergence <= order * rho * (1 + 1e-9)
+    assert divergence >= order * rho * 0.9
+
+
+@pytest.mark.proves("l2-ball")
+def test_noise_of_the_ball_has_mean_length_d_sensitivity_over_epsilon() -> None:
+    answers = [released(l2_ball, query(np.ones(2), Norm.L2, 0.5), PureDP(0.25)) for _ in range(1_000)]
+    assert {event.scale for _, event in answers} == {laplace_scale(0.5, PureDP(0.25))}
+    radius = [float(np.linalg.norm(noisy - 1)) for noisy, _ in answers]
+    assert distance(radius, lambda r: stats.gamma.cdf(r, 2, scale=2.0)) <= allowed(1_000)
+    assert distance(radius, lambda r: stats.gamma.cdf(r, 2, scale=4.0)) > allowed(1_000)
+
+
+@pytest.mark.proves("laplace")
+@pytest.mark.proves("l2-ball")
+@given(
+    st.lists(st.floats(-50, 50), min_size=3, max_size=3),
+    st.lists(st.floats(-1, 1), min_size=3, max_size=3),
+    st.floats(0.01, 5),
+)
+def test_the_densities_of_neighbours_differ_by_at_most_e_to_the_epsilon(
+    at: list[float], change: list[float], epsilon: float
+) -> None:
+    output, shift = np.array(at), np.array(change)
+    for order in (1, 2):
+        bound = float(np.linalg.norm(shift, order))
+        if bound > 1e-6:
+            scale = laplace_scale(bound, PureDP(epsilon))
+            losses = (np.linalg.norm(output - shift, order) - np.linalg.norm(output, order)) / scale
+            assert abs(losses) <= epsilon * (1 + 1e-9)
+            far = (np.linalg.norm(1e3 * shift - shift, order) - np.linalg.norm(1e3 * shift, order)) / scale
+            assert far == pytest.approx(-epsilon, rel=1e-6)  # attained
+
+
+@pytest.mark.proves("geometric")
+@pytest.mark.parametrize(("bound", "epsilon"), [(1, 0.5), (3, 1.0), (7, 4.0)])
+def test_the_probabilities_of_integers_differ_by_at_most_e_to_the_epsilon(bound: int, epsilon: float) -> None:
+    scale = laplace_scale(bound, PureDP(epsilon))
+    k = np.arange(-60, 61)
+    worst = max(
+        np.abs(stats.dlaplace.logpmf(k, 1 / scale) - stats.dlaplace.logpmf(k - move, 1 / scale)).max()
+        for move in range(-bound, bound + 1)
+    )
+    assert worst == pytest.approx(epsilon, rel=1e-9)
+    assert worst <= epsilon * (1 + 1e-9)
+
+
+# Tails
+
+
+@pytest.mark.proves("laplace")
+@given(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
+def test_laplace_tails_are_those_of_scipy(value: float, scale: float) -> None:
+    assert laplace_below(value, scale) == pytest.approx(stats.laplace.cdf(value, scale=scale), rel=1e-12)
+    assert laplace_below(value, scale) + laplace_below(-value, scale) == pytest.approx(1)
+
+
+@pytest.mark.proves("geometric")
+@given(st.integers(-1000, 1000), st.floats(0.05, 1e3))
+def test_geometric_tails_are_those_of_scipy(value: int, scale: float) -> None:
+    expected = float(stats.dlaplace.cdf(value, 1 / scale))
+    assert geometric_below(value, scale) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.proves("geometric")
+def test_geometric_tails_are_sums_of_the_stated_weights() -> None:
+    scale = 3.7
+    weights = {k: math.exp(-abs(k) / scale) for k in range(-400, 401)}
+    total = sum(weights.values())
+    for value in (-5, -1, 0, 1, 5):
+        below = sum(weight for k, weight in weights.items() if k <= value) / total
+        assert geometric_below(value, scale) == pytest.approx(below, rel=1e-12)
+
+
+# Kinds and norms
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "answer", "norm", "loss"),
+    [
+        (laplace, np.zeros(2), Norm.L2, PureDP(1)),
+        (laplace, np.zeros(2), Norm.LINF, PureDP(1)),
+        (laplace, np.zeros(2), Norm.ABSOLUTE, PureDP(1)),
+        (laplace, np.zeros(0), Norm.L2, PureDP(1)),
+        (geometric, np.zeros(2, dtype=int), Norm.L2, PureDP(1)),
+        (gaussian, np.zeros(2), Norm.L1, ZCDP(1)),
+        (gaussian, np.zeros(2), Norm.LINF, ZCDP(1)),
+        (l2_ball, np.zeros(2), Norm.L1, PureDP(1)),
+        (laplace, np.zeros(2, dtype=int), Norm.L1, PureDP(1)),
+        (geometric, np.zeros(2), Norm.L1, PureDP(1)),
+        (l2_ball, np.zeros(2, dtype=int), Norm.L2, PureDP(1)),
+        (l2_ball, np.zeros((2, 2)), Norm.L2, PureDP(1)),
+        (l2_ball, np.zeros(0), Norm.L2, PureDP(1)),
+        (l2_ball, 1.0, Norm.L2, PureDP(1)),
+        (laplace, 1.0, Norm.L1, ZCDP(1)),
+        (laplace, 1.0, Norm.L1, ApproxDP(1, 1e-6)),
+        (laplace, 1.0, Norm.L1, NoPrivacy()),
+        (laplace, 1.0, Norm.L1, 1.0),
+        (geometric, 1, Norm.L1, ZCDP(1)),
+        (gaussian, 1.0, Norm.L2, PureDP(1)),
+        (gaussian, 1.0, Norm.L2, ApproxDP(1, 1e-6)),
+        (l2_ball, np.zeros(2), Norm.L2, ZCDP(1)),
+    ],
+)
+def test_a_wrong_norm_kind_or_loss_is_refused_before_the_spend(
+    mechanism: Mechanism, answer: Any, norm: Norm, loss: Any
+) -> None:
+    allotment = Ledger.in_memory(ApproxDP(10, 0.1)).allot(PureDP(2), task="test")
+    with pytest.raises((FenceError, LossError)) as refused:
+        mechanism(query(answer, norm), allotment, loss)
+    assert isinstance(refused.value, DpCausalError)
+    assert allotment.events == ()
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+def test_all_norms_agree_on_one_number(norm: Norm) -> None:
+    for answer in (1.0, np.array([1.0]), np.array([[1.0]])):
+        released(laplace, query(answer, norm), PureDP(1))
+        released(gaussian, query(answer, norm), ZCDP(1))
+    released(geometric, query(1, norm), PureDP(1))
+
+
+def test_an_answer_comes_back_in_its_own_shape_and_kind() -> None:
+    shapes: list[Any] = [(), (1,), (3,), (2, 2)]
+    for shape in shapes:
+        real, whole = np.zeros(shape), np.zeros(shape, dtype=int)
+        for simulate in (False, True):
+            with simulated_noise(1) if simulate else nullcontext():
+                answers = [
+                    (released(laplace, query(real, Norm.L1), PureDP(1))[0], float, np.float64),
+                    (released(gaussian, query(real, Norm.L2), ZCDP(1))[0], float, np.float64),
+                    (released(geometric, query(whole, Norm.L1), PureDP(1))[0], int, np.int64),
+                    (released(gaussian, query(whole, Norm.L2), ZCDP(1))[0], int, np.int64),
+                ]
+            for answer, plain, dtype in answers:
+                if shape == ():
+                    assert type(answer) is plain
+                else:
+                    assert answer.shape == shape and answer.dtype == dtype
+
+
+# Mutants: the same mechanisms with 5 % too little noise
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.95])
+@pytest.mark.parametrize(
+    ("mechanism", "answer", "norm", "loss", "name"),
+    [
+        (laplace, 1.0, Norm.L1, PureDP(1), "laplace_scale"),
+        (geometric, 1, Norm.L1, PureDP(1), "laplace_scale"),
+        (l2_ball, np.zeros(2), Norm.L2, PureDP(1), "laplace_scale"),
+        (gaussian, 1.0, Norm.L2, ZCDP(1), "gaussian_scale"),
+        (gaussian, 1, Norm.L2, ZCDP(1), "gaussian_scale"),
+    ],
+)
+def test_a_mechanism_with_too_little_noise_releases_nothing(
+    mechanism: Mechanism, answer: Any, norm: Norm, loss: Any, name: str, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = getattr(additive, name)
+    monkeypatch.setattr(additive, name, lambda *arguments: right(*arguments) * factor)
+    with pytest.raises(FenceError, match="too small"):
+        mechanism(query(answer, norm), granted(loss), loss)
+    with simulated_noise(1), pytest.raises(FenceError, match="too small"):
+        mechanism(query(answer, norm), granted(loss), loss)

@@ -1,0 +1,162 @@
+"""Private selection: the exact laws, their privacy on all neighbours, and the noise that draws them.
+
+False alarms of the statistical tests: at most 1e-10 per check, by the Dvoretzky-Kiefer-Wolfowitz bound.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcausal.errors import FenceError, LossError
+from dpcausal.mechanisms import selection
+from dpcausal.mechanisms.selection import exponential, noisy_max
+from dpcausal.privacy.ledger import Allotment, Ledger
+from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.noise import simulated_noise
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from tests.privacy.test_noise import allowed, distance, index_cdf, permute_and_flip, softmax
+
+SELECTIONS = [
+    pytest.param(noisy_max, permute_and_flip, id="noisy max", marks=pytest.mark.proves("noisy-max")),
+    pytest.param(exponential, softmax, id="exponential", marks=pytest.mark.proves("exponential")),
+]
+
+Law = Callable[[Any, float, float], list[float]]
+
+
+def query(scores: Any, bound: Any = 1, norm: Norm = Norm.LINF) -> Query:
+    return Query(scores, Sensitivity(bound, norm, Relation.REPLACE_ONE, "kendall-tau"), "best")
+
+
+def granted(epsilon: Any = 10**5) -> Allotment:
+    return Ledger.in_memory(PureDP(10**6)).allot(PureDP(epsilon), task="test")
+
+
+@pytest.mark.parametrize(("mechanism", "law"), SELECTIONS)
+@pytest.mark.parametrize(("scores", "bound"), [([4, 0, 2, 4], 2), ([0.5, 0.25, -1.0], Fraction(1, 3))])
+def test_the_index_has_the_stated_law(mechanism: Any, law: Law, scores: list[Any], bound: Any) -> None:
+    allotment, question = granted(), query(np.array(scores), bound)
+    drawn = [mechanism(question, allotment, PureDP(2)) for _ in range(2_000)]
+    assert {type(index) for index in drawn} == {int}
+    assert distance(drawn, index_cdf(law(scores, 2.0, float(bound))), integers=True) <= allowed(2_000)
+    event = allotment.events[0]
+    assert event.scale == pytest.approx(float(bound), rel=1e-11)  # the mean 2Δ/ε at ε = 2
+    assert event.sensitivity >= bound and event.norm == "l-infinity" and event.loss == PureDP(2)
+    with simulated_noise(9):
+        inside = granted()
+        drawn = [mechanism(question, inside, PureDP(2)) for _ in range(4_000)]
+    assert distance(drawn, index_cdf(law(scores, 2.0, float(bound))), integers=True) <= allowed(4_000)
+
+
+@pytest.mark.parametrize(("mechanism", "law"), SELECTIONS)
+def test_half_the_noise_would_be_caught(mechanism: Any, law: Law) -> None:
+    # The law at half the loss stands for a mechanism that adds half the noise it states.
+    allotment, scores = granted(), [6, 0, 3]
+    drawn = [mechanism(query(np.array(scores)), allotment, PureDP(1)) for _ in range(2_500)]
+    assert distance(drawn, index_cdf(law(scores, 1.0, 1)), integers=True) <= allowed(2_500)
+    assert distance(drawn, index_cdf(law(scores, 0.5, 1)), integers=True) > 1.2 * allowed(2_500)
+
+
+@pytest.mark.parametrize("law", [p.values[1] for p in SELECTIONS])
+@pytest.mark.proves("noisy-max")
+@pytest.mark.proves("exponential")
+def test_the_laws_of_neighbours_differ_by_at_most_e_to_the_epsilon(law: Law) -> None:
+    epsilon, worst = 0.8, 0.0
+    for scores in itertools.product((0, 2, 9), repeat=3):
+        for move in itertools.product((-1, 0, 1), repeat=3):
+            one, other = law(scores, epsilon, 1), law(np.add(scores, move), epsilon, 1)
+            worst = max(worst, *(abs(math.log(a / b)) for a, b in zip(one, other, strict=True)))
+    assert 0.98 * epsilon < worst <= epsilon * (1 + 1e-12)
+    # A noise of 0.95 of the stated scale is the law at epsilon / 0.95: it would be caught.
+    assert worst / 0.95 > epsilon
+
+
+@pytest.mark.proves("noisy-max")
+@given(st.lists(st.floats(-20, 20), min_size=1, max_size=5), st.floats(0.05, 5))
+def test_noisy_max_is_never_less_accurate_than_the_exponential_mechanism(scores: list[float], epsilon: float) -> None:
+    expected = [np.dot(scores, law(scores, epsilon, 1)) for law in (permute_and_flip, softmax)]
+    assert expected[0] >= expected[1] - 1e-9
+
+
+@pytest.mark.proves("noisy-max")
+@given(st.lists(st.integers(-5, 5), min_size=2, max_size=4), st.floats(0.1, 4))
+def test_exponential_noise_of_mean_two_bounds_over_epsilon_gives_that_law(scores: list[int], epsilon: float) -> None:
+    # P(i wins) by quadrature over the noise of i: density times the others' distribution functions.
+    mean = 2 / epsilon
+    top = max(scores)
+    grid = np.linspace(top, top + 45 * mean, 60_001)
+    below = [1 - np.exp(-(grid - score) / mean) for score in scores]
+    for i, score in enumerate(scores):
+        density = np.exp(-(grid - score) / mean) / mean
+        others = np.prod([b for j, b in enumerate(below) if j != i], axis=0)
+        wins = np.trapezoid(density * others, grid)
+        assert wins == pytest.approx(permute_and_flip(scores, epsilon, 1)[i], abs=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", [noisy_max, exponential])
+def test_without_privacy_the_first_best_index_is_returned(mechanism: Any) -> None:
+    allotment = Ledger.without_privacy().allot(NoPrivacy(), task="test")
+    assert mechanism(query(np.array([1.0, 3.0, 3.0])), allotment, NoPrivacy()) == 1
+    assert mechanism(query(np.array([4])), allotment, NoPrivacy()) == 0
+
+
+@pytest.mark.parametrize("mechanism", [noisy_max, exponential])
+def test_one_candidate_is_always_chosen(mechanism: Any) -> None:
+    assert mechanism(query(np.array([-3.5])), granted(), PureDP(0.001)) == 0
+
+
+@pytest.mark.parametrize("mechanism", [noisy_max, exponential])
+@pytest.mark.parametrize(
+    ("scores", "norm", "loss"),
+    [
+        (np.zeros(3), Norm.L1, PureDP(1)),
+        (np.zeros(3), Norm.L2, PureDP(1)),
+        (np.zeros(1), Norm.ABSOLUTE, PureDP(1)),
+        (np.zeros((2, 2)), Norm.LINF, PureDP(1)),
+        (np.zeros(0), Norm.LINF, PureDP(1)),
+        (1.0, Norm.LINF, PureDP(1)),
+        (np.zeros(3), Norm.LINF, ZCDP(1)),
+        (np.zeros(3), Norm.LINF, ApproxDP(1, 1e-6)),
+        (np.zeros(3), Norm.LINF, NoPrivacy()),
+        (np.zeros(3), Norm.LINF, PureDP(1e-300)),
+    ],
+)
+def test_what_cannot_be_selected_from_is_refused_before_the_spend(
+    mechanism: Any, scores: Any, norm: Norm, loss: Any
+) -> None:
+    allotment = granted()
+    with pytest.raises((FenceError, LossError)):
+        mechanism(query(scores, norm=norm), allotment, loss)
+    assert allotment.events == ()
+
+
+@pytest.mark.parametrize("mechanism", [noisy_max, exponential])
+def test_a_fractional_bound_of_integer_scores_counts_as_the_next_integer(mechanism: Any) -> None:
+    allotment = granted()
+    mechanism(query(np.array([1, 2]), Fraction(3, 2)), allotment, PureDP(1))
+    assert allotment.events[0].scale == pytest.approx(4, rel=1e-11)
+    assert allotment.events[0].sensitivity == 2.0
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.95])
+@pytest.mark.parametrize("mechanism", [noisy_max, exponential])
+def test_a_selection_with_too_little_noise_releases_nothing(
+    mechanism: Any, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = selection.laplace_scale
+    monkeypatch.setattr(selection, "laplace_scale", lambda *arguments: right(*arguments) * factor)
+    for scores in (np.zeros(3), np.zeros(3, dtype=int)):
+        with pytest.raises(FenceError, match="too small"):
+            mechanism(query(scores), granted(), PureDP(1))
+        with simulated_noise(1), pytest.raises(FenceError, match="too small"):
+            mechanism(query(scores), granted(), PureDP(1))
