@@ -28,6 +28,7 @@ import numpy as np
 from dpcausal.errors import HiddenAnswerError, ParameterError
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.regression.features import CHUNK_ROWS, FourierFeatures, Integers, Reals, draw_features
+from dpcausal.regression.threads import one_thread
 
 EXACT_ROWS = 500
 """Largest number of rows solved with the n × n kernel matrix."""
@@ -35,7 +36,7 @@ EXACT_ROWS = 500
 FEATURE_PAIRS = 100
 """Pairs of random features above that."""
 
-TUNING_ROWS = 400
+TUNING_ROWS = 200
 """Rows that ``tune`` looks at: α is a ratio of noise to signal and does not grow with n, nor does the width."""
 
 WIDTHS = (0.25, 0.5, 1.0, 2.0)
@@ -72,7 +73,7 @@ class Predictor:
     upper: float
 
     def __call__(self, values: Reals) -> Reals:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), one_thread():
             if self.features is not None:
                 places, index = self.features.places(values)
                 at_places = np.empty(places.size)
@@ -150,7 +151,7 @@ def fit(
     lower, upper = clip
     if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
         raise ParameterError("the range of the response must be finite with lower < upper")
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), one_thread():
         if features is None and n <= EXACT_ROWS:
             system = gaussian_kernel(x, x, width)
             weights = _solve(system, y, alpha)
@@ -181,7 +182,7 @@ def leave_one_out(
 
     n = _checked_rows(x, y)
     alpha = _checked_alpha(penalty, width, n)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), one_thread():
         try:
             if n <= EXACT_ROWS:
                 system = gaussian_kernel(x, x, width)
@@ -214,8 +215,8 @@ def tune(
 ) -> Setting:
     """Return the width and λ with the least mean squared leave-one-out residual.
 
-    Looks at the first ``TUNING_ROWS`` rows only, which must therefore stand in random order.  The first setting
-    wins a tie; a setting whose error is not finite never wins unless all are.
+    Looks at ``TUNING_ROWS`` rows, evenly spaced.  The first setting wins a tie; one whose error is not finite wins
+    only if all errors are.
 
     Parameters
     ----------
@@ -232,9 +233,11 @@ def tune(
     for width in widths:
         for alpha in alphas:
             _checked_alpha(2 * alpha / n, width, n)
-    x, y = x[:TUNING_ROWS], y[:TUNING_ROWS]
+    if n > TUNING_ROWS:
+        spaced = np.linspace(0, n - 1, TUNING_ROWS).astype(np.int64)
+        x, y = x[spaced], y[spaced]
     best, least = Setting(widths[-1], 2 * alphas[-1] / n), np.inf
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), one_thread():
         for width in widths:
             try:
                 values, vectors = eigh(gaussian_kernel(x, x, width), check_finite=False)
