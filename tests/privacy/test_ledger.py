@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import sys
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -273,22 +274,28 @@ def test_a_large_rho_beside_a_small_epsilon_does_not_widen_it() -> None:
 
 def test_threads_never_overdraw_an_allotment() -> None:
     allotment = granted(PureDP(0.1))
+    step = event(PureDP(Fraction(1, 20_000)))
     refused = []
 
     def work() -> None:
-        for _ in range(40):
+        for _ in range(800):
             try:
-                allotment.spend(event(PureDP(0.001)))
+                allotment.spend(step)
             except FenceError:
                 refused.append(1)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(allotment.events) == 100
-    assert len(refused) == 60
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads change places inside a spend
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert len(allotment.events) == 2000
+    assert len(refused) == 1200
 
 
 def test_an_event_shows_itself_as_plain_values() -> None:

@@ -17,8 +17,10 @@ from dpcausal.privacy.ledger_entry import COLUMNS, Header, cells, hash_of, loss_
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP
 
 
-def forged(budget: PureDP, change: Callable[[int, list[object]], None], count: int = 5) -> tuple[Header, list]:
-    header = Header(1, "2025-01-01", 1, "0.1.0", loss_text(budget))
+def forged(
+    budget: PureDP | Header, change: Callable[[int, list[object]], None], count: int = 5
+) -> tuple[Header, list]:
+    header = budget if isinstance(budget, Header) else Header(1, "2025-01-01", 1, "0.1.0", loss_text(budget))
     rows: list = []
     totals, cost, head = Totals(), cost_of(PureDP(0.1)), header.hash
     for number in range(1, count + 1):
@@ -29,6 +31,14 @@ def forged(budget: PureDP, change: Callable[[int, list[object]], None], count: i
         rows.append(sealed(tuple(values)))
         head = rows[-1][-1]
     return header, rows
+
+
+def write(path: Path, rows: list) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN")
+    connection.executemany(ledger_store._INSERT, rows)
+    connection.execute("COMMIT")
+    connection.close()
 
 
 def at(number: int, column: str, value: object) -> Callable[[int, list[object]], None]:
@@ -80,6 +90,16 @@ def test_entries_above_the_budget_are_found(budget: float, count: int) -> None:
     assert "above the budget" in examine(header, rows, recount=True).problems[0]
 
 
+def test_verify_redoes_the_sums_of_a_file(directory: Path) -> None:
+    path = directory / "study.ledger"
+    with Ledger.create(path, budget=PureDP(0.5)) as ledger:
+        header = ledger._store.header
+    write(path, forged(header, at(3, "total_epsilon", 1))[1])
+    found = Ledger.open(path).verify()
+    assert (found.ok, found.entries) == (False, 2)
+    assert "not the sums" in found.problems[0]
+
+
 def test_a_hash_is_that_of_the_values_one_per_line() -> None:
     # printf "1\nNone\na" | sha256sum
     assert hash_of((1, None, "a")) == "3b735c85d7253ed868d2dfe92c25b7b5170fedbf9bc674f00e8f1c5587d10f03"
@@ -109,11 +129,7 @@ def test_twenty_thousand_entries_open_and_verify_quickly(directory: Path) -> Non
         told = (number, "now", 1, "0.1.0", "t", "PureDP(0.00002)", None, "row", "replace-one", "{}", "")
         rows.append(sealed((*told, *cells(cost, totals), head)))
         head = rows[-1][-1]
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("BEGIN")
-    connection.executemany(ledger_store._INSERT, rows)
-    connection.execute("COMMIT")
-    connection.close()
+    write(path, rows)
     start = time.perf_counter()
     found = Ledger.open(path, head).verify()
     seconds = time.perf_counter() - start
