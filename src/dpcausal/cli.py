@@ -81,7 +81,7 @@ def _show(result: Result, ledger: Ledger, as_json: bool) -> None:
         answer = result.to_dict() | {"remaining": vars(left), "ledger_head": ledger.head}
         print(json.dumps(answer, allow_nan=False, ensure_ascii=False))
         return
-    text = f"{result.summary()}\nRemaining budget: {ledger.remaining}."
+    text = f"{result.summary()}\nCost {result.guarantee.loss}; remaining budget: {ledger.remaining}."
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.panel import Panel
