@@ -20,7 +20,7 @@ where the whole block's answer is bounded and paid for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 import numpy as np
@@ -62,12 +62,13 @@ class Predictor:
     """A fitted regression: call it on new values of the regressor.
 
     Predictions lie in [lower, upper], the public range of the response; one that is not finite counts as 0
-    before that clip.
+    before that clip.  The last bits of a prediction may depend on the other values of the same call, as those of a
+    matrix product do: where values are protected one by one, tabulate at public places and interpolate.
     """
 
     features: FourierFeatures | None
-    anchors: Reals
-    weights: Reals
+    anchors: Reals = field(repr=False)
+    weights: Reals = field(repr=False)
     width: float
     lower: float
     upper: float
