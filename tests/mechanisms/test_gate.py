@@ -120,6 +120,32 @@ def test_the_same_query_twice_pays_twice() -> None:
     assert len(allotment.events) == 2
 
 
+@pytest.mark.proves("allotment")
+@pytest.mark.parametrize(
+    ("loss", "zcdp", "step", "steps"),
+    [
+        (PureDP(1), None, PureDP(0.25), 4),
+        (ApproxDP(1, 1e-6), None, PureDP(0.25), 4),
+        (ApproxDP(1, 1e-6), None, ZCDP(0.008), 3),  # the largest rho is 0.02436
+        (ZCDP(0.5), None, PureDP(0.5), 4),
+        (ZCDP(0.5), None, ZCDP(0.125), 4),
+        (ApproxDP(1, 1e-6), ZCDP(0.01), ZCDP(0.0025), 4),
+        (PureDP(1), ZCDP(0.125), PureDP(0.25), 4),  # four times 1/32; the sum is 1 too
+    ],
+    ids=str,
+)
+def test_a_call_releases_what_its_allotment_pays_for_and_no_more(
+    loss: Loss, zcdp: ZCDP | None, step: Any, steps: int
+) -> None:
+    allotment = granted(loss, zcdp=zcdp)
+    release_one = gaussian if isinstance(step, ZCDP) else laplace
+    for _ in range(steps):
+        release_one(query(), allotment, step)
+    with pytest.raises(FenceError):
+        release_one(query(), allotment, step)
+    assert len(allotment.events) == steps
+
+
 # Exact answers
 
 

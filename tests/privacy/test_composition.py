@@ -17,7 +17,7 @@ from dp_accounting import dp_event
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtr
+from scipy.special import ndtr, rel_entr
 
 from dpcausal.errors import LossError
 from dpcausal.privacy.composition import (
@@ -294,6 +294,22 @@ def test_no_private_budget_takes_a_spend_without_privacy(budget: Loss) -> None:
     assert admit(budget, Totals(), cost_of(NoPrivacy())) is None
 
 
+def test_an_account_that_was_shut_or_closed_stays_so() -> None:
+    # Costs with one account alone, whatever makes them.
+    budget = ApproxDP(1, 1e-6)
+    by_sums = admit(budget, Totals(), Cost(1, 0, None, 0))
+    by_rho = admit(budget, Totals(), Cost(None, 0, 1, 0))
+    assert by_sums is not None and by_rho is not None
+    assert admit(budget, by_sums, Cost(None, 0, 1, 0)) is None
+    assert admit(budget, by_rho, Cost(1, 0, None, 0)) is None
+    both = Cost(1, 0, 1, 0)
+    after_sums, after_rho = admit(budget, by_sums, both), admit(budget, by_rho, both)
+    assert after_sums is not None and (after_sums.sums_open, after_sums.zcdp_open) == (True, False)
+    assert after_rho is not None and (after_rho.sums_open, after_rho.zcdp_open) == (False, True)
+    assert admit(budget, Totals(closed=True), both) is None
+    assert admit(NoPrivacy(), Totals(closed=True), both) is None
+
+
 def test_without_privacy_only_the_spends_are_counted() -> None:
     totals = admit(NoPrivacy(), Totals(), cost_of(NoPrivacy()))
     assert totals == Totals(spends=1)
@@ -501,6 +517,15 @@ def test_advanced_composition_covers_the_worst_mechanism(epsilon: float, times: 
     assert binomial_delta(epsilon, times, total.epsilon) <= slack
     published = epsilon * math.sqrt(2 * times * math.log(1 / slack)) + times * epsilon * math.expm1(epsilon)
     assert total.epsilon <= published  # Dwork & Roth (2014), Theorem 3.20
+
+
+@pytest.mark.parametrize(("epsilon", "times", "slack"), [(0.1, 10, 1e-6), (1.5, 4, 0.01), (3.0, 1, 0.5)])
+def test_advanced_composition_is_the_expected_loss_and_a_deviation(epsilon: float, times: int, slack: float) -> None:
+    # The largest expected loss of a pure mechanism is that of randomised response, a Kullback-Leibler divergence.
+    p = 1 / (1 + math.exp(-epsilon))
+    expected = times * float(np.sum(rel_entr([p, 1 - p], [1 - p, p])))
+    deviation = epsilon * math.sqrt(2 * times * math.log(1 / slack))  # Azuma: martingale steps within [-eps, eps]
+    assert advanced(PureDP(epsilon), times, slack).epsilon == pytest.approx(expected + deviation, rel=1e-9)
 
 
 def test_advanced_composition_adds_the_deltas() -> None:
