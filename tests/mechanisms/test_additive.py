@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import opendp.prelude as opendp
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -59,18 +59,21 @@ def released(mechanism: Mechanism, question: Query, loss: Any) -> tuple[Any, Any
 positive = st.fractions(min_value=Fraction(1, 10**6), max_value=10**6)
 
 
+@settings(deadline=None)
 @given(positive, positive)
 def test_a_laplace_scale_pays_for_the_exact_loss_and_hardly_more(bound: Fraction, epsilon: Fraction) -> None:
     scale = Fraction(laplace_scale(bound, PureDP(epsilon)))
     assert bound / epsilon <= scale <= bound / epsilon * (1 + Fraction(1, 10**11))
 
 
+@settings(deadline=None)
 @given(positive, positive)
 def test_a_gaussian_scale_pays_for_the_exact_loss_and_hardly_more(bound: Fraction, rho: Fraction) -> None:
     variance = Fraction(gaussian_scale(bound, ZCDP(rho))) ** 2
     assert bound**2 / (2 * rho) <= variance <= bound**2 / (2 * rho) * (1 + Fraction(1, 10**11))
 
 
+@settings(deadline=None)
 @given(positive, positive)
 def test_opendps_map_and_the_fence_agree_with_every_scale(bound: Fraction, amount: Fraction) -> None:
     # The float of a fractional bound is rounded up, the float of a loss to nearest: the scale must outweigh both.
@@ -174,6 +177,7 @@ def test_noise_of_the_ball_has_mean_length_d_sensitivity_over_epsilon() -> None:
 
 @pytest.mark.proves("laplace")
 @pytest.mark.proves("l2-ball")
+@settings(deadline=None)
 @given(
     st.lists(st.floats(-50, 50), min_size=3, max_size=3),
     st.lists(st.floats(-1, 1), min_size=3, max_size=3),
@@ -210,6 +214,7 @@ def test_the_probabilities_of_integers_differ_by_at_most_e_to_the_epsilon(bound:
 
 
 @pytest.mark.proves("laplace")
+@settings(deadline=None)
 @given(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
 def test_laplace_tails_are_those_of_scipy(value: float, scale: float) -> None:
     assert laplace_below(value, scale) == pytest.approx(stats.laplace.cdf(value, scale=scale), rel=1e-12)
@@ -217,6 +222,7 @@ def test_laplace_tails_are_those_of_scipy(value: float, scale: float) -> None:
 
 
 @pytest.mark.proves("geometric")
+@settings(deadline=None)
 @given(st.integers(-1000, 1000), st.floats(0.05, 1e3))
 def test_geometric_tails_are_those_of_scipy(value: int, scale: float) -> None:
     expected = float(stats.dlaplace.cdf(value, 1 / scale))

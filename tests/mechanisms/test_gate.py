@@ -152,7 +152,7 @@ def test_a_call_releases_what_its_allotment_pays_for_and_no_more(
 def test_an_exact_answer_leaves_only_a_ledger_without_privacy() -> None:
     for loss in (PureDP(1), ZCDP(1), ApproxDP(1, 1e-6)):
         allotment = granted(loss)
-        with pytest.raises(FenceError):
+        with pytest.raises(FenceError, match="leaves only a ledger without privacy"):
             exact(query(), allotment)
         assert allotment.events == ()
     allotment = Ledger.without_privacy().allot(NoPrivacy(), task="test")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcausal.errors import FenceError, LossError
@@ -82,6 +82,7 @@ def test_the_laws_of_neighbours_differ_by_at_most_e_to_the_epsilon(law: Law) -> 
 
 
 @pytest.mark.proves("noisy-max")
+@settings(deadline=None)
 @given(st.lists(st.floats(-20, 20), min_size=1, max_size=5), st.floats(0.05, 5))
 def test_noisy_max_is_never_less_accurate_than_the_exponential_mechanism(scores: list[float], epsilon: float) -> None:
     expected = [np.dot(scores, law(scores, epsilon, 1)) for law in (permute_and_flip, softmax)]
@@ -89,6 +90,7 @@ def test_noisy_max_is_never_less_accurate_than_the_exponential_mechanism(scores:
 
 
 @pytest.mark.proves("noisy-max")
+@settings(deadline=None)
 @given(st.lists(st.integers(-5, 5), min_size=2, max_size=4), st.floats(0.1, 4))
 def test_exponential_noise_of_mean_two_bounds_over_epsilon_gives_that_law(scores: list[int], epsilon: float) -> None:
     # P(i wins) by quadrature over the noise of i: density times the others' distribution functions.

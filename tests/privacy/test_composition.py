@@ -15,7 +15,7 @@ import opendp.prelude as opendp
 import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr, rel_entr
 
@@ -84,6 +84,7 @@ def spends(draw: Any, most: int = 12) -> list[tuple[Loss, ZCDP | None]]:
 
 
 @pytest.mark.proves("cost-accounts")
+@settings(deadline=None)
 @given(amounts, deltas)
 def test_costs_are_rounded_up_and_caps_down(amount: Any, delta: Any) -> None:
     epsilon, exact = exact_amount(amount, "epsilon"), exact_amount(delta, "delta")
@@ -156,6 +157,7 @@ def exact_sums(granted: list[tuple[Loss, ZCDP | None]]) -> tuple[Any, Any]:
 @pytest.mark.proves("fully-adaptive-sums")
 @pytest.mark.proves("fully-adaptive-zcdp")
 @pytest.mark.proves("union-of-filters")
+@settings(deadline=None)
 @given(budgets, spends())
 def test_what_is_admitted_is_within_the_caps_of_one_filter(budget: Any, steps: Any) -> None:
     totals, granted = run(budget, steps)
@@ -177,6 +179,7 @@ def test_what_is_admitted_is_within_the_caps_of_one_filter(budget: Any, steps: A
         assert type_a or type_b or not granted
 
 
+@settings(deadline=None)
 @given(budgets, spends())
 def test_a_refusal_is_for_good_and_for_all_that_costs_more(budget: Any, steps: Any) -> None:
     totals, _ = run(budget, steps)
@@ -194,6 +197,7 @@ def test_a_refusal_is_for_good_and_for_all_that_costs_more(budget: Any, steps: A
             assert after is None or totals.spends == 0 or admit(budget, after, cost) is None
 
 
+@settings(deadline=None)
 @given(budgets, spends())
 def test_what_remains_is_granted_and_one_unit_more_is_not(budget: Any, steps: Any) -> None:
     totals, _ = run(budget, steps)

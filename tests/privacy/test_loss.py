@@ -12,7 +12,7 @@ import numpy as np
 import opendp.prelude as opendp
 import pytest
 from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcausal.errors import LossError
@@ -45,6 +45,7 @@ def test_a_tenth_and_two_tenths_are_three_tenths() -> None:
     assert ApproxDP(0.1, 1e-7) + ApproxDP(0.2, 2e-7) == ApproxDP(0.3, 3e-7)
 
 
+@settings(deadline=None)
 @given(st.lists(DECIMALS, min_size=1, max_size=8))
 def test_sums_of_floats_are_the_sums_of_their_decimals(amounts: list[Decimal]) -> None:
     total = PureDP(float(amounts[0]))
@@ -54,6 +55,7 @@ def test_sums_of_floats_are_the_sums_of_their_decimals(amounts: list[Decimal]) -
     assert total == PureDP(sum(amounts, Decimal(0)))
 
 
+@settings(deadline=None)
 @given(st.floats(min_value=1e-300, max_value=1e300))
 def test_a_float_stands_for_its_shortest_decimal(value: float) -> None:
     assert exact_amount(value, "epsilon") == Fraction(repr(value))
@@ -61,6 +63,7 @@ def test_a_float_stands_for_its_shortest_decimal(value: float) -> None:
     assert PureDP(value).epsilon == value
 
 
+@settings(deadline=None)
 @given(EPSILONS, st.integers(1, 1000))
 def test_equal_parts_add_up_exactly(epsilon: Fraction, parts: int) -> None:
     assert PureDP(epsilon).divided(parts).exact_epsilon * parts == epsilon
@@ -180,12 +183,14 @@ def test_the_conversion_is_that_of_opendp(sigma: float, delta: float) -> None:
 
 
 @pytest.mark.proves("cost-accounts")
+@settings(deadline=None)
 @given(st.floats(1e-9, 1e4), st.floats(1e-300, 0.99))
 def test_the_conversion_is_never_above_the_first_published_one(rho: float, delta: float) -> None:
     # Bun & Steinke (2016), Proposition 1.3.
     assert zcdp_epsilon(rho, delta) <= (rho + 2 * math.sqrt(rho * -math.log(delta))) * (1 + 1e-9) + 1e-9
 
 
+@settings(deadline=None)
 @given(EPSILONS, st.fractions(min_value=Fraction(1, 10**12), max_value=Fraction(99, 100)))
 def test_the_largest_rho_is_within_and_one_unit_more_is_not(epsilon: Fraction, delta: Fraction) -> None:
     rho = largest_rho(epsilon, delta)
@@ -209,6 +214,7 @@ def test_no_delta_or_a_vanishing_one_pays_for_no_rho() -> None:
 
 
 @pytest.mark.proves("cost-accounts")
+@settings(deadline=None)
 @given(st.floats(0.01, 20), st.floats(1.001, 1e4))
 def test_a_pure_loss_is_half_its_square_in_zcdp(epsilon: float, order: float) -> None:
     # Randomised response is the worst pure mechanism; its Renyi divergence in closed form.
@@ -228,6 +234,7 @@ def test_conversions_to_approximate_loss() -> None:
         to_approx(ZCDP(1), 0)
 
 
+@settings(deadline=None)
 @given(LOSSES)
 def test_a_loss_implies_itself_and_no_privacy(loss: Loss) -> None:
     assert implies(loss, loss)
@@ -235,6 +242,7 @@ def test_a_loss_implies_itself_and_no_privacy(loss: Loss) -> None:
     assert implies(NoPrivacy(), loss) is isinstance(loss, NoPrivacy)
 
 
+@settings(deadline=None)
 @given(LOSSES, LOSSES, LOSSES)
 def test_implication_is_transitive(a: Loss, b: Loss, c: Loss) -> None:
     if implies(a, b) and implies(b, c):

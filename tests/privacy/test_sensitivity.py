@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcausal.errors import DpCausalError, FenceError, HiddenAnswerError, ParameterError
@@ -23,6 +23,7 @@ def bounded(bound: Any = 1.0, norm: Norm = Norm.L1, **options: Any) -> Sensitivi
     return Sensitivity(bound, norm, Relation.REPLACE_ONE, "kendall-tau", **options)
 
 
+@settings(deadline=None)
 @given(st.fractions(min_value=Fraction(1, 10**200), max_value=10**200))
 def test_the_float_of_a_bound_is_the_least_that_is_not_below_it(bound: Fraction) -> None:
     up = bounded(bound).rounded_up
