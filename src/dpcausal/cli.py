@@ -113,14 +113,15 @@ def direction_command(
     with _exit_codes():
         from dpcausal import Ledger, Schema, Table, direction
 
-        opened = Ledger.open(ledger)
-        table = Table(data, Schema.from_toml(schema), opened)
-        chosen: dict[str, Any] = {"score": score, "protect": protect}
-        result = direction(
-            table, x, y, loss=loss_from(epsilon, delta, rho), blocks=blocks, release_scores=release_scores,
-            accept_large_epsilon=accept_large_epsilon, **chosen,
-        )  # fmt: skip
-        _show(result, opened, as_json)
+        asked = loss_from(epsilon, delta, rho)
+        with Ledger.open(ledger) as opened:
+            table = Table(data, Schema.from_toml(schema), opened)
+            chosen: dict[str, Any] = {"score": score, "protect": protect}
+            result = direction(
+                table, x, y, loss=asked, blocks=blocks, release_scores=release_scores,
+                accept_large_epsilon=accept_large_epsilon, **chosen,
+            )  # fmt: skip
+            _show(result, opened, as_json)
 
 
 @app.command("explain")

@@ -40,10 +40,10 @@ def draw_direction(
     if margin is None:
         title = "no direction was released"
     else:
-        colour = "tab:blue" if margin > 0 else "tab:orange"
+        colour = "tab:blue" if margin >= 0 else "tab:orange"
         ax.plot([0, margin], [0, 0], color=colour, linewidth=3, solid_capstyle="butt")
         ax.plot([margin], [0], marker="o", color=colour, markersize=9)
-        title = f"{first} → {second}" if margin > 0 else f"{second} → {first}"
+        title = f"{first} → {second}" if margin >= 0 else f"{second} → {first}"
         if probability is not None:
             title += f"  (noise leaves it right: {probability:.3f})"
     ax.set_xlim(-reach, reach)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dpcausal.dependence.hsic import root_hsic
 from dpcausal.dependence.iqr import IqrReach, interquartile_range
 from dpcausal.dependence.rank import kendall, spearman
-from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 
 Column = npt.NDArray[np.float64]
 Interval = tuple[float, float]
@@ -27,8 +27,8 @@ WIDTH_SHARE = 0.7
 DISTANCE_ROWS = 300
 """Rows that a median distance is taken over."""
 
-TABLE_PLACES = 2**15 + 1
-"""Places of a regression's table over the public range of its regressor."""
+TABLE_PLACES = 2**14 + 1
+"""Places of a regression's table over the public range of its regressor, and again over its training values."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,17 @@ class Residuals:
         return self.y, self.left_x
 
 
+def half_sizes(rows: int, training_share: float) -> tuple[int, int]:
+    """Return the public numbers of training and test rows, at least 2 each, of at least 4 rows."""
+    train = min(max(2, round(rows * training_share)), rows - 2)
+    return train, rows - train
+
+
 def split_rows(
     rows: int, training_share: float, generator: PublicGenerator
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the positions of training and test rows: a public random split, at least 2 rows in each."""
-    train = min(max(2, round(rows * training_share)), rows - 2)
+    train, _ = half_sizes(rows, training_share)
     order = generator.permutation(rows).astype(np.int64)
     return np.sort(order[:train]), np.sort(order[train:])
 
@@ -90,12 +96,14 @@ def _standardised(values: Column, by: Column) -> Column:
 
 
 def _tabulated(predictor: Callable[[Column], Column], values: Column, by: Column, interval: Interval) -> Column:
-    """Return predictions by interpolation in a table over the public range.
+    """Return predictions by interpolation in a table, dense where the training values ``by`` lie.
 
     The table depends on the training rows alone, so each prediction is a function of its own row: in a matrix
     product the last bits of one row's result can depend on the rows beside it.
     """
-    places = np.linspace(interval[0], interval[1], TABLE_PLACES)
+    # Over the public range alone, bounds a thousand times too wide would leave a few places where the rows are.
+    wide = np.linspace(interval[0], interval[1], TABLE_PLACES)
+    places = np.union1d(wide, np.linspace(np.min(by), np.max(by), TABLE_PLACES))
     return np.interp(values, places, predictor(_standardised(places, by)))
 
 
@@ -265,3 +273,12 @@ SCORES: dict[str, Callable[[Residuals], tuple[float, float]]] = {
     "variance": _variance_scores,
 }
 """The exact scores of ("x causes y", "y causes x"), the smaller wins; ``variance`` only without privacy."""
+
+
+def rehearse(score: str) -> None:
+    """Run a score once on fixed rows, so that a missing package or a broken compiler fails before anything is spent.
+
+    Inside a block such a failure would look like one of the fit, and every block would vote by its coin.
+    """
+    x = np.linspace(-1, 1, 12)
+    SCORES[score](fit_all(x, x**3 - x / 3, generator_from_seed(0)))

@@ -11,8 +11,9 @@ import math
 import numpy as np
 
 from dpcausal.direction.anm import SCORES, Column, fit_all
+from dpcausal.direction.calculators import after_flip_draw
 from dpcausal.direction.holdout import Released
-from dpcausal.mechanisms.additive import geometric, geometric_below, laplace_scale
+from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.subsample import assign_blocks, vote_count
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import PureDP
@@ -40,16 +41,19 @@ def default_blocks(rows: int, epsilon: float) -> int:
 
 
 def vote(x: Column, y: Column, score: str, seed: int) -> bool:
-    """Return whether "x causes y" wins in one block; total: whatever fails in the block is a vote for yes.
+    """Return whether "x causes y" wins in one block; total: a tie, or a fit that fails, votes by a public coin.
 
-    The block's coins come from its own public seed, so that its vote depends on its own rows alone.
+    The block's coins come from its own public seed, so that its vote depends on its own rows alone.  The coin keeps
+    blocks that know nothing, such as constant columns, from voting as one.
     """
     try:
         with np.errstate(all="ignore"):
             forward, backward = SCORES[score](fit_all(x, y, generator_from_seed(seed)))
     except Exception:  # no failure of a fit may show: it would depend on the rows
-        return True
-    return not backward < forward
+        forward = backward = 0.0
+    if forward < backward or backward < forward:
+        return bool(forward < backward)
+    return seed % 2 == 0  # equal, or not a number
 
 
 def release(
@@ -74,6 +78,6 @@ def release(
     ]
     count = geometric(vote_count(votes, "votes for the first as cause", Unit.ROW), allotment, loss)
     lead = 2 * count - blocks
-    # With M odd the first leads from (M + 1)/2 votes on: count the votes beyond the last losing or winning one.
-    away = count - (blocks + 1) // 2 if lead > 0 else blocks // 2 - count
-    return Released(float(lead), "votes", geometric_below(max(away, 0), laplace_scale(1, loss)))
+    # With M odd the first wins from (M + 1)/2 votes on.
+    least = (blocks + 1) // 2
+    return Released(float(lead), "votes", after_flip_draw(count - least, loss.epsilon, -least, blocks - least))

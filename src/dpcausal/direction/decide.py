@@ -2,64 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
-from dpcausal.data.schema import Bounded
+import numpy as np
+
 from dpcausal.data.table import Table
 from dpcausal.direction import blocks as by_blocks
 from dpcausal.direction import holdout, published
-from dpcausal.direction.anm import SCORES, Residuals, fit_halves, split_rows
+from dpcausal.direction.anm import SCORES, Residuals, fit_halves, rehearse, split_rows
 from dpcausal.direction.holdout import Released
+from dpcausal.direction.plan import Plan, checked
 from dpcausal.direction.result import Direction
-from dpcausal.errors import LossError, ParameterError, SchemaError
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import check_consent, check_large, pure_part
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import PublicGenerator, public_generator
 from dpcausal.report import Guarantee
 
-LEAST_ROWS = 8
-"""Fewest rows of a direction: each half then has at least 2 of them, and ranks and quartiles are defined."""
-
 UNPROTECTED_TRAINING = "the rows of the training half are NOT protected: only the test half is"
-
-TRAINING_SHARE = 0.5
-"""Default share of the rows that the regressions are fitted on, with ``protect="test"`` and without privacy."""
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """A call after its public arguments were checked: all that decides the cost, fixed before the data is read."""
-
-    first: str
-    second: str
-    score: str
-    protect: str
-    method: str
-    calibration: str
-    release_scores: bool
-    blocks: int | None
-    training_share: float
-    spent: Loss
-    note: str
-    unproven: bool
-
-    @property
-    def unit(self) -> Unit:
-        return Unit.ROW if self.protect == "everyone" else Unit.TEST_ROW
-
-    @property
-    def proofs(self) -> tuple[str, ...]:
-        if isinstance(self.spent, NoPrivacy):
-            return ()
-        if self.method == "blocks":
-            return by_blocks.PROOFS
-        if self.calibration == "published":
-            return published.PROOFS[self.score]
-        rule = holdout.RULES[self.score]
-        return rule.score_proofs if self.release_scores else rule.proofs
 
 
 def direction(
@@ -143,10 +103,11 @@ def direction(
     >>> answer.cause, answer.guarantee.loss, answer.guarantee.private
     ('x', PureDP(1), False)
     """
-    plan = _checked(
+    plan = checked(
         table, first, second, loss, score, protect, method, release_scores, calibration, blocks, training_share,
         accept_unproven, accept_large_epsilon,
     )  # fmt: skip
+    rehearse(plan.score)
     allotment = table.ledger.allot(
         plan.spent,
         task="direction",
@@ -168,103 +129,23 @@ def direction(
     return _result(table, plan, allotment, released, seed)
 
 
-def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ParameterError(f"{name} must be one of {', '.join(allowed)}")
-
-
-def _checked(
-    table: Table, first: str, second: str, loss: Loss, score: str, protect: str, method: str, release_scores: bool,
-    calibration: str, blocks: int | None, training_share: float | None, accept_unproven: bool,
-    accept_large_epsilon: bool,
-) -> _Plan:  # fmt: skip
-    """Check every public argument and fix what the call will cost; nothing is read or spent."""
-    if not isinstance(table, Table):
-        raise ParameterError("table must be a dpcausal Table")
-    for name in (first, second):
-        if name not in table.schema:
-            raise SchemaError(f"column '{name}' is not in the schema")
-        if not isinstance(table.schema[name], Bounded):
-            raise SchemaError(f"column '{name}' has levels: a direction needs two columns declared Bounded")
-    if first == second:
-        raise ParameterError("first and second must be two different columns")
-    _one_of("score", score, tuple(SCORES))
-    _one_of("protect", protect, ("everyone", "test"))
-    _one_of("method", method, ("auto", "blocks"))
-    _one_of("calibration", calibration, ("corrected", "published"))
-    if table.n < LEAST_ROWS:
-        raise ParameterError(f"a direction needs at least {LEAST_ROWS} rows, the table has {table.n}")
-    check_large(loss, accept_large_epsilon)
-    is_exact = isinstance(loss, NoPrivacy)
-    is_blocks = protect == "everyone" and not is_exact
-    if protect == "test" and method == "blocks":
-        raise ParameterError("method='blocks' protects everyone: use protect='everyone'")
-    if protect == "everyone" and not is_exact and (release_scores or calibration == "published"):
-        raise ParameterError("release_scores and calibration='published' go with protect='test'")
-    if protect == "test" and score == "variance" and not is_exact:
-        raise ParameterError("the variance score has no bounded sensitivity: use blocks, another score or NoPrivacy")
-    if blocks is not None and not is_blocks:
-        raise ParameterError("blocks goes with protect='everyone'")
-    if training_share is not None and is_blocks:
-        raise ParameterError("training_share goes with protect='test' or NoPrivacy: blocks leave one row out")
-    unproven = calibration == "published" and score == "iqr" and not is_exact
-    if unproven:
-        check_consent(accept_unproven, "the interquartile algorithm")
-        if not (isinstance(loss, ApproxDP) and loss.delta > 0):
-            raise LossError("propose-test-release is paid for in ApproxDP with delta above 0")
-        spent: Loss = loss
-        note = "published algorithm without a valid proof"
-    else:
-        spent, note = pure_part(loss, "blocks" if is_blocks else "this release")
-    chosen = _checked_blocks(blocks, table.n, spent) if isinstance(spent, PureDP) and is_blocks else None
-    return _Plan(
-        first=first,
-        second=second,
-        score=score,
-        protect=protect,
-        method="exact" if is_exact else "blocks" if is_blocks else "holdout",
-        calibration=calibration,
-        release_scores=release_scores or calibration == "published",
-        blocks=chosen,
-        training_share=_checked_share(training_share),
-        spent=spent,
-        note=note,
-        unproven=unproven,
-    )
-
-
-def _checked_blocks(blocks: int | None, rows: int, spent: PureDP) -> int:
-    if blocks is None:
-        return by_blocks.default_blocks(rows, spent.epsilon)
-    most = rows // LEAST_ROWS
-    if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most or blocks % 2 == 0:
-        raise ParameterError(f"blocks must be an odd number between 1 and n/{LEAST_ROWS} = {most}")
-    return blocks
-
-
-def _checked_share(share: float | None) -> float:
-    if share is None:
-        return TRAINING_SHARE
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
-        raise ParameterError("training_share must be a number above 0 and below 1")
-    return float(share)
-
-
-def _run(table: Table, plan: _Plan, allotment: Allotment, generator: PublicGenerator) -> Released:
+def _run(table: Table, plan: Plan, allotment: Allotment, generator: PublicGenerator) -> Released:
+    """Read the two columns and release: from here on nothing may fail or warn for a reason that lies in a value."""
     columns = table.columns([plan.first, plan.second])
     x, y = columns[plan.first], columns[plan.second]
-    if plan.blocks is not None and isinstance(plan.spent, PureDP):
-        return by_blocks.release(x, y, plan.score, plan.blocks, generator, allotment, plan.spent)
-    train, test = split_rows(len(x), plan.training_share, generator)
-    rest = fit_halves(x, y, train, test, _range(table, plan.first), _range(table, plan.second), generator)
-    if isinstance(plan.spent, NoPrivacy):
-        return _exact(rest, plan.score)
-    if plan.calibration == "published":
-        if isinstance(plan.spent, ApproxDP):
-            return published.release_iqr(rest, allotment, plan.spent)
-        return published.release(rest, plan.score, allotment, plan.spent)  # type: ignore[arg-type]
-    rule = holdout.RULES[plan.score]
-    return (rule.scores if plan.release_scores else rule.direction)(rest, allotment, plan.spent)  # type: ignore[arg-type]
+    with np.errstate(all="ignore"):  # a warning of overflow would depend on the rows
+        if plan.blocks is not None and isinstance(plan.spent, PureDP):
+            return by_blocks.release(x, y, plan.score, plan.blocks, generator, allotment, plan.spent)
+        train, test = split_rows(len(x), plan.training_share, generator)
+        rest = fit_halves(x, y, train, test, plan.range_first, plan.range_second, generator)
+        if isinstance(plan.spent, NoPrivacy):
+            return _exact(rest, plan.score)
+        if plan.calibration == "published":
+            if isinstance(plan.spent, ApproxDP):
+                return published.release_iqr(rest, allotment, plan.spent)
+            return published.release(rest, plan.score, allotment, plan.spent)  # type: ignore[arg-type]
+        rule = holdout.RULES[plan.score]
+        return (rule.scores if plan.release_scores else rule.direction)(rest, allotment, plan.spent)  # type: ignore[arg-type]
 
 
 def _exact(rest: Residuals, score: str) -> Released:
@@ -272,14 +153,7 @@ def _exact(rest: Residuals, score: str) -> Released:
     return Released(backward - forward, "score", None, (forward, backward))
 
 
-def _range(table: Table, name: str) -> tuple[float, float]:
-    declared = table.schema[name]
-    if not isinstance(declared, Bounded):
-        raise SchemaError(f"column '{name}' has levels")
-    return declared.lower, declared.upper
-
-
-def _result(table: Table, plan: _Plan, allotment: Allotment, released: Released, seed: int) -> Direction:
+def _result(table: Table, plan: Plan, allotment: Allotment, released: Released, seed: int) -> Direction:
     caveats = [plan.note] if plan.note else []
     if plan.protect == "test" and not isinstance(plan.spent, NoPrivacy):
         caveats.insert(0, UNPROTECTED_TRAINING)

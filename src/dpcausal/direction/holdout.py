@@ -24,8 +24,8 @@ from dpcausal.dependence.rank import (
     spearman_sensitivity,
 )
 from dpcausal.direction.anm import SCORES, Residuals, reaches
-from dpcausal.direction.calculators import two_draws
-from dpcausal.mechanisms.additive import geometric, geometric_below, laplace, laplace_below, laplace_scale
+from dpcausal.direction.calculators import after_flip_draw, after_one_draw, after_two_draws
+from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import PureDP
@@ -57,6 +57,10 @@ ROUNDING = Fraction(1, 2**52)
 """The difference of two scores in [0, 1], as a float, is within 2⁻⁵³ of exact; neighbours are two such."""
 
 
+LARGEST_SCORE = {"hsic": 0.5, "spearman": 1.0, "kendall": 1.0}
+"""The scores lie in [0, this], so the margin without noise lies within ± this."""
+
+
 def difference_sensitivity(score: Sensitivity) -> Sensitivity:
     """Return the sensitivity of s₂ − s₁ where one row moves each of two scores by at most Δ: 2Δ, and rounding.
 
@@ -84,7 +88,7 @@ def _by_difference(score: str) -> Callable[[Residuals, Allotment, PureDP], Relea
         sensitivity = difference_sensitivity(score_sensitivity(score, rest.m))
         margin = laplace(Query(backward - forward, sensitivity, "margin"), allotment, loss)
         scale = laplace_scale(sensitivity.bound, loss)
-        return Released(margin, "score", laplace_below(abs(margin), scale))
+        return Released(margin, "score", after_one_draw(margin, scale, LARGEST_SCORE[score]))
 
     return release
 
@@ -96,18 +100,19 @@ def _by_two_scores(score: str) -> Callable[[Residuals, Allotment, PureDP], Relea
         noisy = laplace(Query(np.asarray(SCORES[score](rest)), both, "scores"), allotment, loss)
         forward, backward = (float(entry) for entry in noisy)
         margin = backward - forward
-        probability = two_draws(abs(margin), laplace_scale(both.bound, loss))
+        probability = after_two_draws(margin, laplace_scale(both.bound, loss), LARGEST_SCORE[score])
         return Released(margin, "score", probability, (forward, backward))
 
     return release
 
 
-def _by_flips(distance: Callable[[Residuals], int], proof: str) -> Callable[[Residuals, Allotment, PureDP], Released]:
+def _by_flips(
+    distance: Callable[[Residuals], int], extremes: Callable[[int], tuple[int, int]], proof: str
+) -> Callable[[Residuals, Allotment, PureDP], Released]:
     def release(rest: Residuals, allotment: Allotment, loss: PureDP) -> Released:
         noisy = geometric(Query(distance(rest), flip_sensitivity(proof, Unit.TEST_ROW), "margin"), allotment, loss)
         # z ≥ 0 is a win of the first by z + 1 records, z ≤ −1 one of the second by −z: centre between 0 and −1.
-        away = noisy if noisy >= 0 else -noisy - 1
-        return Released(noisy + 0.5, "records", geometric_below(away, laplace_scale(1, loss)))
+        return Released(noisy + 0.5, "records", after_flip_draw(noisy, loss.epsilon, *extremes(rest.m)))
 
     return release
 
@@ -118,8 +123,18 @@ def _kendall_distance(rest: Residuals) -> int:
     return signed_margin(abs(forward), abs(backward), int(bound))
 
 
+def _kendall_extremes(m: int) -> tuple[int, int]:
+    """Return the least and the largest signed distance: |K| is at most m(m − 1)/2, so (s₂ − s₁)/(2Δ) within ±m/8."""
+    return -m // 8, m // 8
+
+
 def _iqr_distance(rest: Residuals) -> int:
     return iqr_signed_distance(*reaches(rest))
+
+
+def _iqr_extremes(m: int) -> tuple[int, int]:
+    """Return bounds of the signed distance: it is at most m records."""
+    return -m, m - 1
 
 
 def _four_log_iqrs(rest: Residuals, allotment: Allotment, loss: PureDP) -> Released:
@@ -150,11 +165,11 @@ RULES: dict[str, Rule] = {
         ("spearman-rho", "score-difference", "laplace"),
     ),
     "kendall": Rule(
-        _by_flips(_kendall_distance, "rank-flip-distance"), _by_two_scores("kendall"),
+        _by_flips(_kendall_distance, _kendall_extremes, "rank-flip-distance"), _by_two_scores("kendall"),
         ("kendall-tau", "rank-flip-distance", "geometric"), ("kendall-tau", "score-difference", "laplace"),
     ),
     "iqr": Rule(
-        _by_flips(_iqr_distance, "iqr-flip-distance"), _four_log_iqrs,
+        _by_flips(_iqr_distance, _iqr_extremes, "iqr-flip-distance"), _four_log_iqrs,
         ("iqr-reach", "iqr-flip-distance", "geometric"), ("log-iqr-inverse-sensitivity", "noisy-max"),
     ),
 }

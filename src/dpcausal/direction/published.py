@@ -13,7 +13,7 @@ import numpy as np
 from dpcausal.dependence import hsic as hsic_scores
 from dpcausal.dependence import iqr_intervals, rank
 from dpcausal.direction.anm import Residuals, reaches
-from dpcausal.direction.calculators import two_draws
+from dpcausal.direction.calculators import after_two_draws
 from dpcausal.direction.holdout import Released
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.propose_test_release import published_log_iqr
@@ -51,20 +51,22 @@ def release(rest: Residuals, score: str, allotment: Allotment, loss: PureDP) -> 
     if score == "spearman":
         pair = rank.spearman(*rest.forward()), rank.spearman(*rest.backward())
         each = rank.spearman_sensitivity(rest.m, rank.PUBLISHED, Unit.TEST_ROW)
-        bound = Fraction(each.bound)
+        bound, largest = Fraction(each.bound), 2.0  # signed
     elif score == "kendall":
         pair = abs(rank.kendall(*rest.forward())), abs(rank.kendall(*rest.backward()))
         each = rank.kendall_sensitivity(rest.m, rank.PUBLISHED, Unit.TEST_ROW)
-        bound = Fraction(each.bound)
+        bound, largest = Fraction(each.bound), 1.0
     else:
         pair = _hsic_pair(rest)
         each = hsic_scores.hsic_sensitivity(rest.m, hsic_scores.PUBLISHED_TIGHTER, unit=Unit.TEST_ROW)
-        bound = Fraction(each.bound) * Fraction(rest.m, rest.m - 1) ** 2
+        in_paper = Fraction(rest.m, rest.m - 1) ** 2
+        bound, largest = Fraction(each.bound) * in_paper, float(in_paper / 4)
     both = Sensitivity(2 * bound + Fraction(1, 2**50), Norm.L1, Relation.REPLACE_ONE, each.proof, each.unit)
     noisy = laplace(Query(np.asarray(pair), both, "scores"), allotment, loss)
     forward, backward = (float(entry) for entry in noisy)
     margin = backward - forward
-    return Released(margin, "score", two_draws(abs(margin), laplace_scale(both.bound, loss)), (forward, backward))
+    probability = after_two_draws(margin, laplace_scale(both.bound, loss), largest)
+    return Released(margin, "score", probability, (forward, backward))
 
 
 def release_iqr(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Released:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.report import Guarantee, Result
 
@@ -23,8 +24,8 @@ class Direction(Result):
         ``"score"`` (difference of the two scores), ``"records"`` (how many records would have to change for the
         other direction to win) or ``"votes"`` (first minus second, over the blocks).
     probability_correct : float or None
-        Probability, by the law of the noise and a flat prior on the margin, that the margin without noise has the
-        same sign.  It speaks of the noise alone, not of whether the model holds.
+        Probability, by the law of the noise and a flat prior on the margins that are possible, that the margin
+        without noise has the same sign.  It speaks of the noise alone, not of whether the model holds.
     scores : tuple of two floats, or None
         The released scores of (first causes second, second causes first), the smaller wins; ``None`` unless both
         were released.
@@ -60,7 +61,7 @@ class Direction(Result):
 
     def headline(self) -> list[str]:
         lines = []
-        if self.guarantee.unit is Unit.TEST_ROW:
+        if self.guarantee.unit is Unit.TEST_ROW and not isinstance(self.guarantee.loss, NoPrivacy):
             lines.append("PROTECTS THE TEST HALF ONLY: the rows of the training half are not protected.")
         if self.cause is None:
             lines.append(f"{self.columns[0]} and {self.columns[1]}: no direction was released.")

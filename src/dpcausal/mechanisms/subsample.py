@@ -40,7 +40,7 @@ def vote_count(votes: Sequence[bool], label: str, unit: Unit = Unit.ROW) -> Quer
     Parameters
     ----------
     votes : sequence of bool
-        One vote a block; a block whose fit fails votes by a fixed rule, it does not abstain.
+        One vote a block; a block whose fit fails votes by a rule or a coin that is public, it does not abstain.
 
     Notes
     -----
