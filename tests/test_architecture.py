@@ -26,6 +26,7 @@ BELOW: dict[str, set[str]] = {
     "direction": {
         "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"
     },
+    "audit": {"errors", "privacy", "mechanisms"},
     "demo": {"errors", "privacy", "data", "direction", "report"},
 }  # fmt: skip
 TOP = {"__init__", "cli"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.conformance import LEAST_EVALUATIONS, STARTS, check_claim, distance, exhaustive, search
 
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
+from tests.conformance import LEAST_EVALUATIONS, STARTS, check_claim, distance, exhaustive, search
 
 
 def mean(rows):

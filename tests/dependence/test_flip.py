@@ -7,7 +7,6 @@ import math
 from fractions import Fraction
 
 import pytest
-from tests.conformance import check_claim, exhaustive, search
 
 from dpcausal.dependence.flip import flip_sensitivity, signed, signed_margin
 from dpcausal.dependence.rank import (
@@ -19,6 +18,7 @@ from dpcausal.dependence.rank import (
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
+from tests.conformance import check_claim, exhaustive, search
 
 SCORES = {
     "spearman": (spearman_numerator, spearman_numerator_sensitivity),

@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.conformance import check_claim, search
 
 from dpcausal.dependence import gaussian_sums, laplacian_sums
 from dpcausal.dependence.hsic import (
@@ -27,6 +26,7 @@ from dpcausal.dependence.hsic import (
 )
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.neighbours import Relation, Unit
+from tests.conformance import check_claim, search
 
 UNIT_BOX = {"range_x": (0.0, 1.0), "range_y": (0.0, 1.0)}
 FAR = {"width_x": 1e-3, "width_y": 1e-3, **UNIT_BOX}

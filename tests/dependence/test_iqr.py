@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conformance import check_claim, exhaustive, neighbouring_rows, search
-from tests.dependence.iqr_brute_force import iqr_by_definition, reachable
 
 from dpcausal.dependence.flip import flip_sensitivity
 from dpcausal.dependence.iqr import IqrReach, interquartile_range, iqr_signed_distance, least, quartiles
 from dpcausal.errors import HiddenAnswerError, ParameterError
+from tests.conformance import check_claim, exhaustive, neighbouring_rows, search
+from tests.dependence.iqr_brute_force import iqr_by_definition, reachable
 
 
 def distance(rows, low=0.0, high=1.0):

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conformance import check_claim, exhaustive, neighbouring_rows, search
-from tests.dependence.iqr_brute_force import iqr_by_definition, reachable
 
 from dpcausal.dependence.iqr import IqrReach, interquartile_range
 from dpcausal.dependence.iqr_intervals import (
@@ -23,6 +21,8 @@ from dpcausal.dependence.iqr_intervals import (
     proposed_intervals,
 )
 from dpcausal.errors import ParameterError
+from tests.conformance import check_claim, exhaustive, neighbouring_rows, search
+from tests.dependence.iqr_brute_force import iqr_by_definition, reachable
 
 
 def distances(rows, calibration=CORRECTED):

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.conformance import check_claim, neighbouring_rows, search
-from tests.dependence.iqr_brute_force import iqr_by_definition, reachable
 
 from dpcausal.dependence.iqr import interquartile_range
 from dpcausal.dependence.log_iqr import enough_steps, inverse_sensitivity, inverse_sensitivity_steps, log_iqr_grid
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm
+from tests.conformance import check_claim, neighbouring_rows, search
+from tests.dependence.iqr_brute_force import iqr_by_definition, reachable
 
 GRID = np.linspace(-6, 1, 40)
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from tests.conformance import check_claim, exhaustive, neighbouring_rows
 
 from dpcausal.dependence import rank
 from dpcausal.dependence.rank import (
@@ -25,6 +24,7 @@ from dpcausal.dependence.rank import (
 )
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.neighbours import Relation, Unit
+from tests.conformance import check_claim, exhaustive, neighbouring_rows
 
 SIZES = (5, 6, 11, 40)
 

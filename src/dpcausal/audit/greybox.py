@@ -1,0 +1,123 @@
+"""The grey-box comparison: what reaches the gate on two neighbouring data sets, without any noise.
+
+With the same fixed answers a mechanism must bring the same events to the gate on both, in the same order, and
+values no further apart than it declares.  No samples are needed, and every fault of calibration or control flow
+that the pair can show is shown at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpcausal.mechanisms.gate import FixedAnswers, Passage, recording_gate
+from dpcausal.privacy.noise import simulated_noise
+from dpcausal.privacy.sensitivity import Norm
+
+ROUNDING = 1e-12
+"""Relative float slack above a declared bound."""
+
+
+@dataclass(frozen=True)
+class GreyBoxAudit:
+    """The outcome of a grey-box comparison.
+
+    Attributes
+    ----------
+    faults : tuple of str
+        What differs that must not, or moves by more than is declared; empty if nothing.
+    ratio : float
+        Largest change over declared bound among the passages.
+    passages : int
+        Answers that came to the gate.
+    """
+
+    faults: tuple[str, ...]
+    ratio: float
+    passages: int
+
+    @property
+    def violated(self) -> bool:
+        """Whether the pair shows a fault."""
+        return bool(self.faults)
+
+    def summary(self) -> str:
+        """Return the verdict in a sentence."""
+        if self.violated:
+            return f"VIOLATED: {'; '.join(self.faults)}."
+        return f"Not violated: {self.passages} passages, at most {self.ratio:.6g} of the declared bound."
+
+
+def compare(
+    run: Callable[[], Any],
+    run_neighbour: Callable[[], Any],
+    *,
+    answers: FixedAnswers = "low",
+    seed: int = 0,
+) -> GreyBoxAudit:
+    """Compare what a call brings to the gate on two neighbouring data sets.
+
+    Parameters
+    ----------
+    run, run_neighbour : callable
+        Make the call on D and on D′, each with its own in-memory ledger.
+    answers : "low", "high", or a function of (event, exact value)
+        What the gate answers instead of noise.  Use several: a fault can hide behind one branch.
+    seed : int
+        Seed of the public randomness, the same for both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcausal.mechanisms.additive import laplace
+    >>> from dpcausal.privacy.ledger import Ledger
+    >>> from dpcausal.privacy.loss import PureDP
+    >>> from dpcausal.privacy.neighbours import Relation
+    >>> from dpcausal.privacy.sensitivity import Query, Sensitivity
+    >>> def noisy_sum(values, bound):
+    ...     allotment = Ledger.in_memory(PureDP(1)).allot(PureDP(1), task="sum")
+    ...     claim = Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "doctest")
+    ...     return laplace(Query(float(np.sum(values)), claim, "sum"), allotment, PureDP(1))
+    >>> compare(lambda: noisy_sum([0, 0], 1.0), lambda: noisy_sum([0, 1], 1.0)).violated
+    False
+    >>> compare(lambda: noisy_sum([0, 0], 0.5), lambda: noisy_sum([0, 1], 0.5)).violated
+    True
+    """
+    first, outcome = _recorded(run, answers, seed)
+    second, outcome_neighbour = _recorded(run_neighbour, answers, seed)
+    faults: list[str] = []
+    ratio = 0.0
+    if outcome != outcome_neighbour:
+        faults.append(f"one ends with {outcome}, the other with {outcome_neighbour}")
+    if len(first) != len(second):
+        faults.append(f"{len(first)} passages on the one data set, {len(second)} on the other")
+    for one, other in zip(first, second, strict=False):
+        if one.event != other.event or one.value.shape != other.value.shape or one.bound != other.bound:
+            faults.append(f"'{one.event.label}' is declared differently on the two data sets")
+            continue
+        change = _change(one, other)
+        ratio = max(ratio, change / one.bound)
+        if change > one.bound * (1 + ROUNDING):
+            faults.append(f"'{one.event.label}' moves by {change:.6g}, declared {one.bound:.6g}")
+    return GreyBoxAudit(tuple(faults), ratio, len(first))
+
+
+def _recorded(run: Callable[[], Any], answers: FixedAnswers, seed: int) -> tuple[list[Passage], str]:
+    with simulated_noise(seed), recording_gate(answers) as recording:
+        try:
+            run()
+        except Exception as error:  # an error that only one of two neighbours meets is a release
+            return recording.passages, f"{type(error).__name__}: {error}"
+    return recording.passages, "no error"
+
+
+def _change(one: Passage, other: Passage) -> float:
+    difference = np.abs(np.asarray(one.value, dtype=object) - np.asarray(other.value, dtype=object))
+    values = [float(entry) for entry in np.ravel(difference)]
+    norm = Norm(one.event.norm)
+    if norm is Norm.L1:
+        return sum(values)
+    return float(np.linalg.norm(values)) if norm is Norm.L2 else max(values, default=0.0)

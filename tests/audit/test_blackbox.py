@@ -1,0 +1,76 @@
+"""The black-box audit: right mechanisms are not flagged, wrong ones are, and its bound is near the truth."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcausal.audit import audit_epsilon
+from dpcausal.audit.blackbox import _lower, _upper
+from dpcausal.errors import ParameterError
+
+
+def laplace(shift: float, scale: float, seed: int):
+    rng = np.random.default_rng(seed)
+    return lambda: shift + rng.laplace(scale=scale)
+
+
+def geometric(shift: int, epsilon: float, seed: int):
+    rng, success = np.random.default_rng(seed), -math.expm1(-epsilon)
+    return lambda: shift + int(rng.geometric(success)) - int(rng.geometric(success))
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0])
+def test_laplace_noise_at_its_claim_is_not_flagged_and_the_bound_comes_near(epsilon: float) -> None:
+    audit = audit_epsilon(laplace(0, 1 / epsilon, 1), laplace(1, 1 / epsilon, 2), claimed=epsilon, draws=30_000)
+    assert not audit.violated
+    assert audit.lower_bound > 0.85 * epsilon
+
+
+def test_geometric_noise_at_its_claim_is_not_flagged() -> None:
+    audit = audit_epsilon(geometric(0, 1.0, 3), geometric(1, 1.0, 4), claimed=1.0, draws=20_000)
+    assert not audit.violated and audit.lower_bound > 0.85
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.75])
+def test_too_little_laplace_noise_is_flagged(factor: float) -> None:
+    audit = audit_epsilon(laplace(0, factor, 5), laplace(1, factor, 6), claimed=1.0, draws=30_000)
+    assert audit.violated
+
+
+def test_an_answer_that_is_withheld_on_one_side_only_is_flagged() -> None:
+    audit = audit_epsilon(lambda: None, lambda: 1.0, claimed=5.0, draws=2_000)
+    assert audit.violated and audit.lower_bound > 5
+
+
+def test_a_delta_forgives_an_event_of_that_probability() -> None:
+    def rarely(seed: int):
+        rng = np.random.default_rng(seed)
+        return lambda: 1.0 if rng.random() < 0.02 else 0.0
+
+    assert audit_epsilon(rarely(7), lambda: 0.0, claimed=1.0, draws=20_000).violated
+    assert not audit_epsilon(rarely(8), lambda: 0.0, claimed=1.0, delta=0.05, draws=20_000).violated
+
+
+def test_the_limits_are_those_of_clopper_and_pearson() -> None:
+    for count in (0, 1, 40, 99, 100):
+        exact = stats.binomtest(count, 100).proportion_ci(0.98, method="exact")
+        assert _lower(count, 100, 0.01) == pytest.approx(exact.low, abs=1e-9)
+        assert _upper(count, 100, 0.01) == pytest.approx(exact.high, abs=1e-9)
+
+
+def test_equal_laws_are_flagged_no_more_often_than_stated() -> None:
+    # 300 audits at a false alarm of .01 each: 17 or more flags have probability below 1e-8.
+    flags = 0
+    for seed in range(300):
+        epsilon = 1e-3
+        one, other = laplace(0, 1, 1_000 + seed), laplace(0, 1, 9_000 + seed)
+        flags += audit_epsilon(one, other, claimed=epsilon, draws=300, false_alarm=0.01).violated
+    assert flags < 17
+
+
+@pytest.mark.parametrize("wrong", [{"claimed": 0.0}, {"claimed": 1.0, "delta": 1.0}, {"claimed": 1.0, "draws": 3}])
+def test_senseless_arguments_are_refused(wrong: dict) -> None:
+    with pytest.raises(ParameterError):
+        audit_epsilon(lambda: 0.0, lambda: 0.0, **wrong)

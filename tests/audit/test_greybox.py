@@ -1,0 +1,74 @@
+"""The grey-box comparison names each kind of fault at once, and lets a right mechanism stand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpcausal.audit import compare
+from dpcausal.mechanisms.additive import geometric, laplace
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+
+DATA, NEIGHBOUR = [0, 0, 1, 1], [0, 1, 1, 1]
+
+
+def count(values: list[int], bound: int = 1, label: str = "count") -> int:
+    allotment = Ledger.in_memory(PureDP(1)).allot(PureDP(1), task="count")
+    claim = Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "test")
+    return int(geometric(Query(sum(values), claim, label), allotment, PureDP(1)))
+
+
+@pytest.mark.parametrize("answers", ["low", "high", lambda event, value: np.asarray(0)])
+def test_a_right_count_stands(answers: object) -> None:
+    audit = compare(lambda: count(DATA), lambda: count(NEIGHBOUR), answers=answers)  # type: ignore[arg-type]
+    assert not audit.violated and audit.ratio == 1 and audit.passages == 1
+
+
+def test_a_sum_beyond_its_bound_is_named() -> None:
+    audit = compare(lambda: count([0, 0]), lambda: count([0, 3]))
+    assert audit.violated and "moves by 3, declared 1" in audit.faults[0]
+
+
+def test_a_bound_from_the_data_is_named() -> None:
+    def bounded_by_data(values: list[int]) -> int:
+        return count(values, bound=1 + sum(values))
+
+    audit = compare(lambda: bounded_by_data(DATA), lambda: bounded_by_data(NEIGHBOUR))
+    assert "declared differently" in audit.faults[0]
+
+
+def test_a_skipped_stratum_is_named() -> None:
+    def skips_empty(values: list[int]) -> None:
+        if sum(values) > 2:
+            count(values)
+
+    assert "passages" in compare(lambda: skips_empty(DATA), lambda: skips_empty(NEIGHBOUR)).faults[0]
+
+
+def test_an_error_on_one_side_only_is_named() -> None:
+    def raises(values: list[int]) -> None:
+        if sum(values) > 2:
+            raise ValueError("too many")
+
+    assert "no error" in compare(lambda: raises(DATA), lambda: raises(NEIGHBOUR)).faults[0]
+
+
+def test_a_vector_is_compared_in_its_norm() -> None:
+    def pair(values: list[float]) -> object:
+        allotment = Ledger.in_memory(PureDP(1)).allot(PureDP(1), task="pair")
+        claim = Sensitivity(1.5, Norm.L1, Relation.REPLACE_ONE, "test")
+        return laplace(Query(np.asarray(values), claim, "pair"), allotment, PureDP(1))
+
+    assert compare(lambda: pair([0.0, 0.0]), lambda: pair([1.0, 1.0])).violated
+    assert not compare(lambda: pair([0.0, 0.0]), lambda: pair([0.75, 0.75])).violated
+
+
+def test_a_durable_ledger_does_not_serve_a_recording(tmp_path) -> None:
+    ledger = Ledger.create(tmp_path / "study.ledger", budget=PureDP(1))
+    with ledger:
+        audit = compare(lambda: ledger.allot(PureDP(0.1), task="x"), lambda: None)
+        assert audit.violated and "LedgerError" in audit.faults[0]
+        assert math.isclose(ledger.remaining.epsilon or 0, 1)
