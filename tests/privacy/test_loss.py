@@ -23,6 +23,7 @@ from dpcausal.privacy.loss import (
     Loss,
     NoPrivacy,
     PureDP,
+    affordable_zcdp,
     exact_amount,
     implies,
     largest_rho,
@@ -210,7 +211,14 @@ def test_no_delta_or_a_vanishing_one_pays_for_no_rho() -> None:
     assert largest_rho(Fraction(1), Fraction(1, 10**400)) == 0
     assert largest_rho(Fraction(1), 1 - Fraction(1, 10**30)) > 0
     with pytest.raises(LossError):
-        to_zcdp(ApproxDP(1, 0))
+        affordable_zcdp(ApproxDP(1, 0))
+
+
+def test_what_a_loss_can_afford_implies_that_loss() -> None:
+    for loss in (ApproxDP(1, 1e-6), ApproxDP(0.1, 1e-9), ApproxDP(8, 1e-3)):
+        assert implies(affordable_zcdp(loss), loss)
+        assert not implies(ZCDP(affordable_zcdp(loss).exact_rho + Fraction(1, EPSILON_UNITS)), loss)
+    assert affordable_zcdp(ZCDP(0.3)) == ZCDP(0.3)
 
 
 @pytest.mark.proves("cost-accounts")

@@ -242,16 +242,29 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     return Fraction(low, EPSILON_UNITS)
 
 
-def to_zcdp(loss: PureDP | ApproxDP | ZCDP) -> ZCDP:
-    """Return a zCDP amount that ``loss`` can pay for, or is implied by it.
+def to_zcdp(loss: PureDP | ZCDP) -> ZCDP:
+    """Return the zCDP that ``loss`` implies: ε-DP is ε²/2-zCDP (Bun & Steinke 2016, Proposition 1.4).
 
-    ε-DP implies ε²/2-zCDP (Bun & Steinke 2016, Proposition 1.4).  An (ε, δ) amount is read the other way: the
-    largest ρ whose conversion stays within it, so that a mechanism that satisfies ρ-zCDP costs at most ``loss``.
+    Examples
+    --------
+    >>> to_zcdp(PureDP(1))
+    ZCDP(0.5)
+    """
+    return loss if isinstance(loss, ZCDP) else ZCDP(loss.exact_epsilon**2 / 2)
+
+
+def affordable_zcdp(loss: ApproxDP | ZCDP) -> ZCDP:
+    """Return the largest ρ such that a ρ-zCDP mechanism costs at most ``loss``: what Gaussian noise may use.
+
+    The other direction of ``to_zcdp``: here ρ implies the loss.
+
+    Examples
+    --------
+    >>> affordable_zcdp(ApproxDP(1, 1e-6))
+    ZCDP(0.024355729)
     """
     if isinstance(loss, ZCDP):
         return loss
-    if isinstance(loss, PureDP):
-        return ZCDP(loss.exact_epsilon**2 / 2)
     rho = largest_rho(loss.exact_epsilon, loss.exact_delta)
     if rho == 0:
         raise LossError(f"{loss} pays for no Gaussian noise: delta must be above 0 and epsilon not tiny")
