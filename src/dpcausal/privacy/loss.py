@@ -261,7 +261,7 @@ def affordable_zcdp(loss: ApproxDP | ZCDP) -> ZCDP:
     Examples
     --------
     >>> affordable_zcdp(ApproxDP(1, 1e-6))
-    ZCDP(0.024355729)
+    ZCDP(0.02435597)
     """
     if isinstance(loss, ZCDP):
         return loss
