@@ -6,7 +6,7 @@ import dpcausal as dpc
 
 NAMES = {
     "ApproxDP", "Bounded", "Direction", "Guarantee", "Ledger", "Levels", "NoPrivacy", "PureDP", "Relation", "Schema",
-    "Table", "Unit", "ZCDP", "direction", "errors", "explain", "simulate", "simulated_noise",
+    "Table", "Unit", "ZCDP", "calculators", "direction", "errors", "explain", "simulate", "simulated_noise",
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from dpcausal.data.schema import Bounded as Bounded
 from dpcausal.data.schema import Levels as Levels
 from dpcausal.data.schema import Schema as Schema
 from dpcausal.data.table import Table as Table
+from dpcausal.direction import calculators as calculators
 from dpcausal.direction.decide import direction as direction
 from dpcausal.direction.result import Direction as Direction
 from dpcausal.privacy.ledger import Ledger as Ledger

@@ -89,7 +89,7 @@ class Guarantee:
         if self.proofs:
             lines.append(f"  Proofs: {', '.join(self.proofs)}.")
         if self.ledger_head:
-            lines.append(f"  Ledger head: {self.ledger_head[:16]}")
+            lines.append(f"  Ledger head: {self.ledger_head}")
         return lines
 
 
@@ -167,6 +167,7 @@ class Result:
         guarantee = entries.pop("guarantee")
         row = {name: value for name, value in entries.items() if not isinstance(value, (list, dict))}
         row |= {"loss": repr(self.guarantee.loss), "unit": guarantee["unit"], "private": guarantee["private"]}
+        row["caveats"] = "; ".join(self.guarantee.caveats)
         return pandas.DataFrame([row])
 
     def plot(self, ax: Any = None) -> Any:

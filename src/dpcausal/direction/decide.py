@@ -19,6 +19,8 @@ from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import PublicGenerator, public_generator
 from dpcausal.report import Guarantee
 
+PUBLIC = ("the number of rows", "column names and bounds", "the order of the rows", "all arguments", "the seed")
+
 UNPROTECTED_TRAINING = "the rows of the training half are NOT protected: only the test half is"
 
 
@@ -179,6 +181,6 @@ def _result(table: Table, plan: Plan, allotment: Allotment, released: Released, 
             allotment,
             proofs=plan.proofs,
             caveats=tuple(caveats),
-            public=("the number of rows", "column names and bounds", "the order of the rows", "all arguments"),
+            public=PUBLIC,
         ),
     )

@@ -69,7 +69,9 @@ class Direction(Result):
             lines.append(f"{self.cause} -> {self.effect}")
         if self.margin is not None:
             right = self.probability_correct
-            probability = "" if right is None else f"; the noise leaves its sign right with probability {right:.3f}"
+            # "1.000" would claim certainty.
+            sure = "" if right is None else "above .999" if right > 0.999 else f"{right:.3f}"
+            probability = "" if right is None else f"; the noise leaves its sign right with probability {sure}"
             lines.append(f"Margin {self.margin:+.4g} {self.margin_unit}{probability}.")
         where = f"{self.blocks} blocks, " if self.blocks else ""
         lines.append(f"Score {self.score}, {where}{self.n} rows, method {self.method}, {self.calibration} constants.")

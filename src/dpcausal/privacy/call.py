@@ -46,7 +46,7 @@ def pure_part(loss: Loss, method: str) -> tuple[PureDP | NoPrivacy, str]:
         return spent, f"asked {loss}; {method} needs no delta and spent {spent}"
     if isinstance(loss, ZCDP):
         epsilon = math.floor(math.sqrt(2 * loss.rho) * 1e9) / 1e9
-        raise LossError(f"{method} is pure: give PureDP({epsilon:.9g}), which costs at most {loss}")
+        raise LossError(f"{method} is paid for in pure epsilon: give PureDP({epsilon:.9g}), which costs at most {loss}")
     raise LossError("loss must be PureDP, ApproxDP, ZCDP or NoPrivacy")
 
 
