@@ -13,7 +13,7 @@ from dpcausal.privacy import ledger_store
 from dpcausal.privacy.composition import Totals, admit, cost_of
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.ledger_check import examine
-from dpcausal.privacy.ledger_entry import COLUMNS, Header, cells, hash_of, loss_text, parse_loss, sealed
+from dpcausal.privacy.ledger_entry import COLUMNS, Header, cells, hash_of, hash_of_row, loss_text, parse_loss, sealed
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP
 
 
@@ -103,6 +103,12 @@ def test_verify_redoes_the_sums_of_a_file(directory: Path) -> None:
 def test_a_hash_is_that_of_the_values_one_per_line() -> None:
     # printf "1\nNone\na" | sha256sum
     assert hash_of((1, None, "a")) == "3b735c85d7253ed868d2dfe92c25b7b5170fedbf9bc674f00e8f1c5587d10f03"
+
+
+def test_the_hash_of_a_row_is_that_of_its_values() -> None:
+    values = (*range(6), None, "ü %s", "", -(2**63), "a", *(["x"] * 13))
+    assert len(values) == len(COLUMNS) - 1
+    assert hash_of_row(values) == hash_of(values)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from dpcausal.errors import LedgerDamagedError
 from dpcausal.privacy.composition import SATURATED, Cost, Totals, admit, cost_of
-from dpcausal.privacy.ledger_entry import COST, TOTALS, Header, Row, cells, hash_of, parse_loss, totals_of
+from dpcausal.privacy.ledger_entry import COST, TOTALS, Header, Row, cells, hash_of_row, parse_loss, totals_of
 from dpcausal.privacy.loss import ZCDP, NoPrivacy
 from dpcausal.privacy.neighbours import Relation, Unit
 
@@ -74,7 +74,7 @@ def _chained(head: str, rows: Iterable[Row]) -> Iterator[Row]:
             raise LedgerDamagedError(f"entry {number} is missing")
         if row[-2] != head:
             raise LedgerDamagedError(f"entry {number} does not follow the entry before it")
-        head = hash_of(row[:-1])
+        head = hash_of_row(row[:-1])
         if row[-1] != head:
             raise LedgerDamagedError(f"entry {number} was altered: its hash does not match")
         yield row
@@ -94,21 +94,25 @@ def _recounted(budget_text: str, rows: Iterable[Row]) -> Iterator[Row]:
     before: Row | None = None
     for following in rows:
         before, row = row, following
-        cost, totals = row[COST], row[TOTALS]
+        # Local names for the cells: this loop is run for each of 100,000 rows.
+        cost = cost_epsilon, cost_delta, cost_rho, cost_rho_delta = row[COST]
         if cost != _cost_cells(row[5], row[6]):
             raise LedgerDamagedError(f"entry {row[0]} does not cost what its loss says")
         if row[7] not in _UNITS or row[8] not in _RELATIONS:
             raise LedgerDamagedError(f"entry {row[0]} names an unknown unit or relation")
         if not free:
-            epsilon = min(SATURATED, epsilon + (cost[0] or 0))
-            delta = min(SATURATED, delta + cost[1])
-            rho = min(SATURATED, rho + (cost[2] or 0))
-            rho_delta = min(SATURATED, rho_delta + cost[3])
-            sums_open = sums_open and cost[0] is not None
-            zcdp_open = zcdp_open and cost[2] is not None
-        if totals[:-1] != (row[0], epsilon, delta, rho, rho_delta, sums_open, zcdp_open):
+            sums_open = sums_open and cost_epsilon is not None
+            zcdp_open = zcdp_open and cost_rho is not None
+            epsilon += cost_epsilon or 0
+            delta += cost_delta
+            rho += cost_rho or 0
+            rho_delta += cost_rho_delta
+            if epsilon > SATURATED or delta > SATURATED or rho > SATURATED or rho_delta > SATURATED:
+                epsilon, delta = min(SATURATED, epsilon), min(SATURATED, delta)
+                rho, rho_delta = min(SATURATED, rho), min(SATURATED, rho_delta)
+        if row[_SUMS] != (row[0], epsilon, delta, rho, rho_delta, sums_open, zcdp_open):
             raise LedgerDamagedError(f"entry {row[0]} has totals that are not the sums")
-        if before is not None and before[TOTALS][-1]:
+        if before is not None and before[_CLOSED]:
             raise LedgerDamagedError(f"entry {row[0]} was spent after the ledger had closed")
         yield row
     if row is not None and admit(budget, totals_of(before), Cost(*row[COST])) != totals_of(row):
@@ -122,6 +126,10 @@ def _cost_cells(loss: str, zcdp: str | None) -> Row:
         raise ValueError("not a zCDP amount")
     return cells(cost_of(parse_loss(loss), beside), Totals())[: COST.stop - COST.start]
 
+
+_CLOSED = TOTALS.stop - 1
+_SUMS = slice(TOTALS.start, _CLOSED)
+"""Where a row says that the ledger closed with it, and the totals before that."""
 
 _UNITS = frozenset(unit.value for unit in Unit)
 _RELATIONS = frozenset(relation.value for relation in Relation)
