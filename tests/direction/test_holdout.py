@@ -1,0 +1,255 @@
+"""Test-set privacy: one replaced test row never moves what comes to the gate beyond what is paid for."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.dependence.hsic import root_hsic_sensitivity
+from dpcausal.dependence.rank import kendall_sensitivity, spearman_sensitivity
+from dpcausal.direction import decide, holdout
+from dpcausal.direction.anm import fit_halves, typical_distance
+from dpcausal.direction.holdout import RULES, difference_sensitivity, score_sensitivity
+from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.sensitivity import Norm, Sensitivity
+from tests.conformance import search
+from tests.direction.neighbours import (
+    ANSWERS,
+    CORRECTED,
+    HIGH,
+    LOW,
+    PUBLISHED,
+    Rows,
+    at_gate,
+    faults,
+    halves,
+    new_row,
+    quick,  # noqa: F401  (a fixture)
+    replaced,
+    some_rows,
+)
+
+ALL = CORRECTED | PUBLISHED
+
+
+def opposed(m: int) -> tuple[Rows, Rows]:
+    """Return a table and a neighbour by a test row at which both rank scores move most, in opposite ways.
+
+    Training rows y = x² with x on both sides of 0: y is regressed to x², x to a constant.  Test rows have x > 0 and
+    y rising slowly: y falls behind x² all the way, and x rises with y.  The last row's y goes from below all to above.
+    """
+    train, test = halves(2 * m)
+    rows = np.empty((2 * m, 2))
+    x = np.linspace(-1, 1, m)
+    rows[train] = np.column_stack([x, x**2])
+    x = np.linspace(0.3, 0.9, m)
+    rows[test] = np.column_stack([x, 0.05 * x])
+    last = test[-1]
+    rows[last] = 1.0, -1.0
+    return rows, replaced(rows, last, np.array([1.0, 3.0]))
+
+
+SHARE = 0.1
+"""Training share of ``far_apart``: so few training rows that the regressions are exact, and constant far away."""
+
+
+def far_apart(n: int) -> tuple[Rows, Rows]:
+    """Return a table and a neighbour by a test row at which both √HSIC scores move by more than .95 of their bound.
+
+    Training rows lie so close together that kernels are narrow and the regressions constant; test rows stand at
+    three places of each column, as in the witness of claim root-hsic.
+    """
+    train, test = halves(n, SHARE)
+    rows = np.empty((n, 2))
+    rows[train] = 1e-7 * np.random.default_rng(0).standard_normal((len(train), 2))
+    several = round(1.5 * np.sqrt(len(test)))
+    rows[test] = 0.5, 0.5
+    rows[test[:2]] = 0.9, 0.9
+    rows[test[2 : 2 + several]] = -0.9, 0.5
+    rows[test[2 + several : 2 + 2 * several]] = 0.5, -0.9
+    return rows, replaced(rows, test[0], np.array([-0.9, -0.9]))
+
+
+# Each row by itself: what one prediction says about another row.
+
+
+@pytest.mark.parametrize("n", [16, 2400])
+def test_a_replaced_test_row_leaves_every_other_residual_and_every_width_the_same_to_the_last_bit(n: int) -> None:
+    rng = np.random.default_rng(n)
+    train, test = halves(n)
+    x = rng.uniform(-1, 1, n)
+    y = np.tanh(3 * x) + 0.2 * rng.standard_normal(n)
+    rows = np.clip(np.column_stack([x, y]), LOW, HIGH)
+
+    def fitted(rows: Rows) -> holdout.Residuals:
+        generator = np.random.default_rng(1)
+        return fit_halves(rows[:, 0], rows[:, 1], train, test, (-1, 1), (-1, 3), generator)
+
+    first = fitted(rows)
+    for place, new in ((0, LOW), (len(test) // 2, HIGH), (len(test) - 1, np.array([1.0, -1.0])), (3, rows[test[4]])):
+        second = fitted(replaced(rows, test[place], new))
+        for name in ("x", "y", "left_y", "left_x"):
+            same = getattr(first, name) == getattr(second, name)
+            assert same[np.arange(len(test)) != place].all(), name
+        for field in dataclasses.fields(first):
+            if field.name.startswith(("range", "width")):
+                assert getattr(first, field.name) == getattr(second, field.name)
+
+
+# The bound is never passed.
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.proves("score-difference")
+@pytest.mark.parametrize("case", ALL)
+def test_no_replaced_test_row_brings_other_events_or_moves_a_value_beyond_its_bound(case: str) -> None:
+    rng = np.random.default_rng(5)
+    _, test = halves(18)
+    answers = list(ANSWERS.values())
+    pairs = 0
+    for rows in some_rows(rng, 18):
+        for turn in range(7):
+            neighbour = replaced(rows, int(rng.choice(test)), new_row(rng, rows))
+            assert not faults(rows, neighbour, answers[turn % 3], **ALL[case])
+            pairs += 1
+    assert pairs >= 50
+
+
+CLIMBED = {
+    "hsic": difference_sensitivity(root_hsic_sensitivity(9)),
+    "spearman": difference_sensitivity(spearman_sensitivity(9)),
+    "hsic scores": Sensitivity(
+        2 * Fraction(root_hsic_sensitivity(9).bound), Norm.L1, dpc.Relation.REPLACE_ONE, "score-difference"
+    ),
+    "kendall scores": Sensitivity(
+        2 * Fraction(kendall_sensitivity(9).bound), Norm.L1, dpc.Relation.REPLACE_ONE, "score-difference"
+    ),
+    "kendall": Sensitivity(1, Norm.L1, dpc.Relation.REPLACE_ONE, "rank-flip-distance"),
+    "iqr": Sensitivity(1, Norm.L1, dpc.Relation.REPLACE_ONE, "iqr-flip-distance"),
+}
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.proves("score-difference")
+@pytest.mark.parametrize("case", CLIMBED)
+def test_climbing_over_test_rows_never_passes_the_bound(case: str) -> None:
+    rng = np.random.default_rng(8)
+    train, test = halves(18)
+    x = np.linspace(-1, 1, 9)
+    parabola = np.column_stack([x, x**2])
+    claim, worst = CLIMBED[case], 0.0
+    for training in (parabola, np.zeros((9, 2)), rng.uniform(-1, 1, (9, 2))):
+        rows = np.empty((18, 2))
+        rows[train] = training
+
+        def value(test_rows: Rows, rows: Rows = rows) -> object:
+            whole = rows.copy()
+            whole[test] = test_rows
+            exact = at_gate(whole, **ALL[case])
+            return int(exact) if exact.dtype.kind == "i" else exact
+
+        found = search(value, claim.bound, sizes=[9], low=LOW, high=HIGH, norm=claim.norm, evaluations=80)
+        assert found.ratio <= 1 + 1e-12
+        worst = max(worst, found.ratio)
+    assert worst > 0.3
+
+
+# The bound is reached, so a smaller one would be found.
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.proves("score-difference")
+def test_both_worst_cases_of_a_rank_score_occur_at_once() -> None:
+    rows, neighbour = opposed(12)
+    bound = difference_sensitivity(score_sensitivity("spearman", 12)).bound
+    moved = at_gate(neighbour, **CORRECTED["spearman"]) - at_gate(rows, **CORRECTED["spearman"])
+    assert 0.99 * bound < abs(moved) <= bound
+
+
+WITNESSES = {
+    "spearman": (opposed(12), {}),
+    "spearman scores": (opposed(12), {}),
+    "kendall scores": (opposed(12), {}),
+    "hsic scores": (far_apart(3300), {"training_share": SHARE}),
+}
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("case", WITNESSES)
+def test_a_bound_of_095_is_caught(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (rows, neighbour), more = WITNESSES[case]
+    assert not faults(rows, neighbour, **CORRECTED[case], **more)
+    honest = score_sensitivity
+
+    def mutant(score: str, m: int) -> Sensitivity:
+        return dataclasses.replace(honest(score, m), bound=Fraction(honest(score, m).bound) * 95 / 100)
+
+    monkeypatch.setattr(holdout, "score_sensitivity", mutant)
+    (fault,) = faults(rows, neighbour, **CORRECTED[case], **more)
+    assert "declared" in fault
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_bandwidth_from_the_test_half_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With a rows at one place and b at another, a + b = k² and a − b = k, as many pairs are apart as together: one
+    # row more or less, and the median distance is 0 or the whole range.
+    k = 17
+    train, test = halves(2 * k**2)
+    rows = np.empty((2 * k**2, 2))
+    rows[train] = np.random.default_rng(3).uniform(-0.5, 0.5, (k**2, 2))
+    at_low = (k**2 + k) // 2 + 2
+    rows[test[:at_low]], rows[test[at_low:]] = LOW, HIGH
+    crossing = [rows]
+    for place in range(4):
+        crossing.append(replaced(crossing[-1], int(test[place]), HIGH))
+    pairs = list(itertools.pairwise(crossing))
+    case = CORRECTED["hsic scores"]
+    assert not any(faults(first, second, **case) for first, second in pairs)
+
+    def mutant(*arguments: object) -> holdout.Residuals:
+        rest = fit_halves(*arguments)  # type: ignore[arg-type]
+        return dataclasses.replace(
+            rest, width_x=typical_distance(rest.x, 1.0), width_y=typical_distance(rest.y, 1.0)
+        )
+
+    monkeypatch.setattr(decide, "fit_halves", mutant)
+    assert any("moves by" in fault for first, second in pairs for fault in faults(first, second, **case))
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_replaced_training_row_moves_more_as_the_first_line_says() -> None:
+    # At 40 rows and few training rows, one of them turns the regression and with it every residual.
+    n, share = 60, 0.07
+    train, test = halves(n, share)
+    rows = np.empty((n, 2))
+    rows[train] = np.linspace(-1, 1, len(train))[:, None]
+    x = np.linspace(-0.9, 0.9, len(test))
+    rows[test] = np.column_stack([x, x])
+    corners = [np.array([x, y]) for x in (-1.0, 1.0) for y in (-1.0, 3.0)]
+    pairs = [replaced(rows, int(place), corner) for place in train for corner in corners]
+    assert any(faults(rows, pair, **CORRECTED["spearman scores"], training_share=share) for pair in pairs)
+
+
+# What is declared.
+
+
+@pytest.mark.parametrize("score", ["hsic", "spearman", "kendall"])
+def test_scores_carry_the_proved_bound_for_a_row_of_the_test_half(score: str) -> None:
+    claimed = score_sensitivity(score, 1000)
+    by_hand = {"hsic": np.sqrt(6) * 999 / 1000**2, "spearman": 6 / 1001, "kendall": 4 / 1000}[score]
+    assert claimed.unit is Unit.TEST_ROW
+    assert by_hand <= float(claimed.bound) <= by_hand * 1.0001
+    both = difference_sensitivity(claimed)
+    assert both.bound == 2 * Fraction(claimed.bound) + Fraction(1, 2**52)
+    assert both.norm is Norm.L1 and both.unit is Unit.TEST_ROW
+
+
+@pytest.mark.parametrize("score", RULES)
+def test_every_rule_names_claims_that_can_be_explained(score: str) -> None:
+    for name in (*RULES[score].proofs, *RULES[score].score_proofs):
+        assert dpc.explain(name).startswith(f"## {name}")
