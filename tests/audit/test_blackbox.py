@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcausal.audit import audit_epsilon
+from dpcausal.audit import audit_epsilon, audit_samples
 from dpcausal.audit.blackbox import _lower, _upper
 from dpcausal.errors import ParameterError
 
@@ -74,3 +74,39 @@ def test_equal_laws_are_flagged_no_more_often_than_stated() -> None:
 def test_senseless_arguments_are_refused(wrong: dict) -> None:
     with pytest.raises(ParameterError):
         audit_epsilon(lambda: 0.0, lambda: 0.0, **wrong)
+
+
+def test_outputs_drawn_before_give_the_bound_of_the_same_runs() -> None:
+    rng = np.random.default_rng(11)
+    first, second = rng.laplace(0, 0.5, 23_100), rng.laplace(1, 0.5, 23_100)
+    one = audit_samples(first, second, claimed=1.0, pilot=2_100)
+    iterators = iter(first.tolist()), iter(second.tolist())
+    other = audit_epsilon(lambda: next(iterators[0]), lambda: next(iterators[1]), claimed=1.0, draws=21_000)
+    assert one.violated and other.violated
+    assert (one.draws, other.draws) == (21_000, 21_000)
+    assert one.lower_bound == pytest.approx(other.lower_bound, rel=0.05)
+    assert audit_samples(first, second, claimed=1.0).draws == 21_000
+
+
+@pytest.mark.parametrize("odd", [None, "no answer", True, float("nan")])
+def test_an_output_that_is_no_number_is_an_event_and_can_be_printed(odd) -> None:
+    rng = np.random.default_rng(12)
+    mixed = [odd if rng.random() < 0.5 else float(rng.random()) for _ in range(4_000)]
+    audit = audit_samples(mixed, rng.random(4_000), claimed=2.0)
+    assert audit.violated and audit.lower_bound > 4
+    assert str(odd) in audit.event and str(odd) in audit.summary()
+
+
+def test_two_answers_of_yes_and_no_are_told_apart() -> None:
+    rng = np.random.default_rng(13)
+    one, other = rng.random(5_000) < 0.9, rng.random(5_000) < 0.1
+    assert audit_samples(one.tolist(), other.tolist(), claimed=1.0).lower_bound > 1.9
+    assert audit_samples(one, other, claimed=1.0).lower_bound > 1.9
+
+
+@pytest.mark.parametrize(("size", "pilot"), [(150, 51), (150, 0), (50, None), (2_000, True)])
+def test_too_few_outputs_are_refused(size, pilot) -> None:
+    with pytest.raises(ParameterError, match="outputs"):
+        audit_samples(np.zeros(size), np.zeros(size), claimed=1.0, pilot=pilot)
+    with pytest.raises(ParameterError, match="as many outputs"):
+        audit_samples(np.zeros(2_000), np.zeros(2_001), claimed=1.0)

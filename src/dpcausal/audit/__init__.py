@@ -2,6 +2,7 @@
 
 from dpcausal.audit.blackbox import BlackBoxAudit as BlackBoxAudit
 from dpcausal.audit.blackbox import audit_epsilon as audit_epsilon
+from dpcausal.audit.blackbox import audit_samples as audit_samples
 from dpcausal.audit.falsifier import Falsification as Falsification
 from dpcausal.audit.falsifier import falsify as falsify
 from dpcausal.audit.greybox import GreyBoxAudit as GreyBoxAudit
