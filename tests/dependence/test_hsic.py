@@ -227,6 +227,8 @@ def test_no_floating_point_warning_depends_on_the_records(kernel):
     with np.errstate(all="raise"):
         for width in (1e-300, 5e-324, 1.0, 1e300):
             hsic([0.0, 0.5, 1.0], [0.0, 1.0, 0.3], kernel=kernel, width_x=width, width_y=width, **UNIT_BOX)
+        wide = {"width_x": 1.0, "width_y": 1.0, "range_x": (0.0, 1e10), "range_y": (-1e-5, 1e300)}
+        hsic([5e-324, 1e-310, 1.0], [1e-300, 5e-324, 0.0], kernel=kernel, **wide)
 
 
 # Sensitivities

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -167,6 +168,17 @@ def test_fewer_than_two_records_are_refused(m):
 def test_ranges_without_a_finite_positive_width_are_refused(lower, upper):
     with pytest.raises(ParameterError, match="finite lower < upper"):
         IqrReach(np.zeros(4), lower, upper)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"), [(2**53 + 1, 2**53 + 3), (np.float32(0.1), np.float32(16777218)), (Fraction(1, 3), 2**60 + 1)]
+)
+def test_a_range_is_that_of_the_floats_whatever_the_kind_of_its_ends(lower, upper):
+    # Their difference in their own arithmetic is not that of the floats: with it hi_j fell in j.
+    ends = [float(lower), float(upper)]
+    reach = IqrReach(np.array(ends), lower, upper)
+    assert reach.width == reach.iqr == ends[1] - ends[0]
+    assert [reach.highest(j) for j in range(4)] == [reach.width] * 4
 
 
 @pytest.mark.parametrize("width", [1e-170, 1e160])

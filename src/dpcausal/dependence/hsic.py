@@ -285,8 +285,10 @@ def _codes(values: Column, interval: Interval) -> Codes:
     """Return each record's place on the grid 0, …, STEPS: a map of single records, so neighbours stay neighbours."""
     lower, upper = interval
     known = np.where(np.isnan(values), lower + (upper - lower) / 2, values)
-    share = (np.clip(known, lower, upper) - lower) / (upper - lower)
-    return np.rint(share * STEPS).astype(np.int64)
+    # A tiny value in a wide range underflows: harmless, and no error state of the caller's may show it.
+    with np.errstate(under="ignore"):
+        share = (np.clip(known, lower, upper) - lower) / (upper - lower)
+        return np.rint(share * STEPS).astype(np.int64)
 
 
 def _step(interval: Interval) -> Fraction:

@@ -60,6 +60,9 @@ class IqrReach:
     __slots__ = ("_above", "_below", "_inner", "_outer_most", "iqr", "m", "width")
 
     def __init__(self, x: Column, lower: float, upper: float) -> None:
+        # The width must be the float difference of the floats that the values are compared with: the difference of
+        # large integers or of float32 numbers can be less than that of two values, and hi_j would fall.
+        lower, upper = float(lower), float(upper)
         if not (math.isfinite(upper - lower) and lower < upper):
             raise ParameterError(f"the range needs finite lower < upper and a finite width, got [{lower}, {upper}]")
         if np.ndim(x) != 1:
@@ -68,7 +71,7 @@ class IqrReach:
         # fmax and fmin map NaN to the bound, so the values are finite and the map is one of single records.
         ordered = np.sort(np.fmin(np.fmax(np.asarray(x, dtype=np.float64), lower), upper))
         self.m = len(ordered)
-        self.width = float(upper - lower)
+        self.width = upper - lower
         self._above = np.append(ordered[high:], upper)  # x_(u), x_(u+1), …, x_(m), U
         self._below = np.append(ordered[low::-1], lower)  # x_(l), x_(l−1), …, x_(1), L
         self._inner = ordered[low : high + 1]  # x_(l), …, x_(u)

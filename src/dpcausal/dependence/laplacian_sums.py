@@ -60,7 +60,11 @@ def kernel_sums(x: Codes, y: Codes, x_rate: Fraction, y_rate: Fraction) -> list[
 
 @lru_cache(maxsize=64)
 def _powers(rate: Fraction) -> Pairs:
-    """Return the tables exp(−rate · k · 2^(10 d)), k < 1024, d < 3, as pairs: public numbers, so they may be kept."""
+    """Return the tables exp(−rate · k · 2^(10 d)), k < 1024, d < 3, as pairs.
+
+    Kept in this process's memory only.  A rate is public, except inside a voting block, which takes it from its own
+    rows: there a kept table shows in nothing but time, which is not defended.
+    """
     step = PRECISION.divide(Decimal(rate.numerator), Decimal(rate.denominator))
     binary = np.zeros((DIGITS * DIGIT_BITS, 2))
     for bit in range(DIGITS * DIGIT_BITS):
