@@ -7,9 +7,7 @@ import signal
 import sqlite3
 import threading
 import time
-import traceback
-import warnings
-from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -20,98 +18,53 @@ from dpcausal.privacy import ledger as ledger_module
 from dpcausal.privacy import ledger_file, ledger_store
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.ledger_entry import parse_loss
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from tests.privacy.kill_loops import (
+    LONGEST_PAUSE,
+    STEP,
+    finish,
+    kill,
+    kill_loop,
+    killed_round,
+    race,
+    release_then_spend,
+    remove,
+    run,
+    spend_then_release,
+    start,
+)
 
 resource = pytest.importorskip("resource", reason="limits and forks: POSIX only")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the test process: POSIX only")
 
-STEP = PureDP(0.001)
+
+@pytest.mark.parametrize(
+    ("workers", "rounds", "releases", "longest_pause"),
+    [
+        pytest.param(1, 100, (1, 5), LONGEST_PAUSE, id="one process"),
+        pytest.param(3, 70, (1, 5), LONGEST_PAUSE, id="three at once"),
+        pytest.param(1, 30, (0, 0), 0.02, id="while it opens"),
+    ],
+)
+def test_a_killed_process_never_leaves_a_release_without_its_spend(
+    directory: Path, workers: int, rounds: int, releases: tuple[int, int], longest_pause: float
+) -> None:
+    toll = kill_loop(
+        directory, spend_then_release, rounds,
+        workers=workers, seed=workers, releases=releases, longest_pause=longest_pause,
+    )  # fmt: skip
+    print(toll)
+    assert toll.clean
+    assert (toll.rounds, toll.kills) == (rounds, rounds * workers)
+    assert toll.released >= rounds * releases[0]
 
 
-def start(work: Callable[[], object]) -> int:
-    """Run ``work`` in a forked child; its exit code is 0 if it returns, 1 if it raises."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads, Python 3.12 and later
-        child = os.fork()
-    if child:
-        return child
-    code = 1
-    try:
-        work()
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(code)
-
-
-def finish(child: int, seconds: float = 60) -> int:
-    """Wait for a child and return its exit code; one that hangs is killed and counts as -9."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.002)
-    os.kill(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def run(work: Callable[[], object]) -> int:
-    return finish(start(work))
-
-
-def spend_until_refused(path: Path, pipe: int) -> None:
-    with Ledger.open(path) as ledger:
-        try:
-            while True:
-                ledger.allot(STEP, task="race")
-                os.write(pipe, b"x")
-        except BudgetExceededError:
-            return
-
-
-def killed_round(path: Path, work: Callable[[Path, int], None], pause: float, spends: int, workers: int = 1) -> int:
-    """Kill workers at a moment counted from the last release that is waited for; return the releases in all."""
-    reading, writing = os.pipe()
-    children = [start(lambda: work(path, writing)) for _ in range(workers)]
-    os.close(writing)
-    released = 0
-    while released < spends:
-        released += len(os.read(reading, 1))
-    time.sleep(pause)
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-        assert finish(child) == -signal.SIGKILL
-    while chunk := os.read(reading, 65536):
-        released += len(chunk)
-    os.close(reading)
-    return released
-
-
-def release_before_spending(path: Path, pipe: int) -> None:
-    with Ledger.open(path) as ledger:
-        while True:
-            os.write(pipe, b"x")
-            time.sleep(0.01)
-            ledger.allot(STEP, task="control")
-
-
-@pytest.mark.parametrize("workers", [1, 3])
-def test_a_killed_process_never_leaves_a_release_without_its_spend(directory: Path, workers: int) -> None:
-    path = directory / "study.ledger"
-    Ledger.create(path, budget=PureDP(1000)).close()
-    generator = np.random.default_rng(workers)
-    released = 0
-    for _ in range(20):
-        pause = float(generator.uniform(0, 0.003))
-        released += killed_round(path, spend_until_refused, pause, int(generator.integers(1, 6)), workers)
-        ledger = Ledger.open(path)
-        found = ledger.verify()
-        assert found.ok
-        assert released <= found.entries <= released + 20 * workers
-        ledger.close()
-    assert released >= 20
+def test_the_kill_loop_catches_a_process_that_releases_before_it_spends(directory: Path) -> None:
+    toll = kill_loop(directory, release_then_spend, 40, seed=5)
+    print(toll)
+    assert toll.under_recorded >= 36
+    assert toll.damaged == 0
 
 
 def test_the_main_file_of_a_killed_process_holds_its_spends_without_the_log(directory: Path) -> None:
@@ -119,7 +72,7 @@ def test_the_main_file_of_a_killed_process_holds_its_spends_without_the_log(dire
     Ledger.create(path, budget=PureDP(1000)).close()
     released = 0
     for count in range(1, 11):
-        released += killed_round(path, spend_until_refused, 0.0, count)
+        released += killed_round(path, spend_then_release, 0.0, count)
         for suffix in ("-wal", "-shm"):
             Path(f"{path}{suffix}").unlink(missing_ok=True)
         with Ledger.open(path) as ledger:
@@ -127,31 +80,83 @@ def test_the_main_file_of_a_killed_process_holds_its_spends_without_the_log(dire
             assert len(ledger.entries()) >= released
 
 
-def test_the_kill_loop_catches_a_process_that_releases_before_it_spends(directory: Path) -> None:
-    path = directory / "study.ledger"
+def test_a_damaged_log_of_a_killed_process_costs_no_spend(directory: Path) -> None:
+    path, copy = directory / "study.ledger", directory / "copy.ledger"
     Ledger.create(path, budget=PureDP(1000)).close()
-    caught = 0
-    recorded = 0
-    for _ in range(20):
-        released = killed_round(path, release_before_spending, 0.0, 2)
-        with Ledger.open(path) as ledger:
-            caught += len(ledger.entries()) - recorded < released
-            recorded = len(ledger.entries())
-    assert caught >= 18
+    released = killed_round(path, spend_then_release, 0.0, 20)
+    log = Path(f"{path}-wal").read_bytes()
+    assert log
+    generator = np.random.default_rng(6)
+    for number in range(60):
+        remove(copy)
+        copy.write_bytes(path.read_bytes())
+        damaged = bytearray(log)
+        offset = int(generator.integers(len(log)))
+        if number % 2:
+            damaged[offset] ^= 1 << int(generator.integers(8))
+        else:
+            del damaged[offset:]
+        Path(f"{copy}-wal").write_bytes(damaged)
+        with Ledger.open(copy) as ledger:
+            found = ledger.verify()
+        assert found.ok
+        assert found.entries >= released
 
 
-def test_racing_processes_are_granted_the_budget_exactly(directory: Path) -> None:
+def test_a_ledger_whose_creation_was_killed_is_whole_or_refused(directory: Path) -> None:
     path = directory / "study.ledger"
-    Ledger.create(path, budget=PureDP(0.3)).close()
-    reading, writing = os.pipe()
-    children = [start(lambda: spend_until_refused(path, writing)) for _ in range(6)]
-    os.close(writing)
-    assert [finish(child) for child in children] == [0] * 6
-    granted = len(os.read(reading, 65536))
-    os.close(reading)
-    ledger = Ledger.open(path)
-    found = ledger.verify()
-    assert (granted, found.ok, found.entries, ledger.remaining.epsilon) == (300, True, 300, 0.0)
+    generator = np.random.default_rng(7)
+    whole = 0
+    for _ in range(40):
+        child = start(lambda: Ledger.create(path, budget=PureDP(0.5)))
+        time.sleep(float(generator.uniform(0, 0.015)))
+        kill(child)
+        try:
+            with Ledger.open(path) as ledger:
+                assert (ledger.budget, ledger.entries(), ledger.verify().ok) == (PureDP(0.5), [], True)
+            whole += 1
+        except LedgerError as error:
+            assert "study.ledger" in str(error)
+        remove(path)
+    print(f"{whole} of 40 whole")
+
+
+@pytest.mark.parametrize(
+    ("budget", "losses", "granted"),
+    [
+        pytest.param(PureDP(0.3), [STEP], 300, id="three hundred of .001 fit .3"),
+        pytest.param(PureDP(0.7), [STEP], 700, id="a budget for most"),
+        pytest.param(ZCDP(0.4), [ZCDP(0.001), ZCDP(0.0007), PureDP(0.04)], None, id="zCDP, mixed amounts"),
+        pytest.param(ApproxDP(1, 1e-6), [ApproxDP(0.002, 1e-9), STEP], None, id="approximate, mixed amounts"),
+    ],
+)
+def test_racing_processes_never_go_above_the_budget(
+    directory: Path, budget: Loss, losses: list[Loss], granted: int | None
+) -> None:
+    path = directory / "study.ledger"
+    Ledger.create(path, budget=budget).close()
+    grants = race(path, losses, processes=6, attempts=200)
+    with Ledger.open(path) as ledger:
+        entries, found, left = ledger.entries(), ledger.verify(), ledger.remaining
+    print(f"{grants} = {sum(grants)} granted of 1200, left: {left}")
+    assert found.ok
+    assert found.entries == len(entries) == sum(grants) < 1200
+    assert granted in (None, sum(grants))
+    kinds = {entry.loss for entry in entries}
+    assert len(kinds) == len(losses)
+    spent = sum((amount_of(parse_loss(entry.loss), budget) for entry in entries), Fraction(0))
+    cap = amount_of(budget, budget)
+    least = min(amount_of(loss, budget) for loss in losses)
+    assert cap - least < spent <= cap
+    assert granted is None or (spent == cap and left.epsilon == 0)
+
+
+def amount_of(loss: Loss, budget: Loss) -> Fraction:
+    """What a loss adds to a budget's plain sum, exactly: of ρ in zCDP, else of ε."""
+    if isinstance(loss, ZCDP):
+        return loss.exact_rho
+    assert isinstance(loss, (PureDP, ApproxDP))
+    return loss.exact_epsilon**2 / 2 if isinstance(budget, ZCDP) else loss.exact_epsilon
 
 
 @pytest.mark.parametrize("kind", ["memory", "one object", "an object each"])

@@ -1,0 +1,230 @@
+"""The ledger under fire, for tests and audits: workers that are forked, killed with -9 at random times, and raced.
+
+A round forks workers that spend and then release (write one byte to a pipe), over and over, waits for some
+releases, then kills all of them after a random pause.  What the pipe holds was released; what the ledger holds was
+recorded.  A release without its spend is the one thing that must never be seen.
+
+A kill loses nothing that the kernel holds: these loops speak of processes that die, not of power that fails.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpcausal.errors import BudgetExceededError
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import Loss, PureDP
+
+STEP = PureDP(0.001)
+CONTROL_PAUSE = 0.01
+"""Seconds that the control waits between a release and its spend."""
+
+LONGEST_PAUSE = 0.003
+"""Seconds: several spends on a ledger in memory, and well within the control's pause."""
+
+ROUNDS_A_FILE = 50
+"""Rounds that share one ledger, so that they find one that others left, and checks stay short."""
+
+Worker = Callable[[Path, int], object]
+
+
+def start(work: Callable[[], object]) -> int:
+    """Run ``work`` in a forked child; its exit code is 0 if it returns, 1 if it raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads, Python 3.12 and later
+        child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        work()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def finish(child: int, seconds: float = 60) -> int:
+    """Wait for a child and return its exit code; one that hangs is killed and counts as -9."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    return kill(child)
+
+
+def run(work: Callable[[], object]) -> int:
+    return finish(start(work))
+
+
+def kill(child: int) -> int:
+    """Kill a child with -9 and return its exit code."""
+    os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def spend_then_release(path: Path, pipe: int) -> None:
+    """Release until the budget is used up, each time after the spend: the only order that is right."""
+    with Ledger.open(path) as ledger:
+        try:
+            while True:
+                ledger.allot(STEP, task="spend, then release")
+                os.write(pipe, b"x")
+        except BudgetExceededError:
+            return
+
+
+def release_then_spend(path: Path, pipe: int) -> None:
+    """Release before the spend: the control, which a loop that sees anything must catch."""
+    with Ledger.open(path) as ledger:
+        while True:
+            os.write(pipe, b"x")
+            time.sleep(CONTROL_PAUSE)
+            ledger.allot(STEP, task="release, then spend")
+
+
+def killed_round(path: Path, work: Worker, pause: float, releases: int, workers: int = 1) -> int:
+    """Kill the workers ``pause`` seconds after so many releases; return the releases in all."""
+    reading, writing = os.pipe()
+    children = [start(lambda: work(path, writing)) for _ in range(workers)]
+    os.close(writing)
+    released = 0
+    while released < releases:
+        seen = len(os.read(reading, 1))
+        if not seen:
+            raise RuntimeError("the workers ended before they could be killed")
+        released += seen
+    time.sleep(pause)
+    codes = [kill(child) for child in children]
+    while chunk := os.read(reading, 65536):
+        released += len(chunk)
+    os.close(reading)
+    if set(codes) != {-signal.SIGKILL}:
+        raise RuntimeError(f"the workers ended before they could be killed: {codes}")
+    return released
+
+
+@dataclass
+class Toll:
+    """What a loop saw: of its rounds, how many broke which rule."""
+
+    rounds: int = 0
+    kills: int = 0
+    released: int = 0
+    recorded: int = 0
+    under_recorded: int = 0
+    over_recorded: int = 0
+    damaged: int = 0
+    seconds: float = 0.0
+
+    @property
+    def clean(self) -> bool:
+        return self.rounds > 0 and self.under_recorded == self.over_recorded == self.damaged == 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rounds} rounds, {self.kills} kills, {self.released} released, {self.recorded} recorded: "
+            f"{self.under_recorded} under-recorded, {self.over_recorded} over-recorded, {self.damaged} damaged; "
+            f"{self.seconds:.1f} s"
+        )
+
+
+def kill_loop(
+    directory: Path,
+    work: Worker,
+    rounds: int,
+    *,
+    workers: int = 1,
+    seed: int = 0,
+    releases: tuple[int, int] = (1, 5),
+    longest_pause: float = LONGEST_PAUSE,
+) -> Toll:
+    """Kill workers at random times, again and again, and check their ledger after each round.
+
+    Parameters
+    ----------
+    directory : Path
+        Where the ledgers are written, one for every fifty rounds; removed afterwards.
+    work : callable
+        What each worker does, given the ledger's path and where to write a byte for a release.
+    rounds, workers : int
+        How many rounds, and how many workers are killed together in each.
+    seed : int
+        Of the times.
+    releases : tuple of int
+        The fewest and most releases that are waited for; (0, 0) counts the pause from the fork.
+    longest_pause : float
+        In seconds; pauses are uniform below it.
+    """
+    generator = np.random.default_rng(seed)
+    toll = Toll()
+    begun = time.perf_counter()
+    path, before = directory / "fire.ledger", 0
+    for number in range(rounds):
+        if number % ROUNDS_A_FILE == 0:
+            remove(path)
+            Ledger.create(path, budget=PureDP(1000)).close()
+            before = 0
+        awaited = int(generator.integers(releases[0], releases[1] + 1))
+        released = killed_round(path, work, float(generator.uniform(0, longest_pause)), awaited, workers)
+        with Ledger.open(path) as ledger:
+            found = ledger.verify()
+        recorded = found.entries - before
+        before = found.entries
+        toll.rounds += 1
+        toll.kills += workers
+        toll.released += released
+        toll.recorded += recorded
+        toll.damaged += not found.ok
+        toll.under_recorded += recorded < released
+        toll.over_recorded += recorded > released + workers  # each may have died between its spend and release
+    remove(path)
+    toll.seconds = time.perf_counter() - begun
+    return toll
+
+
+def remove(path: Path) -> None:
+    """Remove a ledger with its log."""
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def race(path: Path, losses: list[Loss], processes: int, attempts: int) -> list[int]:
+    """Let processes ask for spends at once, ``attempts`` each, the losses in turn; return the grants of each."""
+    gate, pipes = os.pipe(), [os.pipe() for _ in range(processes)]
+
+    def work(number: int) -> None:
+        os.close(gate[1])
+        os.read(gate[0], 1)  # all set off when the parent closes the gate
+        with Ledger.open(path) as ledger:
+            for attempt in range(attempts):
+                try:
+                    ledger.allot(losses[(number + attempt) % len(losses)], task=f"process {number}")
+                except BudgetExceededError:
+                    continue
+                os.write(pipes[number][1], b"x")
+
+    children = [start(lambda number=number: work(number)) for number in range(processes)]  # type: ignore[misc]
+    os.close(gate[0])
+    os.close(gate[1])
+    codes = [finish(child) for child in children]
+    grants = []
+    for reading, writing in pipes:
+        os.close(writing)
+        grants.append(len(os.read(reading, 65536)))
+        os.close(reading)
+    if codes != [0] * processes:
+        raise RuntimeError(f"a racing process failed: {codes}")
+    return grants
