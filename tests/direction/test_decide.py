@@ -1,0 +1,223 @@
+"""``direction`` from end to end: frames, budgets, what is stamped, and how often the answer is right."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+import dpcausal as dpc
+from dpcausal.direction.anm import SCORES
+from dpcausal.errors import BudgetExceededError
+from dpcausal.mechanisms.gate import recording_gate
+from dpcausal.privacy.neighbours import Unit
+from tests.direction.neighbours import CORRECTED, HIGH, LOW, PUBLISHED, SCHEMA, Rows, ask, halves, quick, replaced  # noqa: F401
+
+UNPROVEN: dict[str, Any] = {
+    "score": "iqr", "calibration": "published", "protect": "test", "accept_unproven": True,
+    "loss": dpc.ApproxDP(9, 1e-2),
+}  # fmt: skip
+EVERYONE: dict[str, dict[str, Any]] = {f"blocks {score}": {"score": score, "blocks": 3} for score in SCORES}
+MODES = EVERYONE | CORRECTED | PUBLISHED | {"published iqr": UNPROVEN}
+
+
+def easy(n: int, seed: int = 5) -> Rows:
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, n)
+    return np.column_stack([x, np.clip(1 + np.tanh(4 * x) + 0.15 * rng.standard_normal(n), -1, 3)])
+
+
+# One table in every frame.
+
+FRAMES: dict[str, Callable[[Rows], Any]] = {
+    "numpy": lambda rows: {"x": rows[:, 0].copy(), "y": rows[:, 1].copy(), "other": np.zeros(len(rows))},
+    "pandas": lambda rows: pd.DataFrame(rows, columns=["x", "y"]),
+    "polars": lambda rows: pl.DataFrame({"x": rows[:, 0], "y": rows[:, 1]}),
+    "polars lazy": lambda rows: pl.DataFrame({"x": rows[:, 0], "y": rows[:, 1]}).lazy(),
+    "pyarrow": lambda rows: pa.table({"x": rows[:, 0], "y": rows[:, 1]}),
+    "duckdb": lambda rows: duckdb.connect().from_arrow(pa.table({"x": rows[:, 0], "y": rows[:, 1]})),
+}
+
+
+@pytest.mark.parametrize("mode", ["blocks hsic", "hsic", "hsic scores", "kendall", "iqr"])
+def test_the_same_table_gives_the_identical_result_from_every_frame(mode: str) -> None:
+    results = {}
+    for name, frame in FRAMES.items():
+        table = dpc.Table(frame(easy(90)), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        with dpc.simulated_noise(7):
+            r = dpc.direction(table, "x", "y", loss=dpc.PureDP(1), **MODES[mode])
+        results[name] = r.to_dict()
+        assert len(results[name]["guarantee"].pop("ledger_head")) == 64  # it hashes the time
+    assert all(result == results["numpy"] for result in results.values())
+
+
+# Any data is answered.
+
+ODD: dict[str, Rows] = {
+    "constant": np.tile((LOW + HIGH) / 2, (24, 1)),
+    "nulls": np.full((24, 2), np.nan),
+    "infinities": np.where(np.arange(48).reshape(24, 2) % 3 == 0, np.inf, -np.inf),
+    "beyond the bounds": 1e300 * np.arange(-24.0, 24.0).reshape(24, 2),
+    "subnormal": 5e-324 * np.arange(48.0).reshape(24, 2),
+    "zeros and ones": (np.arange(48).reshape(24, 2) * 7 % 5 > 2).astype(float),
+    "one apart": replaced(np.zeros((24, 2)), 5, HIGH),
+    "one line": np.linspace(LOW, HIGH, 24),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_data_makes_an_error_or_a_warning_or_a_word(mode: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rows in ODD.values():
+            with dpc.simulated_noise(2):
+                r = ask(rows, **MODES[mode])
+            assert (r.cause, r.effect) in (("x", "y"), ("y", "x"), (None, None))
+    assert capfd.readouterr() == ("", "")
+
+
+# Costs.
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_events_inside_a_call_cost_no_more_than_was_allotted_and_no_less(mode: str) -> None:
+    loss = MODES[mode].get("loss", dpc.PureDP(1))
+    with recording_gate() as recording:
+        r = ask(easy(40), **MODES[mode])
+    assert sum(passage.event.loss.epsilon for passage in recording.passages) == pytest.approx(loss.epsilon)
+    assert r.guarantee.loss == loss
+    for passage in recording.passages:
+        assert passage.event.proof in (*r.guarantee.proofs, "iqr-published-unproven")
+
+
+@pytest.mark.parametrize("calls", [1, 4, 10])
+def test_a_budget_pays_for_exactly_as_many_calls_as_it_holds(calls: int) -> None:
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    table = dpc.Table(FRAMES["numpy"](easy(40)), SCHEMA, ledger)
+    for _ in range(calls):
+        dpc.direction(table, "x", "y", score="spearman", loss=dpc.PureDP(1 / calls))
+    assert ledger.remaining.epsilon == 0
+    with pytest.raises(BudgetExceededError):
+        dpc.direction(table, "x", "y", score="spearman", loss=dpc.PureDP(1e-9))
+    assert len(ledger.entries()) == calls and ledger.verify().ok
+
+
+def test_delta_is_not_spent_where_none_is_needed() -> None:
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(1, 1e-6))
+    table = dpc.Table(FRAMES["numpy"](easy(40)), SCHEMA, ledger)
+    r = dpc.direction(table, "x", "y", loss=dpc.ApproxDP(0.5, 1e-6))
+    assert r.guarantee.loss == dpc.PureDP(0.5)
+    assert "needs no delta" in r.guarantee.caveats[0] and r.guarantee.private
+    assert ledger.remaining.epsilon == 0.5
+
+
+def test_an_error_after_the_spend_leaves_the_spend(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    table = dpc.Table(FRAMES["numpy"](easy(40)), SCHEMA, ledger)
+    monkeypatch.setattr(dpc.Table, "columns", gone)
+    with pytest.raises(KeyboardInterrupt):
+        dpc.direction(table, "x", "y", loss=dpc.PureDP(0.4))
+    assert ledger.remaining.epsilon == 0.6
+
+
+# Stamps.
+
+
+def test_a_real_answer_is_stamped_private_and_a_simulated_or_unproven_one_is_not() -> None:
+    assert ask(easy(40)).guarantee.private
+    with dpc.simulated_noise(1):
+        assert not ask(easy(40)).guarantee.private
+    unproven = ask(easy(40), **UNPROVEN)
+    assert not unproven.guarantee.private
+    assert "proof of the published variant fails" in unproven.guarantee.caveats[0]
+    assert unproven.summary().startswith("NOT PRIVATE")
+
+
+def test_the_default_protects_every_row() -> None:
+    r = ask(easy(40))
+    assert r.protect == "everyone" and r.guarantee.unit is Unit.ROW and r.guarantee.caveats == ()
+    assert r.guarantee.relation is dpc.Relation.REPLACE_ONE
+
+
+@pytest.mark.parametrize("mode", [*CORRECTED, *PUBLISHED])
+def test_test_set_privacy_says_first_that_the_training_half_is_not_protected(mode: str) -> None:
+    r = ask(easy(40), **MODES[mode])
+    assert r.guarantee.unit is Unit.TEST_ROW and r.guarantee.private
+    assert "TEST HALF ONLY" in r.summary().splitlines()[0]
+    assert "training half are NOT protected" in r.guarantee.caveats[0]
+
+
+@pytest.mark.parametrize("mode", ["kendall", "spearman scores", "published hsic", "blocks hsic"])
+def test_the_exact_answer_comes_from_a_ledger_without_privacy_only(mode: str) -> None:
+    arguments = {key: value for key, value in MODES[mode].items() if key != "blocks"}
+    r = ask(easy(400), loss=dpc.NoPrivacy(), **arguments)
+    assert r.method == "exact" and not r.guarantee.private and r.probability_correct is None
+    assert r.scores is not None and r.margin == r.scores[1] - r.scores[0]
+    assert "TEST HALF" not in r.summary()
+
+
+def test_the_variance_score_is_answered_exactly_and_in_blocks() -> None:
+    assert ask(easy(60), score="variance", loss=dpc.NoPrivacy()).margin_unit == "score"
+    assert ask(easy(60), score="variance").margin_unit == "votes"
+
+
+def test_scores_are_there_only_where_they_were_released() -> None:
+    for mode, arguments in MODES.items():
+        r = ask(easy(40), **arguments)
+        assert (r.scores is not None) == (mode.endswith("scores") or mode.startswith("published")) or r.cause is None
+
+
+# The answer.
+
+
+def test_two_calls_draw_different_splits_and_noise() -> None:
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
+    table = dpc.Table(FRAMES["numpy"](easy(60)), SCHEMA, ledger)
+    first, second = (dpc.direction(table, "x", "y", protect="test", loss=dpc.PureDP(1)) for _ in range(2))
+    assert first.seed != second.seed and first.margin != second.margin
+
+
+def test_the_sign_of_the_margin_is_the_direction_and_a_margin_of_zero_goes_to_the_first() -> None:
+    for answer, cause in ((0.25, "x"), (0.0, "x"), (-0.25, "y")):
+        with recording_gate(lambda event, value, answer=answer: np.asarray(answer)):
+            r = ask(easy(40), protect="test")
+        assert (r.margin, r.cause) == (answer, cause)
+    for answer, margin, cause in ((0, 0.5, "x"), (-1, -0.5, "y")):
+        with recording_gate(lambda event, value, answer=answer: np.asarray(answer)):
+            r = ask(easy(40), protect="test", score="kendall")
+        assert (r.margin, r.cause, r.margin_unit) == (margin, cause, "records")
+
+
+def test_a_tie_of_the_exact_scores_goes_to_the_first() -> None:
+    rows = easy(40)
+    train, _ = halves(40)
+    rows[train] = 0.0  # constant regressions: both rank scores are |rho| of the test half's two columns
+    with dpc.simulated_noise(0):
+        r = ask(rows, score="kendall", protect="test", loss=dpc.NoPrivacy())
+    assert r.margin == 0 and r.cause == "x"
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("mode", ["everyone", "test"])
+def test_an_easy_pair_is_told_far_more_often_than_by_chance(mode: str) -> None:
+    # 40 answers at ε = 2, seeds fixed; a coin would be right 37 times or more with a chance of 1e-8.
+    assert stats.binom(40, 0.5).sf(36) < 1e-8
+    right = 0
+    for seed in range(20):
+        rows = easy(400, seed)
+        for columns in (rows, np.column_stack([(rows[:, 1] - 1) / 2, 1 + 2 * rows[:, 0]])):
+            with dpc.simulated_noise(seed):
+                r = ask(columns, protect=mode, loss=dpc.PureDP(2))
+            right += r.cause == ("x" if columns is rows else "y")
+    assert right >= 37
