@@ -1,0 +1,166 @@
+"""What leaves the ledger for others to check: the JSON Lines export, replayed, and the head, noted and asked for."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dp_accounting import NeighboringRelation, ZCDpEvent
+from dp_accounting.pld import privacy_loss_distribution
+from dp_accounting.pld.common import DifferentialPrivacyParameters
+from dp_accounting.rdp import RdpAccountant
+from typer.testing import CliRunner
+
+import dpcausal as dpc
+from dpcausal.cli import app
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from dpcausal.privacy.neighbours import Unit
+
+SUMS: list[Loss] = [PureDP(0.1), PureDP(0.25), ApproxDP(0.2, 1e-9), PureDP(0.1), ApproxDP(0.35, 2e-9), PureDP(0.0007)]
+RHOS: list[Loss] = [ZCDP(0.01), PureDP(0.3), ZCDP(0.0004), ZCDP(0.01), PureDP(Fraction(1, 3))]
+
+
+def command(*words: object) -> tuple[int, str, str]:
+    """Run ``dpcausal``; return its exit code and what it printed."""
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def exported(path: Path, budget: Loss, losses: list[Loss]) -> list[dict[str, Any]]:
+    """Spend the losses from a new ledger; return its export, line by line."""
+    with Ledger.create(path, budget=budget) as ledger:
+        for number, loss in enumerate(losses):
+            detail = {"mechanism": "laplace", "columns": ["x", "é"], "blocks": number}
+            ledger.allot(loss, task="direction", unit=Unit.ROW, detail=detail)
+    code, text, errors = command("ledger", "show", path, "--jsonl")
+    assert (code, errors) == (0, "")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def amounts(text: str) -> tuple[str, list[Fraction]]:
+    """Read a loss as an outsider would: its name, and exact amounts in brackets."""
+    found = re.fullmatch(r"(PureDP|ApproxDP|ZCDP)\((.+)\)", text)
+    assert found is not None
+    return found[1], [Fraction(part) for part in found[2].split(", ")]
+
+
+def test_an_exported_line_says_what_was_spent_on_what_and_for_whom(directory: Path) -> None:
+    lines = exported(directory / "study.ledger", ApproxDP(5, 1e-6), SUMS)
+    assert [line["number"] for line in lines] == list(range(1, len(SUMS) + 1))
+    for number, line in enumerate(lines):
+        assert (line["task"], line["unit"], line["relation"]) == ("direction", "row", "replace-one")
+        assert line["detail"] == {"mechanism": "laplace", "columns": ["x", "é"], "blocks": number}
+    assert amounts(lines[0]["loss"]) == ("PureDP", [Fraction(1, 10)])
+    assert amounts(lines[4]["loss"]) == ("ApproxDP", [Fraction(35, 100), Fraction(2, 10**9)])
+
+
+def test_plain_sums_over_the_export_are_the_ledgers_totals(directory: Path) -> None:
+    path = directory / "study.ledger"
+    lines = exported(path, ApproxDP(5, 1e-6), SUMS)
+    spent = [amounts(line["loss"])[1] for line in lines]
+    totals = lines[-1]["totals"]
+    assert Fraction(totals["epsilon"], 10**9) == sum(parts[0] for parts in spent)
+    assert Fraction(totals["delta"], 10**18) == sum(sum(parts[1:]) for parts in spent)
+    assert totals["rho"] == sum(math.ceil(parts[0] ** 2 / 2 * 10**9) for parts in spent)
+    with Ledger.open(path) as ledger:
+        assert vars(ledger.entries()[-1].totals) == totals
+
+
+def test_dp_accounting_gets_the_ledgers_epsilon_and_delta_from_the_export(directory: Path) -> None:
+    lines = exported(directory / "study.ledger", ApproxDP(5, 1e-6), SUMS)
+    whole = None
+    for line in lines:
+        _, parts = amounts(line["loss"])
+        worst = privacy_loss_distribution.from_privacy_parameters(
+            DifferentialPrivacyParameters(*map(float, parts)), value_discretization_interval=1e-4
+        )
+        whole = worst if whole is None else whole.compose(worst)
+    totals = lines[-1]["totals"]
+    epsilon, delta = totals["epsilon"] / 1e9, totals["delta"] / 1e18
+    assert whole.get_epsilon_for_delta(delta) == pytest.approx(epsilon, abs=1e-4 * len(lines))
+    # Beyond that ε only the δ's are left: 1 − ∏(1 − δ), a billionth of itself below their sum.
+    assert whole.get_delta_for_epsilon(epsilon + 1e-4 * len(lines)) == pytest.approx(delta, rel=1e-6)
+
+
+def test_dp_accounting_gets_the_ledgers_rho_from_the_export(directory: Path) -> None:
+    lines = exported(directory / "study.ledger", ZCDP(1), RHOS)
+    replayed, total = (RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE) for _ in range(2))
+    for line in lines:
+        name, (amount,) = amounts(line["loss"])
+        replayed.compose(ZCDpEvent(float(amount if name == "ZCDP" else amount**2 / 2)))
+    total.compose(ZCDpEvent(lines[-1]["totals"]["rho"] / 1e9))
+    for delta in (1e-3, 1e-6, 1e-9):
+        ours, theirs = total.get_epsilon(delta), replayed.get_epsilon(delta)
+        assert theirs <= ours + 1e-12  # the ledger rounds each cost up
+        assert ours == pytest.approx(theirs, abs=1e-6)
+
+
+def test_the_chain_can_be_redone_from_the_export_alone(directory: Path) -> None:
+    path = directory / "study.ledger"
+    lines = exported(path, ApproxDP(5, 1e-6), SUMS)
+    head = lines[0]["previous"]
+    for line in lines:
+        told = [line[name] for name in ("number", "at", "pid", "library", "task", "loss", "zcdp", "unit", "relation")]
+        told += [json.dumps(line["detail"], sort_keys=True, separators=(",", ":")), line["caveats"]]
+        told += [*line["cost"].values(), *(int(value) for value in line["totals"].values()), head]
+        head = sha256("\n".join(map(str, told)).encode()).hexdigest()
+        assert line["hash"] == head
+    with Ledger.open(path) as ledger:
+        assert ledger.head == head
+
+
+def test_the_command_refuses_a_ledger_that_lacks_a_noted_head(directory: Path) -> None:
+    path, older = directory / "study.ledger", directory / "older.ledger"
+    with Ledger.create(path, budget=PureDP(1)) as ledger:
+        ledger.allot(PureDP(0.25), task="first")
+        early = ledger.head
+    shutil.copy(path, older)
+    with Ledger.open(path) as ledger:
+        late = ledger.allot(PureDP(0.25), task="second").ledger_head
+    for head in (early, late):
+        code, text, _ = command("ledger", "verify", path, "--head", head)
+        assert (code, late in text, "2 entries" in text) == (0, True, True)
+    assert command("ledger", "verify", older, "--head", early)[0] == 0
+    code, text, errors = command("ledger", "verify", older, "--head", late)
+    assert (code, text) == (4, "")
+    assert "the noted head is not in the chain: rolled back" in errors
+    code, text, errors = command("ledger", "verify", path, "--head", late[:-1])
+    assert (code, text) == (2, "")
+
+
+@pytest.mark.parametrize("words", [["show"], ["show", "--json"], ["show", "--jsonl"], ["verify"]], ids=" ".join)
+def test_the_command_exports_nothing_from_a_damaged_ledger(directory: Path, words: list[str]) -> None:
+    path = directory / "study.ledger"
+    exported(path, ApproxDP(5, 1e-6), SUMS)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"direction") + 1] ^= 1
+    path.write_bytes(content)
+    code, text, errors = command("ledger", words[0], path, *words[1:])
+    assert (code, text) == (4, "")
+    assert "study.ledger" in errors
+
+
+def test_every_result_prints_the_head_that_its_spend_left(directory: Path) -> None:
+    path = directory / "study.ledger"
+    pair = dpc.simulate.anm_pair(400, seed=3)
+    with Ledger.create(path, budget=PureDP(2)) as ledger:
+        table = dpc.Table(pair.columns, pair.schema, ledger)
+        results = []
+        for _ in range(2):
+            results.append(dpc.direction(table, "x", "y", score="spearman", loss=PureDP(1)))
+            assert results[-1].guarantee.ledger_head == ledger.head
+    for number, result in enumerate(results, start=1):
+        head = result.guarantee.ledger_head
+        assert head in result.summary()
+        assert json.loads(result.to_json())["guarantee"]["ledger_head"] == head
+        lines = command("ledger", "show", path, "--jsonl")[1].splitlines()
+        assert json.loads(lines[number - 1])["hash"] == head
+        assert command("ledger", "verify", path, "--head", head)[0] == 0
