@@ -7,6 +7,7 @@ import json
 import pickle
 import sys
 import threading
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -342,12 +343,29 @@ def test_a_closed_ledger_takes_no_calls(make) -> None:
 
 
 def test_the_clock_decides_nothing(make, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = make(PureDP(1))
-    for moment in ("2030-01-01", "1970-01-01", "not a time"):
-        monkeypatch.setattr(ledger_module, "_now", lambda moment=moment: moment)
+    moments = [datetime(2030, 1, 1), datetime(1970, 1, 1), datetime(2030, 1, 1), datetime.max, datetime.min]
+
+    class Clock(datetime):
+        """A clock that jumps back and forth between any two readings."""
+
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:
+            moments.append(moments.pop(0))
+            return moments[0].replace(tzinfo=UTC)
+
+    monkeypatch.setattr(ledger_module, "datetime", Clock)
+    ledger = make(PureDP(0.5))
+    for count in range(1, 6):
         ledger.allot(PureDP(0.1), task="t")
-    assert [entry.at for entry in ledger.entries()] == ["2030-01-01", "1970-01-01", "not a time"]
+        if ledger.durable:
+            ledger = Ledger.open(ledger.path, ledger.head)
+        assert len(ledger.entries()) == count
+    with pytest.raises(BudgetExceededError):
+        ledger.allot(PureDP(1e-9), task="t")
     assert ledger.verify().ok
+    years = [entry.at[:4] for entry in ledger.entries()]
+    assert sorted(years) == ["0001", "1970", "2030", "2030", "9999"]
+    assert years != sorted(years)
 
 
 def test_amounts_without_a_finite_decimal_are_kept_exactly(make) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpcausal.privacy import ledger_store
-from dpcausal.privacy.composition import Totals, admit, cost_of
+from dpcausal.privacy.composition import SATURATED, Totals, admit, cost_of
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.ledger_check import examine
 from dpcausal.privacy.ledger_entry import COLUMNS, Header, cells, hash_of, hash_of_row, loss_text, parse_loss, sealed
@@ -88,6 +88,14 @@ def test_a_forged_row_is_found_by_the_recount(column: str, value: object, proble
 def test_entries_above_the_budget_are_found(budget: float, count: int) -> None:
     header, rows = forged(PureDP(budget), at(0, "task", ""), count)
     assert "above the budget" in examine(header, rows, recount=True).problems[0]
+
+
+def test_sums_that_stopped_at_their_end_verify() -> None:
+    ledger = Ledger.in_memory(PureDP(10**6))
+    for epsilon in (1, 5 * 10**5, 4 * 10**5, 1):
+        ledger.allot(PureDP(epsilon), task="t")
+    assert ledger.entries()[-1].totals.rho == SATURATED
+    assert ledger.verify().ok
 
 
 def test_verify_redoes_the_sums_of_a_file(directory: Path) -> None:

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +146,7 @@ def test_the_file_itself_refuses_to_be_rewritten(path: Path, statement: str) -> 
         "UPDATE header SET hash = 'x'",
         "DROP TABLE entries",
         "CREATE TABLE more (x)",
+        "ALTER TABLE entries ADD COLUMN more TEXT",
         "CREATE TRIGGER quiet BEFORE INSERT ON entries BEGIN SELECT RAISE(IGNORE); END",
         "PRAGMA user_version = 2",
         "PRAGMA user_version = 0",
@@ -284,6 +286,25 @@ def test_a_flipped_bit_is_refused_or_changes_nothing(path: Path, directory: Path
             harmless += 1
     assert caught >= 100
     assert caught + harmless == len(offsets)
+
+
+@pytest.mark.parametrize("part", [0, 100, 0.1, 0.5, 0.9])
+def test_a_file_truncated_while_it_is_open_loses_no_spend_unseen(path: Path, part: float) -> None:
+    ledger = Ledger.open(path)
+    ledger.allot(PureDP(0.05), task="before")
+    os.truncate(path, part if isinstance(part, int) else int(part * path.stat().st_size))
+    granted = 11
+    for _ in range(3):
+        with suppress(LedgerError):
+            granted = max(granted, ledger.allot(PureDP(0.05), task="after").number)
+    ledger.close()
+    try:
+        found = Ledger.open(path).verify()
+    except LedgerError as error:
+        assert "study.ledger" in str(error)
+    else:
+        assert found.ok
+        assert found.entries == granted
 
 
 def test_every_flip_inside_a_row_is_caught(path: Path, directory: Path) -> None:
