@@ -1,0 +1,117 @@
+"""The paper's mechanisms with its constants: valid for ranks and HSIC, broken for the interquartile range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.direction import published
+from dpcausal.direction.calculators import after_two_draws
+from dpcausal.mechanisms.gate import Passage, recording_gate
+from tests.direction.neighbours import PUBLISHED, Rows, ask, faults, halves, quick, replaced  # noqa: F401
+
+UNPROVEN: dict[str, Any] = {
+    "score": "iqr", "calibration": "published", "protect": "test", "accept_unproven": True,
+    "loss": dpc.ApproxDP(9, 0.03),
+}  # fmt: skip
+
+
+def rows(n: int = 60, turn: float = 1.0) -> Rows:
+    rng = np.random.default_rng(4)
+    x = rng.uniform(-1, 1, n)
+    return np.column_stack([x, np.clip(1 + turn * np.tanh(3 * x) + 0.2 * rng.standard_normal(n), -1, 3)])
+
+
+def passed(data: Rows, **arguments: Any) -> tuple[list[Passage], dpc.Direction]:
+    with recording_gate(lambda event, value: value) as recording:
+        r = ask(data, **arguments)
+    return recording.passages, r
+
+
+@pytest.mark.parametrize(
+    ("score", "constant"),
+    [("spearman", lambda m: 30 / m), ("kendall", lambda m: 4 / m), ("hsic", lambda m: (12 * m - 11) / (m - 1) ** 2)],
+)
+def test_both_scores_are_noised_at_the_constants_of_theorems_1_and_3(score: str, constant: Any) -> None:
+    (passage,), _ = passed(rows(), **PUBLISHED[f"published {score}"])
+    assert passage.bound == pytest.approx(2 * constant(30), rel=1e-8) and passage.bound >= 2 * constant(30)
+    assert passage.event.scale == pytest.approx(2 * constant(30), rel=1e-8)  # of each draw, at ε = 1
+    assert passage.value.shape == (2,)
+
+
+def test_the_published_hsic_is_the_trace_over_the_square_of_m_minus_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = []
+    honest = published._hsic_pair
+
+    def keep(rest: Any) -> tuple[float, float]:
+        kept.append(rest)
+        return honest(rest)
+
+    monkeypatch.setattr(published, "_hsic_pair", keep)
+    (passage,), _ = passed(rows(), **PUBLISHED["published hsic"])
+    (rest,) = kept
+
+    def by_matrices(a: Rows, b: Rows, width_a: float, width_b: float) -> float:
+        centre = np.eye(30) - 1 / 30
+        left = np.exp(-np.abs(np.subtract.outer(a, a)) / width_a)
+        right = np.exp(-np.abs(np.subtract.outer(b, b)) / width_b)
+        return float(np.trace(left @ centre @ right @ centre)) / 29**2
+
+    forward = by_matrices(rest.x, rest.left_y, rest.width_x, rest.width_left_y)
+    backward = by_matrices(rest.y, rest.left_x, rest.width_y, rest.width_left_x)
+    assert passage.value == pytest.approx([forward, backward], rel=1e-6)
+
+
+def test_the_published_rho_is_signed_and_tau_is_not() -> None:
+    signs = [passed(rows(turn=turn), **PUBLISHED["published spearman"])[0][0].value for turn in (1.0, -1.0)]
+    assert (np.concatenate(signs) < 0).any()
+    (passage,), _ = passed(rows(turn=-1.0), **PUBLISHED["published kendall"])
+    assert (passage.value >= 0).all()
+
+
+@pytest.mark.parametrize(("score", "largest"), [("spearman", 2.0), ("kendall", 1.0), ("hsic", (30 / 29) ** 2 / 4)])
+def test_the_probability_is_that_of_two_draws_between_margins_that_are_possible(score: str, largest: float) -> None:
+    (passage,), r = passed(rows(), **PUBLISHED[f"published {score}"])
+    assert r.scores == tuple(passage.value.tolist()) and r.margin == r.scores[1] - r.scores[0]
+    assert r.probability_correct == pytest.approx(after_two_draws(r.margin, passage.event.scale, largest))
+
+
+def test_the_printed_algorithm_runs_four_times_at_a_ninth_of_epsilon_and_is_stamped() -> None:
+    passages, r = passed(rows(), **UNPROVEN)
+    assert [passage.event.mechanism for passage in passages] == ["propose-test-release-published"] * 4
+    assert all(passage.event.scale == pytest.approx(1.0) for passage in passages)  # 1/(9/9)
+    assert sum(passage.event.loss.epsilon for passage in passages) == 9
+    assert not r.guarantee.private and r.guarantee.proofs == ()
+    assert r.summary().startswith("NOT PRIVATE")
+
+
+def test_a_printed_algorithm_that_declines_releases_no_direction() -> None:
+    with dpc.simulated_noise(1):
+        r = ask(np.zeros((60, 2)), **UNPROVEN)
+    assert (r.cause, r.effect, r.margin, r.scores, r.probability_correct) == (None,) * 5
+
+
+def test_the_printed_algorithm_answers_where_the_distances_are_large() -> None:
+    # 2,000 rows whose IQR keeps away from the edges of the proposed intervals; noise of scale 1, threshold 5.6.
+    with dpc.simulated_noise(1):
+        r = ask(rows(2000), **(UNPROVEN | {"loss": dpc.ApproxDP(9, 0.03)}))
+    assert r.cause in ("x", "y") and r.scores is not None and r.margin == r.scores[1] - r.scores[0]
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_grey_box_names_the_fault_of_the_printed_algorithm() -> None:
+    # log IQR passes 0 from below: the second proposed interval misses the one IQR and holds the other well inside.
+    train, test = halves(200)
+    data = np.empty((200, 2))
+    data[train] = 0.0
+    place = np.arange(100)
+    data[test, 0] = 0.0
+    data[test, 1] = np.where(place < 50, 0.0, np.where(place < 75, 0.999, 1.001))
+    neighbour = replaced(data, int(test[74]), np.array([0.0, 1.001]))
+    found = faults(data, neighbour, **UNPROVEN)
+    assert any("declared 1" in fault for fault in found)
+    corrected = {"score": "iqr", "protect": "test", "release_scores": True}
+    assert not faults(data, neighbour, **corrected)

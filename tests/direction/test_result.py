@@ -1,0 +1,108 @@
+"""A direction as a result: frozen, printable, portable, and without a trace of the rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import json
+import pickle
+import struct
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.mechanisms.gate import recording_gate
+from tests.direction.neighbours import CORRECTED, PUBLISHED, Rows, ask
+
+MODES: dict[str, dict[str, Any]] = {"blocks": {"blocks": 5}, **CORRECTED, **PUBLISHED}
+
+
+def rows(n: int = 60) -> Rows:
+    rng = np.random.default_rng(8)
+    return np.column_stack([rng.uniform(-1, 1, n), rng.uniform(-1, 3, n)])
+
+
+def reachable(root: object) -> list[object]:
+    """Return all that hangs on an object, without going into modules, classes and functions."""
+    stops = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)
+    seen: dict[int, object] = {}
+    waiting = [root]
+    while waiting:
+        found = waiting.pop()
+        if id(found) in seen or isinstance(found, stops):
+            continue
+        seen[id(found)] = found
+        waiting += gc.get_referents(found)
+    return list(seen.values())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_result_holds_no_array_no_table_and_no_value_of_a_row(mode: str) -> None:
+    data = rows()
+    r = ask(data, **MODES[mode])
+    found = reachable(r)
+    assert not [part for part in found if isinstance(part, (np.ndarray, dpc.Table, dpc.Ledger))]
+    values = set(data.ravel().tolist())
+    assert not [part for part in found if isinstance(part, float) and part in values]
+    pickled, text = pickle.dumps(r), r.to_json() + r.summary() + repr(r)
+    for value in values:
+        assert struct.pack(">d", value) not in pickled  # pickle's own order of bytes for a float
+        assert struct.pack("<d", value) not in pickled
+        assert repr(value) not in text
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_result_is_frozen_and_pickles(mode: str) -> None:
+    r = ask(rows(), **MODES[mode])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        r.cause = "y"  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(r)) == r
+    assert hash(r) == hash(pickle.loads(pickle.dumps(r)))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_result_goes_to_json_and_back(mode: str) -> None:
+    r = ask(rows(), **MODES[mode])
+    back = json.loads(r.to_json(indent=1))
+    assert back == r.to_dict()
+    assert back["cause"] == r.cause and back["columns"] == ["x", "y"] and back["seed"] == r.seed
+    assert back["guarantee"]["loss"] == {"kind": "PureDP", "epsilon": 1.0}
+    assert back["guarantee"]["unit"] == r.guarantee.unit.value
+
+
+def test_a_result_is_one_row_of_a_frame() -> None:
+    r = ask(rows(), blocks=5)
+    frame = r.to_frame()
+    assert len(frame) == 1
+    line = frame.iloc[0]
+    assert (line["cause"], line["margin"], line["loss"], line["private"]) == (r.cause, r.margin, "PureDP(1)", True)
+
+
+def test_the_headline_says_direction_margin_unit_and_probability() -> None:
+    with recording_gate(lambda event, value: np.asarray(4)):
+        r = ask(rows(), blocks=5)
+    first, second, third = r.headline()
+    assert first == "x -> y"
+    assert "+3 votes" in second and f"{r.probability_correct:.3f}" in second
+    assert "5 blocks" in third and "60 rows" in third
+
+
+def test_a_declined_answer_says_so() -> None:
+    r = dataclasses.replace(ask(rows(), protect="test"), cause=None, effect=None, margin=None, probability_correct=None)
+    assert "no direction was released" in r.summary()
+    assert json.loads(r.to_json())["cause"] is None
+
+
+@pytest.mark.parametrize("mode", ["blocks", "hsic", "published hsic"])
+def test_plots_draw_released_values_on_the_axes_that_are_given(mode: str) -> None:
+    from matplotlib.figure import Figure
+
+    r = ask(rows(), **MODES[mode])
+    ax = Figure().subplots()
+    assert r.plot(ax) is ax
+    assert ax.get_title().startswith(f"{r.cause} → {r.effect}")
+    drawn = {float(value) for line in ax.lines for value in np.ravel(line.get_xdata())}
+    assert drawn <= {0.0, r.margin}
