@@ -1,0 +1,120 @@
+"""The kinds of rows of the registry; a later task adds a row to a table beside this page and writes no new code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+from dpcausal.audit import GreyBoxAudit
+from dpcausal.privacy.sensitivity import Sensitivity
+
+Draw = Callable[[Any, float, int, float], Sequence[Any] | npt.NDArray[Any]]
+"""(exact answer, claimed ε, number of outputs, share of the noise) → independent outputs of the mechanism."""
+
+
+@dataclass(frozen=True)
+class MechanismRow:
+    """A mechanism: what a query passes through.
+
+    Attributes
+    ----------
+    name : str
+        The name of its events, ``Event.mechanism``.
+    function : str
+        ``"module:function"`` below ``dpcausal.mechanisms``.
+    claim : str or None
+        The proof page's heading; ``None``: as published, without a valid proof.
+    pair : two exact answers
+        Answers of neighbours at which the loss is attained, sensitivity 1.
+    draw : Draw
+        Outputs for the audit row.
+    delta : callable of ε
+        δ at which ε is the exact loss at the pair; 0 for a pure claim.
+    attained : callable of ε
+        The exact loss at the pair, at that δ.
+    mutants : tuple of str
+        Names in ``tests/mutants.py`` that break this mechanism.
+    """
+
+    name: str
+    function: str
+    claim: str | None
+    pair: tuple[Any, Any]
+    draw: Draw
+    mutants: tuple[str, ...]
+    delta: Callable[[float], float] = lambda epsilon: 0.0
+    attained: Callable[[float], float] = lambda epsilon: epsilon
+
+
+@dataclass(frozen=True)
+class SensitivityRow:
+    """A claim about a statistic: the falsifier's row.
+
+    Attributes
+    ----------
+    claim : str
+        The heading that the ``Sensitivity`` names as its proof.
+    statistic : callable
+        Rows (m, columns) to an answer.
+    sensitivity : callable of m
+        The claimed sensitivity.
+    sizes : tuple of int
+        Numbers of records.
+    reached : float
+        Share of the bound that a search of these sizes is known to reach.
+    mutants : tuple of str
+        Names in ``tests/mutants.py``.
+    domain : dict
+        ``columns``, ``low``, ``high``, ``levels``, ``starts`` of ``falsify``.
+    """
+
+    claim: str
+    statistic: Callable[[Any], Any]
+    sensitivity: Callable[[int], Sensitivity]
+    sizes: tuple[int, ...]
+    reached: float
+    mutants: tuple[str, ...]
+    domain: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TextRow:
+    """A claim that no single statistic or mechanism stands for: it needs a test that is marked with its name."""
+
+    claim: str
+    kind: str  # "composition" or "lemma"
+    why: str
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A public call, or one way of it: what it brings to the gate on neighbours, and its outputs on a worst pair.
+
+    Attributes
+    ----------
+    name : str
+        ``"direction holdout hsic"``.
+    function : str
+        The public function, ``"direction"``.
+    claims : tuple of str
+        What its guarantee names.
+    compare : callable of (seed, answers)
+        The grey box on one neighbour pair, made up from the seed.
+    draw : callable of (side 0 or 1, ε, number of outputs)
+        Outputs on a pair of neighbours for the audit row.
+    attained : float
+        The least share of ε that the audit shows at 3,000 draws and ε = 1; 0 where the pair is not a worst one.
+    mutants : tuple of str
+        Names in ``tests/mutants.py``.
+    """
+
+    name: str
+    function: str
+    claims: tuple[str, ...]
+    compare: Callable[[int, Any], GreyBoxAudit]
+    draw: Callable[[int, float, int], Sequence[Any] | npt.NDArray[Any]]
+    attained: float
+    mutants: tuple[str, ...]
