@@ -61,6 +61,6 @@ def explain(claim: str) -> str:
     ## laplace
     """
     known = claims()
-    if claim not in known:
+    if not isinstance(claim, str) or claim not in known:
         raise ParameterError(f"no claim of that name; there are: {', '.join(sorted(known))}")
     return known[claim].text

@@ -27,6 +27,8 @@ LARGEST_NOISE = 8.0
 """Noise beyond 8 standard deviations is moved there, so that the effect has a public range."""
 
 _GAUSSIAN_REACH, _UNIFORM_REACH = 4.0, 2.0
+
+MOST_RECORDS = 100_000_000
 _WAVES = 200  # cosines in one random smooth function
 _LENGTH = 0.8  # its length scale, in units of the cause
 
@@ -105,7 +107,7 @@ def anm_pair(
     Parameters
     ----------
     n : int
-        Number of records, at least 1.
+        Number of records, 1 to 100 million.
     mechanism : str
         f before scaling: ``"linear"`` x, ``"cubic"`` x + x³/3, ``"tanh"`` tanh 2x, ``"exponential"`` e^{0.8x},
         ``"sine"`` sin 2x + x/2, ``"quadratic"`` (x + ½)², ``"smooth"`` a random smooth function of length scale 0.8.
@@ -130,12 +132,12 @@ def anm_pair(
     >>> pair.cause, pair.columns["y"].shape, pair.schema["x"]
     ('x', (100,), Bounded(-2, 2))
     """
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ParameterError("n must be a whole number of at least 1")
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST_RECORDS:
+        raise ParameterError(f"n must be a whole number between 1 and {MOST_RECORDS}")
     for name, value, known in (("mechanism", mechanism, _MECHANISMS), ("noise", noise, _NOISES)):
-        if value not in known:
+        if not isinstance(value, str) or value not in known:
             raise ParameterError(f"{name} must be one of {', '.join(known)}")
-    if cause not in ("gaussian", "uniform"):
+    if not isinstance(cause, str) or cause not in ("gaussian", "uniform"):
         raise ParameterError("cause must be one of gaussian, uniform")
     is_number = isinstance(noise_scale, (int, float)) and not isinstance(noise_scale, bool)
     if not (is_number and 0 < noise_scale < math.inf):

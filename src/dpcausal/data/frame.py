@@ -153,7 +153,9 @@ class ArraySource:
         dtype = self._arrays[name].dtype
         kinds = {"i": Kind.INTEGER, "u": Kind.INTEGER, "f": Kind.FLOAT, "b": Kind.BOOLEAN}
         kinds |= {"U": Kind.TEXT, "T": Kind.TEXT, "O": Kind.OBJECT}
-        return Declared(kinds.get(dtype.kind, Kind.UNFIT), str(dtype.name))
+        # numpy's name of a text type ends in the width of the longest value.
+        label = dtype.name.rstrip("0123456789") if dtype.kind in "USV" else dtype.name
+        return Declared(kinds.get(dtype.kind, Kind.UNFIT), label)
 
     def count(self) -> int:
         return max((len(array) for array in self._arrays.values()), default=0)

@@ -203,14 +203,17 @@ class Schema(Mapping[str, Column]):
         ``[age]`` holds ``lower``, ``upper`` and perhaps ``cuts``; ``[smoker]`` holds ``levels`` and perhaps
         ``other``.  A column whose name has a dot or a space is quoted: ``["blood pressure"]``.
         """
+        # A bare number would be taken for a file descriptor, and that file closed after reading.
+        if not isinstance(path, (str, PathLike)) or not isinstance(fspath(path), str):
+            raise SchemaError("the path of a schema file must be text or a path")
         rule = ""
         try:
             with open(path, "rb") as file:
                 columns = tomllib.load(file)
-        except (OSError, UnicodeDecodeError):
-            rule = "cannot be read as a text file in UTF-8"
         except tomllib.TOMLDecodeError as error:
             rule = f"is not TOML: {error}"
+        except (OSError, ValueError):  # a ValueError: no UTF-8, or a path that no file can have
+            rule = "cannot be read as a text file in UTF-8"
         if rule:
             raise SchemaError(f"schema file {fspath(path)!r} {rule}")
         return cls(columns)

@@ -10,15 +10,26 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from dpcausal.errors import ParameterError
 
 
+def _is_finite(value: object) -> bool:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # an integer beyond a float's range
+        return False
+
+
 def _checked(margin: float, scale: float) -> float:
-    if not (math.isfinite(margin) and margin >= 0):
+    if not (_is_finite(margin) and margin >= 0):
         raise ParameterError("the margin must be finite and at least 0")
-    if not (math.isfinite(scale) and scale > 0):
+    if not (_is_finite(scale) and scale > 0):
         raise ParameterError("the noise scale must be finite and above 0")
-    return margin / scale
+    return min(float(margin) / float(scale), 1e12)  # beyond, e^−t is 0 and sums of t lose their units
 
 
 def two_draws(margin: float, scale: float) -> float:
@@ -88,7 +99,7 @@ def flip_draw(distance: int, epsilon: float) -> float:
     """
     if isinstance(distance, bool) or not isinstance(distance, int) or distance < 1:
         raise ParameterError("the flip distance must be a whole number of at least 1")
-    if not (math.isfinite(epsilon) and epsilon > 0):
+    if not (_is_finite(epsilon) and epsilon > 0):
         raise ParameterError("epsilon must be finite and above 0")
     return 1 - math.exp(-epsilon * distance) / (1 + math.exp(-epsilon))
 
@@ -153,7 +164,7 @@ def after_flip_draw(released: int, epsilon: float, lowest: int, highest: int) ->
     >>> round(after_flip_draw(0, 1.0, -1, 0), 4) == round(1 / (1 + math.exp(-1)), 4)
     True
     """
-    if not (math.isfinite(epsilon) and epsilon > 0):
+    if not (_is_finite(epsilon) and epsilon > 0):
         raise ParameterError("epsilon must be finite and above 0")
     if not lowest < 0 <= highest:
         raise ParameterError("lowest must be below 0, highest at least 0")
