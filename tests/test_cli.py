@@ -1,0 +1,212 @@
+"""The command: a stranger's story from a file to a refused budget, exit codes, and what is never printed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import dpcausal as dpc
+from dpcausal.cli import _show, app
+from tests.direction.neighbours import ask as answer_to
+
+CANARY = "0.6180339887"
+PERSON = "Ada-Lovelace"
+
+SCHEMA = """
+[x]
+lower = -1
+upper = 1
+
+[y]
+lower = -1
+upper = 3
+
+[group]
+levels = ["a", "b"]
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with one table as CSV and Parquet, a schema, and a ledger of ε = 1."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(6)
+    x = rng.uniform(-1, 1, 200)
+    y = 1 + np.tanh(3 * x) + 0.1 * rng.standard_normal(200)
+    x[17], y[17] = float(CANARY), float(CANARY)
+    table = pa.table({"x": x, "y": y, "group": ["a"] * 200, "name": [PERSON] * 200})
+    lines = ["x,y,group,name", *(f"{a!r},{b!r},a,{PERSON}" for a, b in zip(x.tolist(), y.tolist(), strict=True))]
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    pq.write_table(table, tmp_path / "data.parquet")
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    monkeypatch.chdir(tmp_path)
+    assert run("ledger", "create", "study.ledger", "--epsilon", "1").exit_code == 0
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def ask(
+    *arguments: str,
+    data: str = "data.csv",
+    columns: tuple[str, str] = ("x", "y"),
+    schema: str = "schema.toml",
+    ledger: str = "study.ledger",
+) -> Result:
+    return run("direction", data, *columns, "--schema", schema, "--ledger", ledger, *arguments)
+
+
+def test_five_questions_are_answered_and_the_sixth_is_refused(study: Path) -> None:
+    answers = []
+    for turn, data in enumerate(["data.csv", "data.parquet", "data.csv", "data.parquet", "data.csv"]):
+        answered = ask("--epsilon", "0.2", "--json", data=data)
+        assert answered.exit_code == 0, answered.stderr
+        answer = json.loads(answered.stdout)
+        assert {answer["cause"], answer["effect"]} == {"x", "y"}
+        assert answer["guarantee"]["loss"] == {"kind": "PureDP", "epsilon": 0.2} and answer["guarantee"]["private"]
+        assert answer["remaining"]["epsilon"] == pytest.approx(0.8 - 0.2 * turn, abs=1e-12)
+        answers.append(answer)
+    assert len({answer["ledger_head"] for answer in answers}) == 5
+
+    # Once as a stranger would: another process, its exit code, its standard error.
+    command = Path(sys.executable).parent / "dpcausal"
+    refused = subprocess.run(
+        [command, "direction", "data.csv", "x", "y", "--schema", "schema.toml", "--epsilon", "0.2", "--ledger",
+         "study.ledger", "--json"],
+        capture_output=True, text=True, cwd=study,
+    )  # fmt: skip
+    assert refused.returncode == 3 and refused.stdout == ""
+    assert "asked PureDP(0.2), spent epsilon 1, left epsilon 0" in refused.stderr
+
+    verified = run("ledger", "verify", "study.ledger", "--head", answers[-1]["ledger_head"])
+    assert verified.exit_code == 0 and "5 entries verified" in verified.stdout
+
+
+def test_plain_output_says_direction_margin_probability_cost_and_what_remains(study: Path) -> None:
+    answered = ask("--epsilon", "0.25")
+    assert answered.exit_code == 0
+    for part in ("->", "Margin", "votes", "probability", "Cost PureDP(0.25)", "remaining budget: epsilon 0.75"):
+        assert part in answered.stdout
+
+
+def test_the_test_half_is_named_first(study: Path) -> None:
+    answered = ask("--epsilon", "0.5", "--protect", "test", "--score", "kendall")
+    assert "TEST HALF ONLY" in answered.stdout.splitlines()[0]
+    with_scores = ask("--epsilon", "0.5", "--protect", "test", "--release-scores", "--json")
+    assert len(json.loads(with_scores.stdout)["scores"]) == 2
+
+
+BAD: dict[str, tuple[Callable[[], Result], str]] = {
+    "a missing column": (lambda: ask("--epsilon", "0.1", columns=("x", "q")), "'q' is not in the schema"),
+    "a column with levels": (lambda: ask("--epsilon", "0.1", columns=("x", "group")), "'group' has levels"),
+    "zCDP": (lambda: ask("--rho", "0.005"), "give PureDP(0.1)"),
+    "an unknown score": (lambda: ask("--epsilon", "0.1", "--score", "pearson"), "score must be one of hsic"),
+    "epsilon nan": (lambda: ask("--epsilon", "nan"), "epsilon must be finite"),
+    "epsilon inf": (lambda: ask("--epsilon", "inf"), "epsilon must be finite"),
+    "epsilon 0": (lambda: ask("--epsilon", "0"), "epsilon must be above 0"),
+    "epsilon -1": (lambda: ask("--epsilon", "-1"), "epsilon must be above 0"),
+    "epsilon abc": (lambda: ask("--epsilon", "abc"), "--epsilon"),
+    "epsilon 21": (lambda: ask("--epsilon", "21"), "accept_large_epsilon"),
+    "epsilon and rho": (lambda: ask("--epsilon", "0.1", "--rho", "0.1"), "not both"),
+    "no amount": (lambda: ask(), "say what the call may cost"),
+    "delta alone": (lambda: ask("--delta", "1e-6"), "say what the call may cost"),
+    "an even number of blocks": (lambda: ask("--epsilon", "0.1", "--blocks", "4"), "odd number"),
+    "no such data": (lambda: ask("--epsilon", "0.1", data="nothing.csv"), "no file 'nothing.csv'"),
+    "data of another kind": (lambda: ask("--epsilon", "0.1", data="schema.toml"), "schema.toml"),
+    "no such schema": (lambda: ask("--epsilon", "0.1", schema="no.toml"), "no.toml"),
+    "no such ledger": (lambda: ask("--epsilon", "0.1", ledger="no.ledger"), "no.ledger"),
+    "a ledger that is there": (lambda: run("ledger", "create", "study.ledger", "--epsilon", "1"), "study.ledger"),
+    "a ledger without an amount": (lambda: run("ledger", "create", "other.ledger"), "--epsilon"),
+    "a head that is none": (lambda: run("ledger", "verify", "study.ledger", "--head", "abc"), "64 hexadecimal"),
+    "an unknown claim": (lambda: run("explain", "everything"), "there are:"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_ends_with_2_names_the_rule_and_spends_nothing(name: str, study: Path) -> None:
+    call, rule = BAD[name]
+    refused = call()
+    assert refused.exit_code == 2, refused.output
+    assert rule in refused.stderr and refused.stdout == ""
+    assert "0 entries verified" in run("ledger", "verify", "study.ledger").stdout
+
+
+@pytest.mark.parametrize("damage", [b"SQLite format 3\0", b"", b"\xff"])
+def test_a_damaged_ledger_ends_with_4(damage: bytes, study: Path) -> None:
+    path = study / "study.ledger"
+    whole = path.read_bytes()
+    path.write_bytes(damage + whole[len(damage) : len(whole) // 2] if damage else whole[:100])
+    for call in (lambda: ask("--epsilon", "0.1"), lambda: run("ledger", "verify", "study.ledger")):
+        failed = call()
+        assert failed.exit_code == 4, failed.output
+        assert "study.ledger" in failed.stderr and failed.stdout == ""
+
+
+def test_a_ledger_that_was_rolled_back_ends_with_4_where_its_head_was_noted(study: Path) -> None:
+    old = (study / "study.ledger").read_bytes()
+    head = json.loads(ask("--epsilon", "0.1", "--json").stdout)["ledger_head"]
+    for path in study.glob("study.ledger*"):
+        path.unlink()
+    (study / "study.ledger").write_bytes(old)
+    assert run("ledger", "verify", "study.ledger").exit_code == 0
+    assert run("ledger", "verify", "study.ledger", "--head", head).exit_code == 4
+
+
+def test_a_ledger_shows_budget_rest_and_every_spend(study: Path) -> None:
+    ask("--epsilon", "0.25", "--score", "iqr")
+    plain = run("ledger", "show", "study.ledger").stdout
+    assert "budget PureDP(1)" in plain and "epsilon 0.75" in plain and "direction" in plain
+    shown = json.loads(run("ledger", "show", "study.ledger", "--json").stdout)
+    assert shown["remaining"]["epsilon"] == 0.75 and shown["entries"][0]["detail"]["score"] == "iqr"
+    lines = run("ledger", "show", "study.ledger", "--jsonl").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == shown["entries"]
+
+
+def test_no_output_holds_a_value_or_a_name_of_the_data(study: Path) -> None:
+    spoilt = (study / "data.csv").read_text().replace(f"{CANARY},", f"{PERSON},", 1)
+    (study / "spoilt.csv").write_text(spoilt)
+    broken = (study / "data.csv").read_text().replace(",a,", ",a,,,", 3)
+    (study / "broken.csv").write_text(broken)
+    (study / "torn.parquet").write_bytes((study / "data.parquet").read_bytes()[:-40])
+    outputs = [
+        ask("--epsilon", "0.1", *more, data=data, columns=columns)
+        for data in ("data.csv", "data.parquet", "spoilt.csv", "broken.csv", "torn.parquet")
+        for more in ((), ("--json",))
+        for columns in (("x", "y"), ("y", "x"), ("x", "name"))
+    ]
+    outputs += [run("ledger", "show", "study.ledger", "--json"), run("ledger", "verify", "study.ledger")]
+    for output in outputs:
+        assert output.exit_code in (0, 2, 3)
+        assert CANARY not in output.output and PERSON not in output.output
+
+
+def test_a_claim_is_explained(study: Path) -> None:
+    explained = run("explain", "block-votes")
+    assert explained.exit_code == 0
+    assert explained.stdout.startswith("## block-votes") and "**Proof.**" in explained.stdout
+
+
+def test_the_demonstration_answers_from_real_data() -> None:
+    answered = run("demo", "--json")
+    assert answered.exit_code == 0, answered.output
+    answer = json.loads(answered.stdout)
+    assert set(answer["columns"]) == {"coinsurance", "visits"} and answer["n"] > 10_000
+    assert answer["guarantee"]["private"] and answer["remaining"]["epsilon"] == 1
+
+
+def test_a_terminal_gets_a_frame(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    _show(answer_to(np.zeros((40, 2))), dpc.Ledger.in_memory(dpc.PureDP(1)), False)
+    shown = capsys.readouterr().out
+    assert "direction" in shown and "remaining budget" in shown and "─" in shown

@@ -1,0 +1,57 @@
+"""Pictures: of released values, on axes that are given or new, and never on the caller's current figure."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from dpcausal.errors import MissingDependencyError
+from dpcausal.plots import axes, draw_direction
+
+COLUMNS = ("age", "income")
+
+
+def test_given_axes_come_back_and_new_ones_stand_on_a_figure_of_their_own() -> None:
+    given = Figure().subplots()
+    assert axes(given) is given
+    made = axes()
+    assert made.figure is not given.figure and made.figure.canvas is not None
+
+
+def test_pyplot_is_left_alone() -> None:
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    matplotlib.use("agg")
+    before = plt.get_fignums()
+    draw_direction(None, columns=COLUMNS, margin=1.0, unit="votes", probability=0.9)
+    assert plt.get_fignums() == before
+
+
+@pytest.mark.parametrize(
+    ("margin", "title"),
+    [(2.5, "age → income"), (-2.5, "income → age"), (0.0, "age → income"), (None, "no direction was released")],
+)
+def test_the_arrow_ends_at_the_released_margin(margin: float | None, title: str) -> None:
+    ax = draw_direction(None, columns=COLUMNS, margin=margin, unit="records", probability=None)
+    assert ax.get_title().startswith(title)
+    drawn = {float(value) for line in ax.lines for value in np.ravel(line.get_xdata())}
+    assert drawn == {0.0} | ({margin} if margin is not None else set())
+    assert "released margin (records)" in ax.get_xlabel()
+    low, high = ax.get_xlim()
+    assert low < (margin or 0) < high
+    ax.figure.canvas.draw()
+
+
+def test_the_probability_is_in_the_title_where_there_is_one() -> None:
+    ax = draw_direction(None, columns=COLUMNS, margin=1.0, unit="score", probability=0.875)
+    assert "0.875" in ax.get_title()
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingDependencyError, match=r"dpcausal\[plot\]"):
+        axes()
