@@ -1,6 +1,6 @@
 """Run benchmarks, each in a process of its own.
 
-    python -m benchmarks                     all of them, one after the other
+    python -m benchmarks                     all but the audits, one after the other
     python -m benchmarks efficiency          one; what follows the name is passed on to it
     python -m benchmarks --list              what there is
 """
@@ -12,8 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("efficiency", "direction_speed", "hsic_speed", "ledger_speed")
 HERE = Path(__file__).resolve().parent
+BENCHMARKS = ("efficiency", "direction_speed", "hsic_speed", "ledger_speed")
+AUDITS = tuple(sorted(path.stem for path in HERE.glob("audit_*.py")))
+"""Longer runs, of guarantees rather than of speed: by name only."""
 
 
 def about(name: str) -> str:
@@ -32,12 +34,13 @@ def run(name: str, arguments: list[str]) -> int:
 
 def main(arguments: list[str]) -> int:
     """Return 0 if every benchmark that ran met its targets."""
-    if arguments and arguments[0] in NAMES:
+    names = BENCHMARKS + AUDITS
+    if arguments and arguments[0] in names:
         return run(arguments[0], arguments[1:])
     if arguments:
-        print("\n".join(f"{name:<17}{about(name)}" for name in NAMES))
+        print("\n".join(f"{name:<18}{about(name)}" for name in names))
         return 0 if arguments == ["--list"] else 2
-    return max(run(name, []) for name in NAMES)
+    return max(run(name, []) for name in BENCHMARKS)
 
 
 if __name__ == "__main__":
