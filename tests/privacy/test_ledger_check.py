@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,23 @@ def test_a_forged_row_is_found_by_the_recount(column: str, value: object, proble
 def test_entries_above_the_budget_are_found(budget: float, count: int) -> None:
     header, rows = forged(PureDP(budget), at(0, "task", ""), count)
     assert "above the budget" in examine(header, rows, recount=True).problems[0]
+
+
+@pytest.mark.parametrize(("zcdp_open", "problem"), [(1, "not the sums"), (0, "above the budget")])
+def test_an_exact_answer_that_was_slipped_into_a_private_ledger_is_found(zcdp_open: int, problem: str) -> None:
+    header = Header(1, "2025-01-01", 1, "0.1.0", loss_text(ApproxDP(5, 1e-6)))
+    before = admit(ApproxDP(5, 1e-6), Totals(), cost_of(PureDP(0.1)))
+    assert before is not None
+
+    def change(row: int, values: list[object]) -> None:
+        if row == 2:
+            values[5] = "NoPrivacy()"
+            values[11:23] = cells(cost_of(NoPrivacy()), replace(before, spends=2, sums_open=False))
+            values[21] = zcdp_open
+
+    found = examine(*forged(header, change, 2), recount=True)
+    assert not found.ok
+    assert problem in found.problems[0]
 
 
 def test_sums_that_stopped_at_their_end_verify() -> None:
