@@ -149,22 +149,44 @@ def test_the_columns_of_this_format_are_pinned() -> None:
     assert hash_of(f"{name} {kind}" for name, kind in COLUMNS.items())[:8] == "3fa8d9f0"
 
 
-def test_twenty_thousand_entries_open_and_verify_quickly(directory: Path) -> None:
-    path = directory / "long.ledger"
-    Ledger.create(path, budget=PureDP(0.5)).close()
-    with Ledger.open(path) as ledger:
-        header = ledger._store.header
-    budget, cost, totals, head = PureDP(20_000), cost_of(PureDP(2e-5)), Totals(), header.hash
+def steps_of_a_spend(ledger: Ledger) -> int:
+    """Count the steps of SQLite's machine in one spend."""
+    count = 0
+
+    def step() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    ledger.allot(PureDP(2e-5), task="t")  # what a connection reads once is read
+    ledger._store._connection.set_progress_handler(step, 1)
+    ledger.allot(PureDP(2e-5), task="t")
+    ledger._store._connection.set_progress_handler(None, 1)
+    return count
+
+
+def test_a_hundred_thousand_entries_open_and_verify_in_two_seconds_and_slow_no_spend(directory: Path) -> None:
+    path, budget, entries = directory / "long.ledger", PureDP(20_000), 100_000
+    with Ledger.create(path, budget=budget) as ledger:
+        head = ledger.head
+    cost, totals = cost_of(PureDP(2e-5)), Totals()
     rows = []
-    for number in range(1, 20_001):
+    for number in range(1, entries + 1):
         totals = admit(budget, totals, cost) or totals
-        told = (number, "now", 1, "0.1.0", "t", "PureDP(0.00002)", None, "row", "replace-one", "{}", "")
+        told = (number, "now", 1, "0.1.0", "direction", "PureDP(0.00002)", None, "row", "replace-one", "{}", "")
         rows.append(sealed((*told, *cells(cost, totals), head)))
         head = rows[-1][-1]
     write(path, rows)
-    start = time.perf_counter()
-    found = Ledger.open(path, head).verify()
-    seconds = time.perf_counter() - start
-    print(f"20,000 entries opened and verified in {seconds:.2f} s")
-    assert (found.ok, found.entries) == (True, 20_000)
-    assert seconds < 10  # a generous bound: about 0.3 s where this was written
+    seconds = []
+    while len(seconds) < 3 and min(seconds, default=2.0) >= 2:  # of processor time: others may be busy here
+        start = time.process_time()
+        with Ledger.open(path, head) as ledger:
+            found = ledger.verify()
+        seconds.append(time.process_time() - start)
+        assert (found.ok, found.entries, found.head) == (True, entries, head)
+    print(f"{entries:,d} entries opened and verified in {min(seconds):.2f} s of processor")
+    assert min(seconds) < 2
+    with Ledger.open(path) as long, Ledger.create(directory / "short.ledger", budget=budget) as short:
+        steps = steps_of_a_spend(short), steps_of_a_spend(long)
+    print(f"steps of a spend: {steps[0]} after 1 entry, {steps[1]} after {entries:,d}")
+    assert 0 < steps[1] <= steps[0] + 5
