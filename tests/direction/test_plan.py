@@ -38,7 +38,7 @@ def ask(table: dpc.Table, first: Any = "x", second: Any = "y", **arguments: Any)
 
 REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
     "an unknown column": ({"second": "q"}, SchemaError, "'q' is not in the schema"),
-    "a column that is no text": ({"second": ["y"]}, SchemaError, "is not in the schema"),
+    "a column that is no text": ({"second": ["y"]}, SchemaError, "named by a text"),
     "a column with levels": ({"second": "z"}, SchemaError, "'z' has levels"),
     "one column twice": ({"second": "x"}, ParameterError, "two different columns"),
     "an unknown score": ({"score": "pearson"}, ParameterError, "score must be one of hsic"),
