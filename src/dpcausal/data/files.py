@@ -31,16 +31,26 @@ from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 _BLOCK = 1 << 24
 """Bytes parsed at a time; one record must fit in a block."""
 
+LONGEST_PATH = 4096
+"""More characters are no path, and are not quoted: they may be records."""
+
 _NUMBER = r"^[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf(inity)?))[ \t]*$"
 
 
 def file_source(path: str | PathLike[str]) -> Source:
     """Return the source behind the path of a CSV or Parquet file."""
-    name = Path(fspath(path))
+    written = fspath(path)
+    if not isinstance(written, str) or len(written) > LONGEST_PATH or "\n" in written:
+        raise ParameterError(f"{ACCEPTED}; this is no path, but perhaps the text of a file")
+    name = Path(written)
     if name.suffix.lower() not in {".csv", ".parquet"}:
-        raise ParameterError(f"{ACCEPTED}; {str(name)!r} ends in neither")
-    if not name.is_file():
-        raise ParameterError(f"there is no file {str(name)!r}")
+        raise ParameterError(f"{ACCEPTED}; {written!r} ends in neither")
+    try:
+        is_there = name.is_file()
+    except OSError:  # a part of it is too long
+        is_there = False
+    if not is_there:
+        raise ParameterError(f"there is no file {written!r}")
     if importlib.util.find_spec("pyarrow") is None:
         raise MissingDependencyError("pyarrow", "files")
     return CsvSource(name) if name.suffix.lower() == ".csv" else ParquetSource(name)

@@ -141,6 +141,8 @@ class ArraySource:
     backend = "numpy"
 
     def __init__(self, arrays: Mapping[Any, Any]) -> None:
+        if not all(isinstance(name, str) for name in arrays):
+            raise SchemaError("the columns of a mapping are named by texts")
         for name, array in arrays.items():
             if not isinstance(array, np.ndarray) or array.ndim != 1:
                 raise ParameterError(f"column {name!r}: {ACCEPTED}; this one is no one-dimensional numpy array")

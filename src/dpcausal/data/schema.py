@@ -225,6 +225,8 @@ class Schema(Mapping[str, Column]):
 
     def column(self, name: str) -> Column:
         """Return a column's declaration; a SchemaError if there is none."""
+        if not isinstance(name, str):  # perhaps a column itself: its words are its values
+            raise SchemaError(f"a {type(name).__name__} is not in the schema: a column is named by a text")
         if name not in self._columns:
             raise SchemaError(f"column {name!r} is not in the schema")
         return self._columns[name]

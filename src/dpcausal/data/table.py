@@ -134,11 +134,12 @@ class Table:
             A name is not in the schema; the frame no longer has ``n`` rows; or the back end failed, whose own
             words are withheld.
         """
-        if isinstance(names, str):
+        if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError("names must be a list of column names, not one text")
-        asked = tuple(dict.fromkeys(names))
-        for name in asked:
+        listed = list(names)
+        for name in listed:
             self._schema.column(name)
+        asked = tuple(dict.fromkeys(listed))
         if not asked:
             return {}
         cleaned = self._cleaned(asked)

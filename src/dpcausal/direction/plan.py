@@ -142,9 +142,7 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 def _checked_column(table: Table, name: str) -> Interval:
     """Return a column's public range if a direction can be asked about it."""
-    if not isinstance(name, str) or name not in table.schema:
-        raise SchemaError(f"column {name!r} is not in the schema")
-    declared = table.schema[name]
+    declared = table.schema.column(name)
     if not isinstance(declared, Bounded):
         raise SchemaError(f"column {name!r} has levels: a direction needs two columns declared Bounded")
     if max(-declared.lower, declared.upper) > LARGEST_BOUND or declared.width < LEAST_WIDTH:
