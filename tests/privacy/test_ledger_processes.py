@@ -42,8 +42,8 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the test 
 @pytest.mark.parametrize(
     ("workers", "rounds", "releases", "longest_pause"),
     [
-        pytest.param(1, 100, (1, 5), LONGEST_PAUSE, id="one process"),
-        pytest.param(3, 70, (1, 5), LONGEST_PAUSE, id="three at once"),
+        pytest.param(1, 130, (1, 5), LONGEST_PAUSE, id="one process"),
+        pytest.param(3, 40, (1, 5), LONGEST_PAUSE, id="three at once"),
         pytest.param(1, 30, (0, 0), 0.02, id="while it opens"),
     ],
 )
