@@ -10,8 +10,8 @@ right mechanism is flagged is at most 1e-6 by the union bound.
 Power.  A black-box audit counts 60,000 outputs a side.  By the normal approximation its bound on log(p/q) falls short
 by at most z(√((1 − p)/p) + √((1 − q)/q))/√60,000, z = 6.6 for EACH over 8 events in two directions.  The weakest
 mutant has 0.8 of the noise of a claim of 1: true loss 1.25, p = ½, q = ½e^{−1.25} = .143, shortfall .093 of the .25
-there is, and the rest is more than 10 of the standard deviations √(1 + 2.45²)/√60,000 = .011.  Seeds are fixed: a kill is not a matter of
-luck from run to run.
+there is, and the rest is more than 10 of the standard deviations √(1 + 2.45²)/√60,000 = .011.
+Seeds are fixed, so a kill is the same at each run.
 """
 
 from __future__ import annotations

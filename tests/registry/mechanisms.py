@@ -100,13 +100,18 @@ def discrete_gaussian_delta(epsilon: float) -> float:
     return float(np.maximum(0, law[:-1] - math.exp(epsilon) * law[1:]).sum())
 
 
-def published_pair() -> tuple[Any, Any]:
-    """Return (A_1, A_2, log IQR) of 1,000 records and of a neighbour: A_2 jumps from 183 to 0."""
+def published_columns() -> tuple[Any, Any]:
+    """Return 1,000 values with log IQR = 0 and a neighbour with log IQR just below 0."""
     x = np.array([NormalDist().inv_cdf((i + 0.5) / 1000) for i in range(1000)])
     x /= interquartile_range(x)
     neighbour = x.copy()
     neighbour[749] -= 1e-9
-    reaches = (IqrReach(column, -10, 10) for column in (x, neighbour))
+    return x, neighbour
+
+
+def published_pair() -> tuple[Any, Any]:
+    """Return (A_1, A_2, log IQR) of both: A_2 jumps from 183 to 0."""
+    reaches = (IqrReach(column, -10, 10) for column in published_columns())
     one, other = ([*map(float, proposed_distances(reach, PUBLISHED)), math.log(reach.iqr)] for reach in reaches)
     return one, other
 
