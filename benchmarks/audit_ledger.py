@@ -94,7 +94,7 @@ def main(arguments: list[str]) -> int:
     print(f"\n{kills} kills in all; {time.perf_counter() - begun:.0f} s, {processor:.0f} s of processor\n")
     targets = {
         f"0 of {sum(toll.rounds for toll in tolls)} rounds under-recorded: {lost}": lost == 0,
-        "no ledger damaged; at most one spend of a killed worker without its release": all(toll.clean for toll in tolls),
+        "no ledger damaged; at most one spend a kill without its release": all(toll.clean for toll in tolls),
         f"the control caught in at least 90 % of its rounds: {caught:.1%}": caught >= 0.9,
         f"races: none above its budget ({above}), none short of it ({below})": above == below == 0,
     }
