@@ -125,6 +125,7 @@ def bounds_that_are_none(directory: Path) -> None:
     for pair in [(1, 1), (2, 1), (nan, 1), (0, nan), (-inf, 0), (0, inf), (None, 1), (0, None), ("0", 1), (False, 1)]:
         refused(SchemaError, lambda: dpc.Bounded(*pair))  # noqa: B023
     refused(SchemaError, lambda: dpc.Schema({"x": None}), "column 'x'")
+    refused(SchemaError, lambda: dpc.Bounded(0, 2, cuts=np.array(1.0)), "cuts must be a list")  # type: ignore[arg-type]
 
 
 def amounts_that_are_none(directory: Path) -> None:

@@ -252,7 +252,7 @@ commands = st.one_of(
 )
 
 PROPERTIES = {
-    "tables": Property(st.tuples(draws.tables_with_schemas(), backends), check_table, 500),
+    "tables": Property(st.tuples(draws.tables_with_schemas(), backends), check_table, 400),
     "schemas": Property(
         st.tuples(
             st.sampled_from(["Bounded", "Levels", "list of levels", "Schema", "bare Schema", "Table"]),
@@ -288,7 +288,7 @@ PROPERTIES = {
     "entrances": Property(st.tuples(st.sampled_from(sorted(ENTRANCES)), anything, anything), check_entrance, 300),
     "commands": Property(commands, check_command, 100),
 }
-"""What is thrown at the library; the shares sum to 2,200."""
+"""What is thrown at the library; the shares sum to 2,100."""
 
 
 def run(property_name: str, cases: int, *, fixed: bool = True) -> int:

@@ -1,6 +1,6 @@
 """Neighbours look alike from outside: one replaced row changes no error, no warning and no public field.
 
-At least 500 pairs with a fixed seed, over every back end and every way to ask; the noisy values themselves are left
+About 1,400 pairs with a fixed seed, over every back end and every way to ask; the noisy values themselves are left
 to the audits.
 """
 
@@ -128,7 +128,7 @@ WAYS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: " ".join(map(str, way.values())))
-@pytest.mark.parametrize("start", sorted(START))
+@pytest.mark.parametrize("start", ["random", "constant", "missing"])
 def test_a_replaced_row_does_not_show_in_any_way_to_ask(way: dict[str, Any], start: str) -> None:
     # Blocks cost little; the smallest tables are where a fit breaks down.
     rows = 8 if "protect" in way else 41

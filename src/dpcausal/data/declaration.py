@@ -43,7 +43,10 @@ def _number(value: object) -> float:
 def _listed(value: object) -> list[object]:
     if isinstance(value, (str, bytes, Set, Mapping)) or not isinstance(value, Iterable):
         raise _broken("must be a list")
-    return list(value)
+    try:
+        return list(value)
+    except TypeError:  # a numpy array without dimensions says that it can be iterated over
+        raise _broken("must be a list") from None
 
 
 def _level(value: object) -> Level:
