@@ -56,6 +56,13 @@ def test_an_error_on_one_side_only_is_named() -> None:
     assert "no error" in compare(lambda: raises(DATA), lambda: raises(NEIGHBOUR)).faults[0]
 
 
+def test_calls_that_bring_nothing_to_the_gate_are_no_proof() -> None:
+    def broken() -> None:
+        raise ValueError("a slip in the test")
+
+    assert "nothing was compared" in compare(broken, broken).faults[0]
+
+
 def test_a_vector_is_compared_in_its_norm() -> None:
     def pair(values: list[float]) -> object:
         allotment = Ledger.in_memory(PureDP(1)).allot(PureDP(1), task="pair")

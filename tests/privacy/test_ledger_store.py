@@ -294,6 +294,8 @@ def test_a_file_truncated_while_it_is_open_loses_no_spend_unseen(path: Path, par
     ledger.allot(PureDP(0.05), task="before")
     os.truncate(path, part if isinstance(part, int) else int(part * path.stat().st_size))
     granted = 11
+    with pytest.raises(LedgerDamagedError, match="truncated"):
+        ledger.allot(PureDP(0.05), task="at once")
     for _ in range(3):
         with suppress(LedgerError):
             granted = max(granted, ledger.allot(PureDP(0.05), task="after").number)

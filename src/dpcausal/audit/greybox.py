@@ -92,6 +92,8 @@ def compare(
     ratio = 0.0
     if outcome != outcome_neighbour:
         faults.append(f"one ends with {outcome}, the other with {outcome_neighbour}")
+    if not first and not second:
+        faults.append(f"nothing came to the gate, so nothing was compared ({outcome})")
     if len(first) != len(second):
         faults.append(f"{len(first)} passages on the one data set, {len(second)} on the other")
     for one, other in zip(first, second, strict=False):

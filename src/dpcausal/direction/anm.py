@@ -95,7 +95,7 @@ def _standardised(values: Column, by: Column) -> Column:
     return (values - float(np.mean(by))) / (spread if math.isfinite(spread) and spread > 0 else 1.0)
 
 
-def _tabulated(predictor: Callable[[Column], Column], values: Column, by: Column, interval: Interval) -> Column:
+def _table(predictor: Callable[[Column], Column], by: Column, interval: Interval) -> Callable[[Column], Column]:
     """Return predictions by interpolation in a table, dense where the training values ``by`` lie.
 
     The table depends on the training rows alone, so each prediction is a function of its own row: in a matrix
@@ -104,7 +104,8 @@ def _tabulated(predictor: Callable[[Column], Column], values: Column, by: Column
     # Over the public range alone, bounds a thousand times too wide would leave a few places where the rows are.
     wide = np.linspace(interval[0], interval[1], TABLE_PLACES)
     places = np.union1d(wide, np.linspace(np.min(by), np.max(by), TABLE_PLACES))
-    return np.interp(values, places, predictor(_standardised(places, by)))
+    heights = predictor(_standardised(places, by))
+    return lambda values: np.interp(values, places, heights)
 
 
 def fit_halves(
@@ -149,11 +150,10 @@ def fit_halves(
             generator=generator,
         )
 
+        table = _table(predictor, cause[train], range_cause)
+
         def residuals(rows: npt.NDArray[np.int64]) -> Column:
-            predicted = np.clip(
-                centre + _tabulated(predictor, cause[rows], cause[train], range_cause), *range_effect
-            )
-            return effect[rows] - predicted
+            return effect[rows] - np.clip(centre + table(cause[rows]), *range_effect)
 
         return residuals(train), residuals(test)
 

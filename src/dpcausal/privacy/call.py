@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 from dpcausal.errors import LossError, UnprovenError
-from dpcausal.privacy.loss import LARGE_EPSILON, ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import EPSILON_UNITS, LARGE_EPSILON, ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 
 
 def check_large(loss: Loss, accept_large_epsilon: bool) -> None:
@@ -45,8 +46,9 @@ def pure_part(loss: Loss, method: str) -> tuple[PureDP | NoPrivacy, str]:
         spent = PureDP(loss.exact_epsilon)
         return spent, f"asked {loss}; {method} needs no delta and spent {spent}"
     if isinstance(loss, ZCDP):
-        epsilon = math.floor(math.sqrt(2 * loss.rho) * 1e9) / 1e9
-        raise LossError(f"{method} is paid for in pure epsilon: give PureDP({epsilon:.9g}), which costs at most {loss}")
+        # In whole units of 1e-9, rounded down: what is offered must not cost more than was asked.
+        epsilon = Decimal(math.isqrt(math.floor(2 * loss.exact_rho * EPSILON_UNITS**2))) / EPSILON_UNITS
+        raise LossError(f"{method} is paid for in pure epsilon: give PureDP({epsilon:f}), which costs at most {loss}")
     raise LossError("loss must be PureDP, ApproxDP, ZCDP or NoPrivacy")
 
 

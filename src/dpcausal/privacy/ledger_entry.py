@@ -192,12 +192,23 @@ class Entry:
         return cls(*told, Cost(*row[COST]), totals_of(row), row[-2], row[-1])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry as plain values for JSON; amounts in units of 1e-9, deltas of 1e-18."""
+        """Return the entry as plain values for JSON: units of 1e-9, deltas of 1e-18; ``event`` has exact amounts."""
         plain: dict[str, Any] = dict(vars(self))
         plain["detail"] = json.loads(self.detail)
         plain["cost"] = dict(vars(self.cost))
         plain["totals"] = dict(vars(self.totals))
+        plain["event"] = _event(self.loss, self.zcdp)
         return plain
+
+
+def _event(loss: str, zcdp: str | None) -> dict[str, str]:
+    """Return a spend in the words of an outside accountant: the kind of loss and its exact amounts, as text."""
+    parsed = parse_loss(loss)
+    event = {"kind": type(parsed).__name__}
+    event |= {name.removeprefix("exact_"): exact_text(amount) for name, amount in vars(parsed).items()}
+    if zcdp is not None:
+        event["rho"] = exact_text(next(iter(vars(parse_loss(zcdp)).values())))
+    return event
 
 
 def sealed(values: Row) -> Row:

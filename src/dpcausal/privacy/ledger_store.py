@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -36,6 +37,9 @@ from dpcausal.privacy.ledger_file import (
     sync_directory,
     translated,
 )
+
+CHECKPOINT_SECONDS = 0.05
+"""How long a spend tries to bring the main file up to its log."""
 
 
 class Store(ABC):
@@ -107,6 +111,7 @@ class SqliteStore(Store):
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._size = 0
         self._seen: tuple[int, str] = (0, "")
         with _registering:
             _LIVE.add(self)
@@ -163,6 +168,7 @@ class SqliteStore(Store):
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                 raise
+            _checkpoint(connection)
             self._seen = (row[0], row[-1])
             return row
 
@@ -208,9 +214,12 @@ class SqliteStore(Store):
     def _connected(self) -> sqlite3.Connection:
         if os.getpid() != _process:
             raise LedgerError(f"ledger {self.path}: this process was forked behind Python's back; use a new process")
-        file = identity(self.path)
+        file, size = identity(self.path), self.path.stat().st_size
         if self._connection is not None and file != self._file:
             self.close()  # moved away or replaced: spends into the old file would be lost
+        if self._connection is not None and size < self._size:
+            raise damaged(self.path, "it was truncated")  # the file only grows; SQLite would serve from its cache
+        self._size = size
         if self._connection is None:
             self._connection = connect(self.path)
             self._file = file
@@ -236,6 +245,20 @@ _SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries ORDER BY number"
 _INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _LIVE: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 _registering = threading.RLock()
+
+
+def _checkpoint(connection: sqlite3.Connection) -> None:
+    """Copy the log into the main file, which a commit does by itself unless another process is reading or copying.
+
+    The spend is committed by now: where a copy stays out of reach, the log beside the file holds it.
+    """
+    end = time.monotonic() + CHECKPOINT_SECONDS
+    with suppress(sqlite3.Error):
+        while time.monotonic() < end:
+            busy, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if not busy and frames == copied:
+                return
+            time.sleep(0.0005)
 
 
 @contextmanager
