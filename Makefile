@@ -1,9 +1,10 @@
-# Two commands: `make demo` sets all up and answers a question on real data; `make test` passes the tests.
+# `make demo` sets all up and answers a question on real data; `make test` passes the tests.
+# `make benchmark` and `make audit` print what the documents quote.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test benchmark clean
+.PHONY: demo test benchmark audit clean
 
 demo: $(VENV)/demo.done
 	$(BIN)/dpcausal demo
@@ -15,6 +16,11 @@ test: $(VENV)/test.done
 
 benchmark: $(VENV)/benchmark.done
 	$(BIN)/python -m benchmarks
+
+audit: $(VENV)/test.done
+	$(BIN)/python -m benchmarks audit_ledger --rounds 10000
+	$(BIN)/python -m benchmarks audit_mechanisms
+	$(BIN)/python -m benchmarks audit_fuzz
 
 $(VENV)/pip.done:
 	$(PYTHON) -m venv $(VENV)
