@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -144,6 +145,8 @@ def demo_command(
 
         result, ledger = run(epsilon)
         _show(result, ledger, as_json)
+        if not as_json:
+            print("Known from the experiment's design, plans being assigned at random: coinsurance -> visits.")
 
 
 @ledger_app.command("create")
@@ -188,7 +191,9 @@ def ledger_show(
             else:
                 print(f"{path.name}: budget {ledger.budget}, remaining {left}, head {ledger.head}")
                 for entry in entries:
-                    print(f"{entry.number:>6}  {entry.at}  {entry.task:<18}  {entry.loss}  {entry.unit}")
+                    asked = json.loads(entry.detail)
+                    what = " ".join(str(part) for part in (*asked.get("columns", []), asked.get("score", "")) if part)
+                    print(f"{entry.number:>6}  {entry.at[:19]}  {entry.task} {what}  {entry.loss}  {entry.unit}")
 
 
 @ledger_app.command("verify")
@@ -205,8 +210,13 @@ def ledger_verify(
             if not verification.ok:
                 raise LedgerDamagedError(f"{path.name}: {'; '.join(verification.problems)}")
             print(f"{path.name}: {verification.entries} entries verified, head {verification.head}")
+            if head is None:
+                print("Whether an older copy was put back shows only against a head noted earlier: --head.")
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command; a name that the terminal cannot write must not fail after the spend."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     app()

@@ -28,9 +28,9 @@ def axes(ax: Any = None) -> Any:
 
 
 def draw_direction(
-    ax: Any, *, columns: tuple[str, str], margin: float | None, unit: str, probability: float | None
+    ax: Any, *, columns: tuple[str, str], margin: float | None, unit: str, probability: float | None, stamp: str = ""
 ) -> Any:
-    """Draw a released margin as an arrow from 0 towards the cause, and return the axes."""
+    """Draw a released margin as an arrow from 0 towards the cause, and return the axes; a stamp stands in the title."""
     ax = axes(ax)
     first, second = columns
     reach = 1.25 * abs(margin) if margin else 1.0
@@ -45,9 +45,10 @@ def draw_direction(
         ax.plot([margin], [0], marker="o", color=colour, markersize=9)
         title = f"{first} → {second}" if margin >= 0 else f"{second} → {first}"
         if probability is not None:
-            title += f"  (noise leaves it right: {probability:.3f})"
+            sure = "above .999" if probability > 0.999 else f"{probability:.3f}"
+            title += f"  (noise leaves it right: {sure})"
     ax.set_xlim(-reach, reach)
     ax.set_yticks([])
     ax.set_xlabel(f"released margin ({unit});  left: {second} is the cause,  right: {first} is the cause")
-    ax.set_title(title)
+    ax.set_title(f"{title}\n{stamp}" if stamp else title)
     return ax

@@ -143,6 +143,16 @@ class Result:
             lines.insert(0, "NOT PRIVATE: " + ("; ".join(self.guarantee.caveats) or "no guarantee"))
         return "\n".join(lines)
 
+    def __str__(self) -> str:
+        return self.summary()
+
+    def stamp(self) -> str:
+        """Return what a picture must say of the guarantee: empty where every row is protected."""
+        if not self.guarantee.private:
+            return "NOT PRIVATE"
+        halves = {Unit.TEST_ROW: "PROTECTS THE TEST HALF ONLY", Unit.TRAINING_ROW: "PROTECTS THE TRAINING HALF ONLY"}
+        return halves.get(self.guarantee.unit, "")
+
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON's types."""
         return {field.name: plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
@@ -165,7 +175,12 @@ class Result:
             raise MissingDependencyError("pandas", "pandas") from None
         entries = self.to_dict()
         guarantee = entries.pop("guarantee")
-        row = {name: value for name, value in entries.items() if not isinstance(value, (list, dict))}
+        row: dict[str, Any] = {}
+        for name, value in entries.items():
+            if isinstance(value, list) and all(not isinstance(part, (list, dict)) for part in value):
+                row |= {f"{name}_{place}": part for place, part in enumerate(value, start=1)}
+            elif not isinstance(value, (list, dict)):
+                row[name] = value
         row |= {"loss": repr(self.guarantee.loss), "unit": guarantee["unit"], "private": guarantee["private"]}
         row["caveats"] = "; ".join(self.guarantee.caveats)
         return pandas.DataFrame([row])

@@ -260,3 +260,10 @@ def test_an_easy_pair_is_told_by_nearly_all_blocks() -> None:
     assert at_gate(easy(900), blocks=9) >= 7
     x, y = easy(900).T
     assert at_gate(np.column_stack([(y - 1) / 2, 1 + 2 * x]), blocks=9) <= 2
+
+
+def test_a_constant_column_votes_by_the_public_coin() -> None:
+    flat, other = np.full(30, 0.5), np.linspace(-1, 1, 30)
+    for score in ("hsic", "spearman", "iqr", "variance"):
+        assert [vote(flat, other, score, seed) for seed in range(4)] == [True, False, True, False]
+        assert [vote(other, flat, score, seed) for seed in range(4)] == [True, False, True, False]

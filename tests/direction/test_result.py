@@ -85,7 +85,8 @@ def test_the_headline_says_direction_margin_unit_and_probability() -> None:
     with recording_gate(lambda event, value: np.asarray(4)):
         r = ask(rows(), blocks=5)
     first, second, third = r.headline()
-    assert first == "x -> y"
+    assert first == "x -> y   (not decided: below 0.9)"
+    assert r.probability_correct is not None and r.probability_correct < 0.9
     assert "+3 votes" in second and f"{r.probability_correct:.3f}" in second
     assert "5 blocks" in third and "60 rows" in third
 
@@ -106,3 +107,26 @@ def test_plots_draw_released_values_on_the_axes_that_are_given(mode: str) -> Non
     assert ax.get_title().startswith(f"{r.cause} → {r.effect}")
     drawn = {float(value) for line in ax.lines for value in np.ravel(line.get_xdata())}
     assert drawn <= {0.0, r.margin}
+
+
+def test_a_sure_answer_is_not_called_undecided() -> None:
+    r = dataclasses.replace(ask(rows(), blocks=5), probability_correct=0.95)
+    assert r.headline()[0] == f"{r.cause} -> {r.effect}"
+
+
+def test_released_scores_are_in_the_summary_and_in_the_frame() -> None:
+    r = dataclasses.replace(ask(rows(), protect="test"), scores=(0.25, 0.5))
+    assert "x -> y 0.25, y -> x 0.5" in r.summary()
+    line = r.to_frame().iloc[0]
+    assert (line["scores_1"], line["scores_2"]) == (0.25, 0.5)
+
+
+def test_a_picture_is_stamped_with_what_it_does_not_protect() -> None:
+    assert r"TEST HALF ONLY" in ask(rows(), protect="test").plot().get_title()
+    with dpc.simulated_noise(1):
+        assert "NOT PRIVATE" in ask(rows(), blocks=5).plot().get_title()
+
+
+def test_printing_a_result_prints_its_summary() -> None:
+    r = ask(rows(), blocks=5)
+    assert str(r) == r.summary()

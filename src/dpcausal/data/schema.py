@@ -228,7 +228,7 @@ class Schema(Mapping[str, Column]):
         if not isinstance(name, str):  # perhaps a column itself: its words are its values
             raise SchemaError(f"a {type(name).__name__} is not in the schema: a column is named by a text")
         if name not in self._columns:
-            raise SchemaError(f"column {name!r} is not in the schema")
+            raise SchemaError(f"column {name!r} is not in the schema, which has {', '.join(self.names)}")
         return self._columns[name]
 
     def to_dict(self) -> dict[str, dict[str, object]]:

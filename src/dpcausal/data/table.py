@@ -144,7 +144,10 @@ class Table:
             return {}
         cleaned = self._cleaned(asked)
         if cleaned is None:
-            raise SchemaError("the frame no longer has the number of rows counted when the table was made")
+            raise SchemaError(
+                "the frame no longer has the number of rows counted when the table was made; what a call was charged "
+                "stays spent"
+            )
         return cleaned
 
     def _cleaned(self, names: tuple[str, ...]) -> dict[str, NDArray[Any]] | None:

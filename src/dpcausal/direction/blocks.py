@@ -51,6 +51,8 @@ def vote(x: Column, y: Column, score: str, seed: int) -> bool:
             forward, backward = SCORES[score](fit_all(x, y, generator_from_seed(seed)))
     except Exception:  # no failure of a fit may show: it would depend on the rows
         forward = backward = 0.0
+    if bool(np.all(x == x[0])) or bool(np.all(y == y[0])):
+        forward = backward = 0.0  # a constant column would win every time: it depends on nothing
     if forward < backward or backward < forward:
         return bool(forward < backward)
     return seed % 2 == 0  # equal, or not a number

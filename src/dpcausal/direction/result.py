@@ -9,6 +9,9 @@ from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.report import Guarantee, Result
 
+DECIDED = 0.9
+"""Below this probability the summary says that nothing was decided."""
+
 
 @dataclass(frozen=True)
 class Direction(Result):
@@ -66,14 +69,21 @@ class Direction(Result):
         if self.cause is None:
             lines.append(f"{self.columns[0]} and {self.columns[1]}: no direction was released.")
         else:
-            lines.append(f"{self.cause} -> {self.effect}")
+            right = self.probability_correct
+            doubt = f"   (not decided: below {DECIDED})" if right is not None and right < DECIDED else ""
+            lines.append(f"{self.cause} -> {self.effect}{doubt}")
         if self.margin is not None:
             right = self.probability_correct
             # "1.000" would claim certainty.
             sure = "" if right is None else "above .999" if right > 0.999 else f"{right:.3f}"
             probability = "" if right is None else f"; the noise leaves its sign right with probability {sure}"
             lines.append(f"Margin {self.margin:+.4g} {self.margin_unit}{probability}.")
-        where = f"{self.blocks} blocks, " if self.blocks else ""
+        if self.scores is not None:
+            first, second = self.columns
+            forward, backward = self.scores
+            each = f"{first} -> {second} {forward:.4g}, {second} -> {first} {backward:.4g}"
+            lines.append(f"Scores, the smaller wins: {each}.")
+        where = f"{self.blocks} block{'' if self.blocks == 1 else 's'}, " if self.blocks else ""
         lines.append(f"Score {self.score}, {where}{self.n} rows, method {self.method}, {self.calibration} constants.")
         return lines
 
@@ -82,5 +92,10 @@ class Direction(Result):
         from dpcausal.plots import draw_direction
 
         return draw_direction(
-            ax, columns=self.columns, margin=self.margin, unit=self.margin_unit, probability=self.probability_correct
+            ax,
+            columns=self.columns,
+            margin=self.margin,
+            unit=self.margin_unit,
+            probability=self.probability_correct,
+            stamp=self.stamp(),
         )

@@ -88,6 +88,8 @@ class Ledger:
     __slots__ = ("__weakref__", "_budget", "_closed", "_library", "_store")
 
     def __init__(self, store: Store) -> None:
+        if not isinstance(store, Store):
+            raise ParameterError("a ledger comes from Ledger.create, open, in_memory or without_privacy")
         self._store = store
         self._budget = parse_loss(store.header.budget)
         self._closed = False
