@@ -13,12 +13,14 @@ MUTANTS, CONTROLS = cases()
 def test_a_mutant_is_killed(name: str) -> None:
     case = MUTANTS[name]
     assert case.flagged(), f"the {case.kind} does not see it"
+    print("= 1 mutants killed")
 
 
 @pytest.mark.parametrize("name", sorted(CONTROLS))
 def test_a_right_mechanism_is_not_flagged(name: str) -> None:
     case = CONTROLS[name]
     assert not case.flagged(), f"the {case.kind} flags it"
+    print("= 1 right controls not flagged")
 
 
 def test_there_are_enough_of_both_and_every_audit_has_both() -> None:

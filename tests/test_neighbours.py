@@ -88,6 +88,7 @@ def alike(ask: Callable[[dpc.Table], Any], start: str, rows: int, make: Callable
         assert seen == outside(make(other), ask, **where), (name, start)
         assert not seen[2], "a warning"
         assert seen[0] in ("NoneType", *EXPECTED), seen[:2]
+    print(f"= {len(REPLACEMENTS)} neighbour pairs with equal outcomes")
     return len(REPLACEMENTS)
 
 
