@@ -5,7 +5,6 @@ False alarms of the statistical tests: at most 1e-10 per check, by the Dvoretzky
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from fractions import Fraction
@@ -20,16 +19,7 @@ from scipy import stats
 
 from dpcausal.errors import DpCausalError, FenceError, LossError
 from dpcausal.mechanisms import additive
-from dpcausal.mechanisms.additive import (
-    gaussian,
-    gaussian_scale,
-    geometric,
-    geometric_below,
-    l2_ball,
-    laplace,
-    laplace_below,
-    laplace_scale,
-)
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, l2_ball, laplace, laplace_scale
 from dpcausal.privacy import noise
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
@@ -208,35 +198,6 @@ def test_the_probabilities_of_integers_differ_by_at_most_e_to_the_epsilon(bound:
     )
     assert worst == pytest.approx(epsilon, rel=1e-9)
     assert worst <= epsilon * (1 + 1e-9)
-
-
-# Tails
-
-
-@pytest.mark.proves("laplace")
-@settings(deadline=None)
-@given(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
-def test_laplace_tails_are_those_of_scipy(value: float, scale: float) -> None:
-    assert laplace_below(value, scale) == pytest.approx(stats.laplace.cdf(value, scale=scale), rel=1e-12)
-    assert laplace_below(value, scale) + laplace_below(-value, scale) == pytest.approx(1)
-
-
-@pytest.mark.proves("geometric")
-@settings(deadline=None)
-@given(st.integers(-1000, 1000), st.floats(0.05, 1e3))
-def test_geometric_tails_are_those_of_scipy(value: int, scale: float) -> None:
-    expected = float(stats.dlaplace.cdf(value, 1 / scale))
-    assert geometric_below(value, scale) == pytest.approx(expected, rel=1e-9, abs=1e-300)
-
-
-@pytest.mark.proves("geometric")
-def test_geometric_tails_are_sums_of_the_stated_weights() -> None:
-    scale = 3.7
-    weights = {k: math.exp(-abs(k) / scale) for k in range(-400, 401)}
-    total = sum(weights.values())
-    for value in (-5, -1, 0, 1, 5):
-        below = sum(weight for k, weight in weights.items() if k <= value) / total
-        assert geometric_below(value, scale) == pytest.approx(below, rel=1e-12)
 
 
 # Kinds and norms

@@ -112,10 +112,8 @@ def geometric(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> A
     ----------
     query : Query
         Integer, any shape, bounded in l1 by an integer.
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : PureDP
-        ε of this release.
+    allotment, loss
+        As in ``laplace``.
 
     Returns
     -------
@@ -187,10 +185,8 @@ def l2_ball(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any
     ----------
     query : Query
         Real, shape (d,), bounded in l2.
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : PureDP
-        ε of this release.
+    allotment, loss
+        As in ``laplace``.
 
     Returns
     -------
@@ -215,18 +211,3 @@ def l2_ball(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any
         )
 
     return release(query, allotment, _event("l2-ball", query, loss, scale), draw)
-
-
-def laplace_below(value: float, scale: float) -> float:
-    """Return P(z ≤ value) for z ~ Lap(scale)."""
-    tail = math.exp(-abs(value) / scale) / 2
-    return 1 - tail if value >= 0 else tail
-
-
-def geometric_below(value: int, scale: float) -> float:
-    """Return P(k ≤ value) for two-sided geometric k, P(k) ∝ exp(−|k|/scale).
-
-    P(k ≤ v) = 1 − a^{v+1}/(1+a) for v ≥ 0,  a^{−v}/(1+a) for v < 0,  a = exp(−1/scale)
-    """
-    a = math.exp(-1 / scale)
-    return 1 - math.exp(-(value + 1) / scale) / (1 + a) if value >= 0 else math.exp(value / scale) / (1 + a)
