@@ -14,7 +14,7 @@ import dpcausal as dpc
 from dpcausal.direction import blocks as by_blocks
 from dpcausal.direction.anm import SCORES
 from dpcausal.direction.blocks import default_blocks, vote
-from dpcausal.direction.holdout import Released
+from dpcausal.direction.route import Released
 from dpcausal.mechanisms.additive import geometric, laplace
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.mechanisms.subsample import assign_blocks, vote_count

@@ -12,7 +12,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.dependence.hsic import root_hsic_sensitivity
 from dpcausal.dependence.rank import kendall_sensitivity, spearman_sensitivity
-from dpcausal.direction import decide, holdout
+from dpcausal.direction import holdout
 from dpcausal.direction.anm import fit_halves, typical_distance
 from dpcausal.direction.holdout import RULES, difference_sensitivity, score_sensitivity
 from dpcausal.privacy.neighbours import Unit
@@ -217,7 +217,7 @@ def test_a_bandwidth_from_the_test_half_is_caught(monkeypatch: pytest.MonkeyPatc
             rest, width_x=typical_distance(rest.x, 1.0), width_y=typical_distance(rest.y, 1.0)
         )
 
-    monkeypatch.setattr(decide, "fit_halves", mutant)
+    monkeypatch.setattr(holdout, "fit_halves", mutant)
     assert any("moves by" in fault for first, second in pairs for fault in faults(first, second, **case))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction import plan
+from dpcausal.dependence import hsic
 from dpcausal.direction.plan import LARGEST_BOUND, LEAST_WIDTH
 from dpcausal.errors import (
     BudgetExceededError,
@@ -46,9 +46,9 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
     "an unknown protection": ({"protect": "training"}, ParameterError, "protect must be one of everyone, test"),
     "an unknown method": ({"method": "joint"}, ParameterError, "method must be one of auto, blocks"),
     "an unknown calibration": ({"calibration": "tight"}, ParameterError, "calibration must be one of"),
-    "scores of blocks": ({"release_scores": True}, ParameterError, "go with protect='test'"),
+    "scores of blocks": ({"release_scores": True}, ParameterError, "goes with protect='test'"),
     "a release of scores that is no bool": ({"release_scores": "no"}, ParameterError, "True or False"),
-    "published blocks": ({"calibration": "published"}, ParameterError, "go with protect='test'"),
+    "published blocks": ({"calibration": "published"}, ParameterError, "goes with protect='test'"),
     "blocks for the test half": ({"protect": "test", "method": "blocks"}, ParameterError, "protect='everyone'"),
     "a number of blocks for the test half": ({"protect": "test", "blocks": 3}, ParameterError, "protect='everyone'"),
     "the variance of a test half": ({"protect": "test", "score": "variance"}, ParameterError, "bounded sensitivity"),
@@ -141,7 +141,7 @@ def test_bounds_at_the_limit_are_answered_without_a_warning(score: str, both: bo
 
 
 def test_more_rows_than_the_sums_are_proved_for_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(plan.MOST_RECORDS, "laplacian", 19)
+    monkeypatch.setitem(hsic.MOST_RECORDS, "laplacian", 19)
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     for arguments in ({"protect": "test"}, {"blocks": 1}, {"blocks": 3, "loss": dpc.PureDP(0.1)}):
         with pytest.raises(ParameterError, match="at most 19 rows"):

@@ -13,6 +13,7 @@ from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.direction import blocks as by_blocks
 from dpcausal.direction import holdout, published
 from dpcausal.direction.anm import Residuals
+from dpcausal.direction.route import Released
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.neighbours import Unit
@@ -56,7 +57,7 @@ TIE_AND_BESIDE = TIE, replace(TIE, x=np.array([*LINE[:4], 0.55, LINE[5]]))
 """Equal products of IQRs are a win of the first, z = 0; with one row moved out they are the second's, z = −1."""
 
 
-def of_rule(release: Callable[..., holdout.Released], pair: tuple[Residuals, Residuals]) -> Any:
+def of_rule(release: Callable[..., Released], pair: tuple[Residuals, Residuals]) -> Any:
     """Return the released margins on a pair of scored rows: everything after the regressions."""
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
@@ -68,7 +69,7 @@ def of_rule(release: Callable[..., holdout.Released], pair: tuple[Residuals, Res
     return draw
 
 
-def published_rule(score: str) -> Callable[..., holdout.Released]:
+def published_rule(score: str) -> Callable[..., Released]:
     return lambda rest, allotment, loss: published.release(rest, score, allotment, loss)
 
 

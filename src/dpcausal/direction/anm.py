@@ -27,6 +27,9 @@ WIDTH_SHARE = 0.7
 DISTANCE_ROWS = 300
 """Rows that a median distance is taken over."""
 
+LEAST_ROWS = 8
+"""Fewest rows of a direction, or of a block: each half then has at least 2, and ranks and quartiles are defined."""
+
 TABLE_PLACES = 2**14 + 1
 """Places of a regression's table over the public range of its regressor, and again over its training values."""
 

@@ -7,15 +7,20 @@ block do with it.  Proof: ``mechanisms/subsample.md``, block-votes.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
+from dpcausal.dependence.hsic import MOST_RECORDS
+from dpcausal.direction.anm import LEAST_ROWS as LEAST_BLOCK
 from dpcausal.direction.anm import SCORES, Column, fit_all
 from dpcausal.direction.calculators import after_flip_draw
-from dpcausal.direction.holdout import Released
+from dpcausal.direction.route import Plan, Released, Route
+from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.subsample import assign_blocks, vote_count
 from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
@@ -83,3 +88,34 @@ def release(
     # With M odd the first wins from (M + 1)/2 votes on.
     least = (blocks + 1) // 2
     return Released(float(lead), "votes", after_flip_draw(count - least, loss.epsilon, -least, blocks - least))
+
+
+def _settle(plan: Plan) -> Plan:
+    """Check the number of blocks or choose it, and the size of a block that it leaves."""
+    blocks = plan.blocks
+    if blocks is None:
+        blocks = default_blocks(plan.n, plan.spent.epsilon)  # type: ignore[union-attr]
+    most = plan.n // LEAST_BLOCK
+    if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most or blocks % 2 == 0:
+        raise ParameterError(f"blocks must be an odd number between 1 and n/{LEAST_BLOCK} = {most}")
+    if plan.score == "hsic" and -(-plan.n // blocks) > MOST_RECORDS["laplacian"]:
+        raise ParameterError(f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block or a test half")
+    return replace(plan, blocks=blocks)
+
+
+def _release(x: Column, y: Column, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
+    return release(x, y, plan.score, plan.blocks, generator, allotment, plan.spent)  # type: ignore[arg-type]
+
+
+ROUTES = (
+    Route(
+        method="blocks",
+        protect="everyone",
+        scores=tuple(SCORES),
+        pay=lambda loss: pure_part(loss, "blocks"),
+        proofs=lambda plan: PROOFS,
+        release=_release,
+        settle=_settle,
+        takes=frozenset({"blocks"}),
+    ),
+)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from dpcausal.data.table import Table
-from dpcausal.direction import blocks as by_blocks
-from dpcausal.direction import holdout, published
-from dpcausal.direction.anm import SCORES, Residuals, fit_halves, rehearse, split_rows
-from dpcausal.direction.holdout import Released
-from dpcausal.direction.plan import Plan, checked
+from dpcausal.direction.anm import rehearse
+from dpcausal.direction.plan import checked
 from dpcausal.direction.result import Direction
+from dpcausal.direction.route import Plan, Released
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import PublicGenerator, public_generator
 from dpcausal.report import Guarantee
@@ -106,8 +104,9 @@ def direction(
     ('x', PureDP(1), False)
     """
     plan = checked(
-        table, first, second, loss, score, protect, method, release_scores, calibration, blocks, training_share,
-        accept_unproven, accept_large_epsilon,
+        table, first, second, loss, score=score, protect=protect, method=method, calibration=calibration,
+        release_scores=release_scores, blocks=blocks, training_share=training_share,
+        accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon,
     )  # fmt: skip
     rehearse(plan.score)
     allotment = table.ledger.allot(
@@ -115,44 +114,31 @@ def direction(
         task="direction",
         unit=plan.unit,
         relation=Relation.REPLACE_ONE,
-        detail={
-            "columns": [first, second],
-            "score": score,
-            "protect": protect,
-            "method": plan.method,
-            "calibration": calibration,
-            "release_scores": release_scores,
-            "blocks": plan.blocks,
-        },
-        unproven=plan.unproven,
+        detail=detail(plan),
+        unproven=bool(plan.route.unproven),
     )
     generator, seed = public_generator()
-    released = _run(table, plan, allotment, generator)
-    return _result(table, plan, allotment, released, seed)
+    return _result(table, plan, allotment, run(table, plan, generator, allotment), seed)
 
 
-def _run(table: Table, plan: Plan, allotment: Allotment, generator: PublicGenerator) -> Released:
+def detail(plan: Plan) -> dict[str, Any]:
+    """Return what the ledger's entry says of a plan: public arguments."""
+    return {
+        "columns": [plan.first, plan.second],
+        "score": plan.score,
+        "protect": plan.protect,
+        "method": plan.method,
+        "calibration": plan.calibration,
+        "release_scores": plan.release_scores,
+        "blocks": plan.blocks,
+    }
+
+
+def run(table: Table, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
     """Read the two columns and release: from here on nothing may fail or warn for a reason that lies in a value."""
     columns = table.columns([plan.first, plan.second])
-    x, y = columns[plan.first], columns[plan.second]
     with np.errstate(all="ignore"):  # a warning of overflow would depend on the rows
-        if plan.blocks is not None and isinstance(plan.spent, PureDP):
-            return by_blocks.release(x, y, plan.score, plan.blocks, generator, allotment, plan.spent)
-        train, test = split_rows(len(x), plan.training_share, generator)
-        rest = fit_halves(x, y, train, test, plan.range_first, plan.range_second, generator)
-        if isinstance(plan.spent, NoPrivacy):
-            return _exact(rest, plan.score)
-        if plan.calibration == "published":
-            if isinstance(plan.spent, ApproxDP):
-                return published.release_iqr(rest, allotment, plan.spent)
-            return published.release(rest, plan.score, allotment, plan.spent)  # type: ignore[arg-type]
-        rule = holdout.RULES[plan.score]
-        return (rule.scores if plan.release_scores else rule.direction)(rest, allotment, plan.spent)  # type: ignore[arg-type]
-
-
-def _exact(rest: Residuals, score: str) -> Released:
-    forward, backward = SCORES[score](rest)
-    return Released(backward - forward, "score", None, (forward, backward))
+        return plan.route.release(columns[plan.first], columns[plan.second], plan, generator, allotment)
 
 
 def _result(table: Table, plan: Plan, allotment: Allotment, released: Released, seed: int) -> Direction:

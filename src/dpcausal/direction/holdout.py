@@ -7,14 +7,13 @@ the place of the paper's two draws.  Proofs: ``holdout.md`` and the pages of ``d
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
 from dpcausal.dependence.flip import flip_sensitivity, signed_margin
-from dpcausal.dependence.hsic import root_hsic_sensitivity
+from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic_sensitivity
 from dpcausal.dependence.iqr import iqr_signed_distance
 from dpcausal.dependence.log_iqr import enough_steps, inverse_sensitivity, inverse_sensitivity_steps, log_iqr_grid
 from dpcausal.dependence.rank import (
@@ -23,24 +22,18 @@ from dpcausal.dependence.rank import (
     kendall_sensitivity,
     spearman_sensitivity,
 )
-from dpcausal.direction.anm import SCORES, Residuals, reaches
+from dpcausal.direction.anm import SCORES, Column, Residuals, fit_halves, half_sizes, reaches, split_rows
 from dpcausal.direction.calculators import after_flip_draw, after_one_draw, after_two_draws
+from dpcausal.direction.route import Plan, Released, Route
+from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-
-
-@dataclass(frozen=True)
-class Released:
-    """What left: the margin in its unit, how sure the noise lets one be, and the scores where they were asked for."""
-
-    margin: float | None
-    unit: Literal["score", "records", "votes"]
-    probability: float | None
-    scores: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -173,3 +166,49 @@ RULES: dict[str, Rule] = {
         ("iqr-reach", "iqr-flip-distance", "geometric"), ("log-iqr-inverse-sensitivity", "noisy-max"),
     ),
 }
+
+
+TRAINING_SHARE = 0.5
+"""Default share of the rows that the regressions are fitted on."""
+
+
+def settle_share(plan: Plan) -> Plan:
+    """Check the share of training rows, and the size of the test half that it leaves."""
+    share = TRAINING_SHARE if plan.training_share is None else plan.training_share
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+        raise ParameterError("training_share must be a number above 0 and below 1")
+    if plan.score == "hsic" and half_sizes(plan.n, share)[1] > MOST_RECORDS["laplacian"]:
+        raise ParameterError(f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block or a test half")
+    return replace(plan, training_share=float(share))
+
+
+def halves(x: Column, y: Column, plan: Plan, generator: PublicGenerator) -> Residuals:
+    """Return the residuals of a public random test half, from regressions on the other half."""
+    train, test = split_rows(len(x), plan.training_share or TRAINING_SHARE, generator)
+    return fit_halves(x, y, train, test, plan.range_first, plan.range_second, generator)
+
+
+def _proofs(plan: Plan) -> tuple[str, ...]:
+    rule = RULES[plan.score]
+    return rule.score_proofs if plan.release_scores else rule.proofs
+
+
+def _release(x: Column, y: Column, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
+    rule = RULES[plan.score]
+    release = rule.scores if plan.release_scores else rule.direction
+    return release(halves(x, y, plan, generator), allotment, plan.spent)  # type: ignore[arg-type]
+
+
+ROUTES = (
+    Route(
+        method="holdout",
+        protect="test",
+        scores=tuple(RULES),
+        pay=lambda loss: pure_part(loss, "this release"),
+        proofs=_proofs,
+        release=_release,
+        settle=settle_share,
+        takes=frozenset({"training_share"}),
+        gives_scores="if asked",
+    ),
+)

@@ -5,25 +5,24 @@ All that can fail for public reasons fails here, so that no budget goes for an a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
-from dpcausal.dependence.hsic import MOST_RECORDS
 from dpcausal.direction import blocks as by_blocks
-from dpcausal.direction import holdout, published
-from dpcausal.direction.anm import SCORES, Interval, half_sizes
+from dpcausal.direction import exact, holdout, published
+from dpcausal.direction.anm import LEAST_ROWS, SCORES, Interval
+from dpcausal.direction.route import Plan, Route
 from dpcausal.errors import LossError, ParameterError, SchemaError
-from dpcausal.privacy.call import check_consent, check_large, pure_part
+from dpcausal.privacy.call import check_consent, check_large
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Unit
 
-LEAST_ROWS = 8
-"""Fewest rows of a direction, or of a block: each half then has at least 2, and ranks and quartiles are defined."""
+ROUTES: tuple[Route, ...] = (*by_blocks.ROUTES, *holdout.ROUTES, *published.ROUTES)
+"""Every private route; the first that fits is what ``method="auto"`` takes."""
 
-TRAINING_SHARE = 0.5
-"""Default share of the rows that the regressions are fitted on, with ``protect="test"`` and without privacy."""
+PROTECT = ("everyone", "test")
+METHODS = ("auto", *dict.fromkeys(route.method for route in ROUTES))
+OPTIONS = ("release_scores", "blocks", "training_share", "penalty", "width")
 
 LARGEST_BOUND, LEAST_WIDTH = 1e100, 1e-100
 """Bounds beyond these have squares or products that no float holds."""
@@ -32,47 +31,11 @@ LEAST_EPSILON, LEAST_DELTA = Fraction(1, 10**9), Fraction(1, 10**18)
 """The ledger's units; noise for less would pass the largest scale that is drawn."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A call after its public arguments were checked: all that decides its cost and its control flow."""
-
-    first: str
-    second: str
-    range_first: Interval
-    range_second: Interval
-    score: str
-    protect: str
-    method: str
-    calibration: str
-    release_scores: bool
-    blocks: int | None
-    training_share: float
-    spent: Loss
-    note: str
-    unproven: bool
-
-    @property
-    def unit(self) -> Unit:
-        """Whose row the loss speaks of."""
-        return Unit.ROW if self.protect == "everyone" else Unit.TEST_ROW
-
-    @property
-    def proofs(self) -> tuple[str, ...]:
-        """The claims that the release rests on."""
-        if isinstance(self.spent, NoPrivacy):
-            return ()
-        if self.method == "blocks":
-            return by_blocks.PROOFS
-        if self.calibration == "published":
-            return published.PROOFS[self.score]
-        rule = holdout.RULES[self.score]
-        return rule.score_proofs if self.release_scores else rule.proofs
-
-
 def checked(
-    table: Table, first: str, second: str, loss: Loss, score: str, protect: str, method: str, release_scores: bool,
-    calibration: str, blocks: int | None, training_share: float | None, accept_unproven: bool,
-    accept_large_epsilon: bool,
+    table: Table, first: str, second: str, loss: Loss, *, score: str = "hsic", protect: str = "everyone",
+    method: str = "auto", calibration: str = "corrected", release_scores: bool = False, blocks: int | None = None,
+    training_share: float | None = None, penalty: float | tuple[float, ...] | None = None,
+    width: float | tuple[float, ...] | None = None, accept_unproven: bool = False, accept_large_epsilon: bool = False,
 ) -> Plan:  # fmt: skip
     """Check every public argument and return the plan; nothing is read or spent.  Arguments as in ``direction``."""
     if not isinstance(table, Table):
@@ -81,8 +44,8 @@ def checked(
     if first == second:
         raise ParameterError("first and second must be two different columns")
     _one_of("score", score, tuple(SCORES))
-    _one_of("protect", protect, ("everyone", "test"))
-    _one_of("method", method, ("auto", "blocks"))
+    _one_of("protect", protect, PROTECT)
+    _one_of("method", method, METHODS)
     _one_of("calibration", calibration, ("corrected", "published"))
     if not isinstance(release_scores, bool):
         raise ParameterError("release_scores must be True or False")
@@ -90,49 +53,69 @@ def checked(
         raise ParameterError(f"a direction needs at least {LEAST_ROWS} rows, the table has {table.n}")
     check_large(loss, accept_large_epsilon)
     is_exact = isinstance(loss, NoPrivacy)
-    is_blocks = protect == "everyone" and not is_exact
-    if protect == "test" and method == "blocks":
-        raise ParameterError("method='blocks' protects everyone: use protect='everyone'")
-    if is_blocks and (release_scores or calibration == "published"):
-        raise ParameterError("release_scores and calibration='published' go with protect='test'")
-    if protect == "test" and score == "variance" and not is_exact:
-        raise ParameterError("the variance score has no bounded sensitivity: use blocks, another score or NoPrivacy")
-    if blocks is not None and not is_blocks:
-        raise ParameterError("blocks goes with protect='everyone'")
-    if training_share is not None and is_blocks:
-        raise ParameterError("training_share goes with protect='test' or NoPrivacy: blocks leave one row out")
-    unproven = calibration == "published" and score == "iqr" and not is_exact
-    if unproven:
-        check_consent(accept_unproven, "the interquartile algorithm")
-        if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
-            raise LossError("propose-test-release is paid for in ApproxDP with delta above 0")
-        spent: Loss = loss
-        note = "published algorithm without a valid proof"
-    else:
-        spent, note = pure_part(loss, "blocks" if is_blocks else "this release")
+    route = exact.ROUTE if is_exact else _route(score, protect, method, calibration, release_scores)
+    given = {"blocks": blocks, "training_share": training_share, "penalty": penalty, "width": width}
+    for name, value in given.items():
+        if value is not None and name not in route.takes:
+            raise ParameterError(f"{name} goes with {_takers(name)}, not with {_described(route)}")
+    if route.unproven:
+        check_consent(accept_unproven, route.unproven)
+    spent, note = route.pay(loss)
     _check_least(spent)
-    chosen = _checked_blocks(blocks, table.n, spent) if isinstance(spent, PureDP) and is_blocks else None
-    share = _checked_share(training_share)
-    if score == "hsic":
-        most = MOST_RECORDS["laplacian"]
-        if (-(-table.n // chosen) if chosen else half_sizes(table.n, share)[1]) > most:
-            raise ParameterError(f"the hsic score takes at most {most} rows in a block or a test half")
-    return Plan(
-        first=first,
-        second=second,
-        range_first=range_first,
-        range_second=range_second,
-        score=score,
-        protect=protect,
-        method="exact" if is_exact else "blocks" if is_blocks else "holdout",
-        calibration=calibration,
-        release_scores=release_scores or calibration == "published",
-        blocks=chosen,
-        training_share=share,
-        spent=spent,
-        note=note,
-        unproven=unproven,
+    return route.settle(
+        Plan(
+            first=first,
+            second=second,
+            range_first=range_first,
+            range_second=range_second,
+            n=table.n,
+            score=score,
+            protect=protect,
+            calibration=calibration,
+            route=route,
+            spent=spent,
+            note=note,
+            release_scores=route.gives_scores == "always" or release_scores,
+            **given,  # type: ignore[arg-type]
+        )
     )
+
+
+def _route(score: str, protect: str, method: str, calibration: str, release_scores: bool) -> Route:
+    """Return the first route that fits, or say which argument leaves none and where it goes."""
+    fitting = list(ROUTES)
+    wishes = (
+        (f"method={method!r}", lambda route: method in ("auto", route.method)),
+        (f"protect={protect!r}", lambda route: route.protect == protect),
+        (f"calibration={calibration!r}", lambda route: route.calibration == calibration),
+        ("release_scores=True", lambda route: not release_scores or route.gives_scores != "never"),
+        (f"score={score!r}", lambda route: score in route.scores),
+    )
+    for wish, fits in wishes:
+        left = [route for route in fitting if fits(route)]
+        if not left:
+            places = _listed(_described(route) for route in ROUTES if fits(route))
+            why = ", for want of a bounded sensitivity" if wish == "score='variance'" else ""
+            raise ParameterError(
+                f"{wish} does not go with {_listed(map(_described, fitting))}{why}: it goes with {places}"
+            )
+        fitting = left
+    return fitting[0]
+
+
+def _described(route: Route) -> str:
+    if route is exact.ROUTE:
+        return "NoPrivacy"
+    printed = ", calibration='published'" if route.calibration == "published" else ""
+    return f"protect='{route.protect}' (method='{route.method}'{printed})"
+
+
+def _listed(words: object) -> str:
+    return " or ".join(dict.fromkeys(words)) or "NoPrivacy"  # type: ignore[call-overload]
+
+
+def _takers(option: str) -> str:
+    return _listed(_described(route) for route in (*ROUTES, exact.ROUTE) if option in route.takes)
 
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -158,20 +141,3 @@ def _check_least(spent: Loss) -> None:
         raise LossError("a direction needs epsilon of at least 1e-9: no answer would be left in the noise")
     if isinstance(spent, ApproxDP) and spent.exact_delta < LEAST_DELTA:
         raise LossError("a direction needs delta of at least 1e-18")
-
-
-def _checked_blocks(blocks: int | None, rows: int, spent: PureDP) -> int:
-    if blocks is None:
-        return by_blocks.default_blocks(rows, spent.epsilon)
-    most = rows // LEAST_ROWS
-    if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most or blocks % 2 == 0:
-        raise ParameterError(f"blocks must be an odd number between 1 and n/{LEAST_ROWS} = {most}")
-    return blocks
-
-
-def _checked_share(share: float | None) -> float:
-    if share is None:
-        return TRAINING_SHARE
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
-        raise ParameterError("training_share must be a number above 0 and below 1")
-    return float(share)

@@ -12,14 +12,18 @@ import numpy as np
 
 from dpcausal.dependence import hsic as hsic_scores
 from dpcausal.dependence import iqr_intervals, rank
-from dpcausal.direction.anm import Residuals, reaches
+from dpcausal.direction.anm import Column, Residuals, reaches
 from dpcausal.direction.calculators import after_two_draws
-from dpcausal.direction.holdout import Released
+from dpcausal.direction.holdout import halves, settle_share
+from dpcausal.direction.route import Plan, Released, Route
+from dpcausal.errors import LossError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.propose_test_release import published_log_iqr
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ApproxDP, PureDP
+from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 
 PROOFS = {
@@ -90,3 +94,45 @@ def release_iqr(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Releas
     if a is None or b is None or c is None or e is None:
         return Released(None, "score", None)
     return Released((c + e) - (a + b), "score", None, (a + b, c + e))
+
+
+def _release(x: Column, y: Column, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
+    rest = halves(x, y, plan, generator)
+    if isinstance(plan.spent, ApproxDP):
+        return release_iqr(rest, allotment, plan.spent)
+    return release(rest, plan.score, allotment, plan.spent)  # type: ignore[arg-type]
+
+
+def _pay_with_delta(loss: Loss) -> tuple[Loss, str]:
+    if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
+        raise LossError("propose-test-release is paid for in ApproxDP with delta above 0")
+    return loss, "published algorithm without a valid proof"
+
+
+ROUTES = (
+    Route(
+        method="holdout",
+        protect="test",
+        scores=("hsic", "spearman", "kendall"),
+        pay=lambda loss: pure_part(loss, "this release"),
+        proofs=lambda plan: PROOFS[plan.score],
+        release=_release,
+        settle=settle_share,
+        takes=frozenset({"training_share"}),
+        gives_scores="always",
+        calibration="published",
+    ),
+    Route(
+        method="holdout",
+        protect="test",
+        scores=("iqr",),
+        pay=_pay_with_delta,
+        proofs=lambda plan: PROOFS[plan.score],
+        release=_release,
+        settle=settle_share,
+        takes=frozenset({"training_share"}),
+        gives_scores="always",
+        calibration="published",
+        unproven="the interquartile algorithm",
+    ),
+)

@@ -1,0 +1,31 @@
+"""The direction without privacy: the exact scores of one split, from a ledger without privacy only."""
+
+from __future__ import annotations
+
+from dpcausal.direction.anm import SCORES, Column
+from dpcausal.direction.holdout import halves, settle_share
+from dpcausal.direction.route import Plan, Released, Route
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.events import Event
+from dpcausal.privacy.loss import NoPrivacy
+from dpcausal.privacy.noise import PublicGenerator
+
+
+def _release(x: Column, y: Column, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
+    # Booked by hand: the scores have no sensitivity that a query could state.
+    allotment.spend(Event("exact", "scores", NoPrivacy(), float("inf"), "l1", 0.0, ""))
+    forward, backward = SCORES[plan.score](halves(x, y, plan, generator))
+    return Released(backward - forward, "score", None, (forward, backward))
+
+
+ROUTE = Route(
+    method="exact",
+    protect="everyone",
+    scores=tuple(SCORES),
+    pay=lambda loss: (loss, ""),
+    proofs=lambda plan: (),
+    release=_release,
+    settle=settle_share,
+    takes=frozenset({"training_share"}),
+    gives_scores="always",
+)
