@@ -8,8 +8,6 @@ import math
 import numpy as np
 import pytest
 
-import dpcausal as dpc
-from dpcausal.direction import anm
 from dpcausal.direction.anm import (
     DISTANCE_ROWS,
     SCORES,
@@ -19,7 +17,6 @@ from dpcausal.direction.anm import (
     fit_halves,
     half_sizes,
     reaches,
-    rehearse,
     split_rows,
     typical_distance,
 )
@@ -170,22 +167,6 @@ def test_inside_a_block_each_residual_is_from_the_fit_to_the_other_rows() -> Non
         )  # fmt: skip
         predicted = float(predictor(rest.x[[left_out]])[0])
         assert rest.left_y[left_out] == pytest.approx(rest.y[left_out] - predicted, abs=1e-9)
-
-
-@pytest.mark.parametrize("score", SCORES)
-def test_a_missing_package_fails_before_anything_is_spent(score: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rehearse(score)
-
-    def missing(*_: object, **__: object) -> None:
-        raise ImportError("no compiler")
-
-    monkeypatch.setattr(anm, "fit_all", missing)
-    x, y = pair(60)
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    schema = dpc.Schema({"x": dpc.Bounded(-3, 3), "y": dpc.Bounded(-3, 3)})
-    with pytest.raises(ImportError):
-        dpc.direction(dpc.Table({"x": x, "y": y}, schema, ledger), "x", "y", score=score, loss=dpc.PureDP(1))  # type: ignore[arg-type]
-    assert not ledger.entries()
 
 
 def test_residuals_are_a_frozen_record_of_as_many_rows() -> None:

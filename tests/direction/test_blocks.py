@@ -12,9 +12,9 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.direction import blocks as by_blocks
-from dpcausal.direction.anm import SCORES
 from dpcausal.direction.blocks import default_blocks, vote
 from dpcausal.direction.route import Released
+from dpcausal.direction.scores import NAMES
 from dpcausal.mechanisms.additive import geometric, laplace
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.mechanisms.subsample import assign_blocks, vote_count
@@ -47,7 +47,7 @@ def easy(n: int, seed: int = 4) -> Rows:
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.proves("block-votes")
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", NAMES)
 def test_no_replaced_row_at_all_brings_other_events_or_moves_the_count_beyond_one(score: str) -> None:
     rng = np.random.default_rng(6)
     answers = list(ANSWERS.values())
@@ -182,7 +182,7 @@ def test_a_fit_that_fails_votes_by_its_coin_and_says_nothing(
     def fails(*_: object) -> None:
         raise failure
 
-    monkeypatch.setattr(by_blocks, "fit_all", fails)
+    monkeypatch.setattr(by_blocks, "of_block", fails)
     x = np.linspace(0, 1, 20)
     assert [vote(x, x, "hsic", seed) for seed in range(4)] == [True, False, True, False]
     assert capsys.readouterr() == ("", "")
@@ -201,7 +201,7 @@ ODD_ROWS = {
 
 
 @pytest.mark.parametrize("name", ODD_ROWS)
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", NAMES)
 def test_a_vote_is_total_and_silent(name: str, score: str) -> None:
     rows = ODD_ROWS[name]
     with warnings.catch_warnings():
@@ -264,6 +264,6 @@ def test_an_easy_pair_is_told_by_nearly_all_blocks() -> None:
 
 def test_a_constant_column_votes_by_the_public_coin() -> None:
     flat, other = np.full(30, 0.5), np.linspace(-1, 1, 30)
-    for score in ("hsic", "spearman", "iqr", "variance"):
+    for score in ("hsic", "spearman", "iqr", "variance", "igci", "igci-slope"):
         assert [vote(flat, other, score, seed) for seed in range(4)] == [True, False, True, False]
         assert [vote(other, flat, score, seed) for seed in range(4)] == [True, False, True, False]

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
-from dpcausal.direction.anm import SCORES
+from dpcausal.direction.scores import NAMES
 from dpcausal.errors import BudgetExceededError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.neighbours import Unit
@@ -25,7 +25,7 @@ UNPROVEN: dict[str, Any] = {
     "score": "iqr", "calibration": "published", "protect": "test", "accept_unproven": True,
     "loss": dpc.ApproxDP(9, 1e-2),
 }  # fmt: skip
-EVERYONE: dict[str, dict[str, Any]] = {f"blocks {score}": {"score": score, "blocks": 3} for score in SCORES}
+EVERYONE: dict[str, dict[str, Any]] = {f"blocks {score}": {"score": score, "blocks": 3} for score in NAMES}
 MODES = EVERYONE | CORRECTED | PUBLISHED | {"published iqr": UNPROVEN}
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dpcausal.dependence.hsic import root_hsic
 from dpcausal.dependence.iqr import IqrReach, interquartile_range
 from dpcausal.dependence.rank import kendall, spearman
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.privacy.noise import PublicGenerator
 
 Column = npt.NDArray[np.float64]
 Interval = tuple[float, float]
@@ -275,13 +275,4 @@ SCORES: dict[str, Callable[[Residuals], tuple[float, float]]] = {
     "iqr": _iqr_scores,
     "variance": _variance_scores,
 }
-"""The exact scores of ("x causes y", "y causes x"), the smaller wins; ``variance`` only without privacy."""
-
-
-def rehearse(score: str) -> None:
-    """Run a score once on fixed rows, so that a missing package or a broken compiler fails before anything is spent.
-
-    Inside a block such a failure would look like one of the fit, and every block would vote by its coin.
-    """
-    x = np.linspace(-1, 1, 12)
-    SCORES[score](fit_all(x, x**3 - x / 3, generator_from_seed(0)))
+"""The scores of ("x causes y", "y causes x") from residuals, the smaller wins; ``variance`` has no sensitivity."""

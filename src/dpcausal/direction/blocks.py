@@ -13,9 +13,10 @@ import numpy as np
 
 from dpcausal.dependence.hsic import MOST_RECORDS
 from dpcausal.direction.anm import LEAST_ROWS as LEAST_BLOCK
-from dpcausal.direction.anm import SCORES, Column, fit_all
+from dpcausal.direction.anm import Column
 from dpcausal.direction.calculators import after_flip_draw
 from dpcausal.direction.route import Plan, Released, Route
+from dpcausal.direction.scores import NAMES, of_block
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.subsample import assign_blocks, vote_count
@@ -23,7 +24,7 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.neighbours import Unit
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.privacy.noise import PublicGenerator
 
 LEAST_ROWS = 40
 """Fewest rows a block may have by the default rule."""
@@ -53,7 +54,7 @@ def vote(x: Column, y: Column, score: str, seed: int) -> bool:
     """
     try:
         with np.errstate(all="ignore"):
-            forward, backward = SCORES[score](fit_all(x, y, generator_from_seed(seed)))
+            forward, backward = of_block(score, x, y, seed)
     except Exception:  # no failure of a fit may show: it would depend on the rows
         forward = backward = 0.0
     if bool(np.all(x == x[0])) or bool(np.all(y == y[0])):
@@ -111,7 +112,7 @@ ROUTES = (
     Route(
         method="blocks",
         protect="everyone",
-        scores=tuple(SCORES),
+        scores=NAMES,
         pay=lambda loss: pure_part(loss, "blocks"),
         proofs=lambda plan: PROOFS,
         release=_release,

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from dpcausal.data.table import Table
-from dpcausal.direction.anm import rehearse
 from dpcausal.direction.plan import checked
 from dpcausal.direction.result import Direction
 from dpcausal.direction.route import Plan, Released
+from dpcausal.direction.scores import rehearse
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.privacy.neighbours import Relation

@@ -1,8 +1,9 @@
-"""The direction without privacy: the exact scores of one split, from a ledger without privacy only."""
+"""The direction without privacy: the exact scores of one split, or of all rows, from a ledger without privacy only."""
 
 from __future__ import annotations
 
-from dpcausal.direction.anm import SCORES, Column
+from dpcausal.direction import anm, igci
+from dpcausal.direction.anm import Column
 from dpcausal.direction.holdout import halves, settle_share
 from dpcausal.direction.route import Plan, Released, Route
 from dpcausal.privacy.allotment import Allotment
@@ -14,18 +15,32 @@ from dpcausal.privacy.noise import PublicGenerator
 def _release(x: Column, y: Column, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
     # Booked by hand: the scores have no sensitivity that a query could state.
     allotment.spend(Event("exact", "scores", NoPrivacy(), float("inf"), "l1", 0.0, ""))
-    forward, backward = SCORES[plan.score](halves(x, y, plan, generator))
+    if plan.score in igci.SCORES:
+        forward, backward = igci.SCORES[plan.score](x, y)
+    else:
+        forward, backward = anm.SCORES[plan.score](halves(x, y, plan, generator))
     return Released(backward - forward, "score", None, (forward, backward))
 
 
-ROUTE = Route(
-    method="exact",
-    protect="everyone",
-    scores=tuple(SCORES),
-    pay=lambda loss: (loss, ""),
-    proofs=lambda plan: (),
-    release=_release,
-    settle=settle_share,
-    takes=frozenset({"training_share"}),
-    gives_scores="always",
+ROUTES = (
+    Route(
+        method="exact",
+        protect="everyone",
+        scores=tuple(anm.SCORES),
+        pay=lambda loss: (loss, ""),
+        proofs=lambda plan: (),
+        release=_release,
+        settle=settle_share,
+        takes=frozenset({"training_share"}),
+        gives_scores="always",
+    ),
+    Route(
+        method="exact",
+        protect="everyone",
+        scores=tuple(igci.SCORES),
+        pay=lambda loss: (loss, ""),
+        proofs=lambda plan: (),
+        release=_release,
+        gives_scores="always",
+    ),
 )

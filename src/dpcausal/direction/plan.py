@@ -10,9 +10,10 @@ from fractions import Fraction
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.direction import blocks as by_blocks
-from dpcausal.direction import exact, holdout, published
-from dpcausal.direction.anm import LEAST_ROWS, SCORES, Interval
+from dpcausal.direction import exact, holdout, igci, published
+from dpcausal.direction.anm import LEAST_ROWS, Interval
 from dpcausal.direction.route import Plan, Route
+from dpcausal.direction.scores import NAMES
 from dpcausal.errors import LossError, ParameterError, SchemaError
 from dpcausal.privacy.call import check_consent, check_large
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
@@ -43,7 +44,7 @@ def checked(
     range_first, range_second = _checked_column(table, first), _checked_column(table, second)
     if first == second:
         raise ParameterError("first and second must be two different columns")
-    _one_of("score", score, tuple(SCORES))
+    _one_of("score", score, NAMES)
     _one_of("protect", protect, PROTECT)
     _one_of("method", method, METHODS)
     _one_of("calibration", calibration, ("corrected", "published"))
@@ -53,7 +54,10 @@ def checked(
         raise ParameterError(f"a direction needs at least {LEAST_ROWS} rows, the table has {table.n}")
     check_large(loss, accept_large_epsilon)
     is_exact = isinstance(loss, NoPrivacy)
-    route = exact.ROUTE if is_exact else _route(score, protect, method, calibration, release_scores)
+    if is_exact:
+        route = next(route for route in exact.ROUTES if score in route.scores)
+    else:
+        route = _route(score, protect, method, calibration, release_scores)
     given = {"blocks": blocks, "training_share": training_share, "penalty": penalty, "width": width}
     for name, value in given.items():
         if value is not None and name not in route.takes:
@@ -95,7 +99,8 @@ def _route(score: str, protect: str, method: str, calibration: str, release_scor
         left = [route for route in fitting if fits(route)]
         if not left:
             places = _listed(_described(route) for route in ROUTES if fits(route))
-            why = ", for want of a bounded sensitivity" if wish == "score='variance'" else ""
+            unbounded = wish.startswith("score") and (score == "variance" or score in igci.SCORES)
+            why = ", for want of a bounded sensitivity" if unbounded else ""
             raise ParameterError(
                 f"{wish} does not go with {_listed(map(_described, fitting))}{why}: it goes with {places}"
             )
@@ -104,7 +109,7 @@ def _route(score: str, protect: str, method: str, calibration: str, release_scor
 
 
 def _described(route: Route) -> str:
-    if route is exact.ROUTE:
+    if route.method == "exact":
         return "NoPrivacy"
     printed = ", calibration='published'" if route.calibration == "published" else ""
     return f"protect='{route.protect}' (method='{route.method}'{printed})"
@@ -115,7 +120,7 @@ def _listed(words: object) -> str:
 
 
 def _takers(option: str) -> str:
-    return _listed(_described(route) for route in (*ROUTES, exact.ROUTE) if option in route.takes)
+    return _listed(_described(route) for route in (*ROUTES, *exact.ROUTES) if option in route.takes)
 
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
