@@ -28,8 +28,9 @@ def axes(ax: Any = None) -> Any:
 
 
 def draw_direction(
-    ax: Any, *, columns: tuple[str, str], margin: float | None, unit: str, probability: float | None, stamp: str = ""
-) -> Any:
+    ax: Any, *, columns: tuple[str, str], margin: float | None, unit: str, probability: float | None,
+    undecided: bool = False, stamp: str = "",
+) -> Any:  # fmt: skip
     """Draw a released margin as an arrow from 0 towards the cause, and return the axes; a stamp stands in the title."""
     ax = axes(ax)
     first, second = columns
@@ -40,10 +41,11 @@ def draw_direction(
     if margin is None:
         title = "no direction was released"
     else:
-        colour = "tab:blue" if margin >= 0 else "tab:orange"
+        colour = "0.4" if undecided else "tab:blue" if margin >= 0 else "tab:orange"
         ax.plot([0, margin], [0, 0], color=colour, linewidth=3, solid_capstyle="butt")
         ax.plot([margin], [0], marker="o", color=colour, markersize=9)
         title = f"{first} → {second}" if margin >= 0 else f"{second} → {first}"
+        title = f"undecided: {first}, {second}" if undecided else title
         if probability is not None:
             sure = "above .999" if probability > 0.999 else f"{probability:.3f}"
             title += f"  (noise leaves it right: {sure})"

@@ -28,20 +28,23 @@ def direction(
     second: str,
     *,
     loss: Loss,
-    score: Literal["hsic", "spearman", "kendall", "iqr", "variance"] = "hsic",
+    score: Literal[
+        "hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-gaussian", "igci-slope"
+    ] = "hsic",
     protect: Literal["everyone", "test"] = "everyone",
     method: Literal["auto", "blocks"] = "auto",
     release_scores: bool = False,
     calibration: Literal["corrected", "published"] = "corrected",
     blocks: int | None = None,
     training_share: float | None = None,
+    min_probability: float | None = None,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
 ) -> Direction:
-    """Release which of two columns causes the other, by the additive noise model.
+    """Release which of two columns causes the other, by the additive noise model or information geometry.
 
-    Each column is regressed on the other on a training split; on the test split a score says how much the
-    residuals still depend on the regressor.  The direction with the smaller score wins.
+    Each column is regressed on the other; a score says how much the residuals still depend on the regressor.  The
+    direction with the smaller score wins.
 
     Parameters
     ----------
@@ -54,7 +57,9 @@ def direction(
         ``NoPrivacy()`` with a ledger without privacy: the exact direction of one split of all rows.
     score : str
         ``"hsic"`` (root of the Hilbert-Schmidt criterion, the default), ``"spearman"``, ``"kendall"``, ``"iqr"``
-        (log interquartile ranges); ``"variance"`` inside blocks or without privacy only.
+        (log interquartile ranges).  Inside blocks or without privacy only: ``"variance"``, and the scores of
+        information geometry, which fit no regression: ``"igci"``, ``"igci-gaussian"`` (spacings, against a uniform
+        or normal law) and ``"igci-slope"``.
     protect : str
         ``"everyone"``: every row.  ``"test"``: the rows of the test half only, as in the paper; the training half
         is NOT protected.
@@ -70,6 +75,10 @@ def direction(
     training_share : float, optional
         With ``protect="test"`` and without privacy: share of the rows that the regressions are fitted on, in
         (0, 1); by default 0.5.  Blocks use leave-one-out residuals of all their rows instead.
+    min_probability : float, optional
+        In (.5, 1): where ``probability_correct`` is below it, the answer is undecided: ``cause`` and ``effect`` are
+        ``None``, the margin is still there.  It costs nothing, a rule on what was released.  Without privacy there
+        is no noise and nothing is undecided; a release without a probability is refused beforehand.
     accept_unproven, accept_large_epsilon : bool
         Consent to a published variant without proof; to ε above 20.
 
@@ -106,7 +115,7 @@ def direction(
     plan = checked(
         table, first, second, loss, score=score, protect=protect, method=method, calibration=calibration,
         release_scores=release_scores, blocks=blocks, training_share=training_share,
-        accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon,
+        min_probability=min_probability, accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon,
     )  # fmt: skip
     rehearse(plan.score)
     allotment = table.ledger.allot(
@@ -118,7 +127,8 @@ def direction(
         unproven=bool(plan.route.unproven),
     )
     generator, seed = public_generator()
-    return _result(table, plan, allotment, run(table, plan, generator, allotment), seed)
+    columns = table.columns([first, second])
+    return result(plan, allotment, run(columns, plan, generator, allotment), seed)
 
 
 def detail(plan: Plan) -> dict[str, Any]:
@@ -131,26 +141,35 @@ def detail(plan: Plan) -> dict[str, Any]:
         "calibration": plan.calibration,
         "release_scores": plan.release_scores,
         "blocks": plan.blocks,
+        "min_probability": plan.min_probability,
     }
 
 
-def run(table: Table, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    """Read the two columns and release: from here on nothing may fail or warn for a reason that lies in a value."""
-    columns = table.columns([plan.first, plan.second])
+def run(columns: dict[str, Any], plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
+    """Release a plan's answer: from here on nothing may fail or warn for a reason that lies in a value."""
     with np.errstate(all="ignore"):  # a warning of overflow would depend on the rows
         return plan.route.release(columns[plan.first], columns[plan.second], plan, generator, allotment)
 
 
-def _result(table: Table, plan: Plan, allotment: Allotment, released: Released, seed: int) -> Direction:
-    caveats = [plan.note] if plan.note else []
+def is_undecided(plan: Plan, released: Released) -> bool:
+    """Return whether a released answer is less sure than was asked for; without privacy nothing is unsure."""
+    if plan.min_probability is None or isinstance(plan.spent, NoPrivacy):
+        return False
+    return released.probability is None or released.probability < plan.min_probability
+
+
+def result(plan: Plan, allotment: Allotment, released: Released, seed: int, caveats: tuple[str, ...] = ()) -> Direction:
+    """Return what was released as a result; ``caveats`` are those of the whole call."""
+    caveats = (plan.note, *caveats) if plan.note else caveats
     if plan.protect == "test" and not isinstance(plan.spent, NoPrivacy):
-        caveats.insert(0, UNPROTECTED_TRAINING)
+        caveats = (UNPROTECTED_TRAINING, *caveats)
     # At a margin of exactly 0 the first named column is the cause, a fixed rule.
-    is_first = None if released.margin is None else released.margin >= 0
-    cause, effect = (None, None) if is_first is None else (plan.first, plan.second)[:: 1 if is_first else -1]
+    is_first = released.margin is not None and released.margin >= 0
+    cause, effect = (plan.first, plan.second) if is_first else (plan.second, plan.first)
+    is_open = released.margin is None or is_undecided(plan, released)
     return Direction(
-        cause=cause,
-        effect=effect,
+        cause=None if is_open else cause,
+        effect=None if is_open else effect,
         margin=released.margin,
         margin_unit=released.unit,
         probability_correct=released.probability,
@@ -160,13 +179,15 @@ def _result(table: Table, plan: Plan, allotment: Allotment, released: Released, 
         method=plan.method,
         calibration=plan.calibration,
         columns=(plan.first, plan.second),
-        n=table.n,
+        n=plan.n,
         blocks=plan.blocks,
         seed=seed,
+        min_probability=plan.min_probability,
+        spent=plan.spent,
         guarantee=Guarantee.of(
             allotment,
             proofs=plan.proofs,
-            caveats=tuple(caveats),
+            caveats=caveats,
             public=PUBLIC,
         ),
     )

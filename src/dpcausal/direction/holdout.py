@@ -210,5 +210,6 @@ ROUTES = (
         settle=settle_share,
         takes=frozenset({"training_share"}),
         gives_scores="if asked",
+        gives_probability=lambda plan: not (plan.score == "iqr" and plan.release_scores),
     ),
 )

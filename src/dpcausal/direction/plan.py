@@ -36,7 +36,8 @@ def checked(
     table: Table, first: str, second: str, loss: Loss, *, score: str = "hsic", protect: str = "everyone",
     method: str = "auto", calibration: str = "corrected", release_scores: bool = False, blocks: int | None = None,
     training_share: float | None = None, penalty: float | tuple[float, ...] | None = None,
-    width: float | tuple[float, ...] | None = None, accept_unproven: bool = False, accept_large_epsilon: bool = False,
+    width: float | tuple[float, ...] | None = None, min_probability: float | None = None,
+    accept_unproven: bool = False, accept_large_epsilon: bool = False,
 ) -> Plan:  # fmt: skip
     """Check every public argument and return the plan; nothing is read or spent.  Arguments as in ``direction``."""
     if not isinstance(table, Table):
@@ -50,6 +51,7 @@ def checked(
     _one_of("calibration", calibration, ("corrected", "published"))
     if not isinstance(release_scores, bool):
         raise ParameterError("release_scores must be True or False")
+    _check_probability(min_probability)
     if table.n < LEAST_ROWS:
         raise ParameterError(f"a direction needs at least {LEAST_ROWS} rows, the table has {table.n}")
     check_large(loss, accept_large_epsilon)
@@ -66,7 +68,7 @@ def checked(
         check_consent(accept_unproven, route.unproven)
     spent, note = route.pay(loss)
     _check_least(spent)
-    return route.settle(
+    plan = route.settle(
         Plan(
             first=first,
             second=second,
@@ -80,9 +82,14 @@ def checked(
             spent=spent,
             note=note,
             release_scores=route.gives_scores == "always" or release_scores,
+            min_probability=min_probability,
             **given,  # type: ignore[arg-type]
         )
     )
+    if min_probability is not None and not (is_exact or route.gives_probability(plan)):
+        # Below any threshold for want of a number: the budget would go for an answer that cannot come.
+        raise ParameterError(f"min_probability needs a probability: both {score} scores are released without one")
+    return plan
 
 
 def _route(score: str, protect: str, method: str, calibration: str, release_scores: bool) -> Route:
@@ -126,6 +133,11 @@ def _takers(option: str) -> str:
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if not (isinstance(value, str) and value in allowed):
         raise ParameterError(f"{name} must be one of {', '.join(allowed)}")
+
+
+def _check_probability(least: object) -> None:
+    if least is not None and not (isinstance(least, float) and 0.5 < least < 1):
+        raise ParameterError("min_probability must be a float above 0.5 and below 1")
 
 
 def _checked_column(table: Table, name: str) -> Interval:

@@ -132,6 +132,7 @@ ROUTES = (
         settle=settle_share,
         takes=frozenset({"training_share"}),
         gives_scores="always",
+        gives_probability=lambda plan: False,
         calibration="published",
         unproven="the interquartile algorithm",
     ),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dpcausal.privacy.loss import NoPrivacy
+from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.report import Guarantee, Result
 
 DECIDED = 0.9
-"""Below this probability the summary says that nothing was decided."""
+"""Below this probability the summary says that nothing was decided, unless the caller gave a threshold."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Direction(Result):
     Attributes
     ----------
     cause, effect : str or None
-        The released direction; both ``None`` where the mechanism declined to answer.
+        The released direction; both ``None`` where it is ``undecided``.
     margin : float or None
         Released; above 0 if the first named column is the cause.  Its unit is ``margin_unit``.
     margin_unit : str
@@ -42,8 +42,12 @@ class Direction(Result):
         Number of blocks.
     seed : int
         Seed of the public randomness (splits, blocks, features).
+    min_probability : float or None
+        The least ``probability_correct`` at which a direction is named, as asked for.
+    spent : Loss
+        What this answer was paid; ``guarantee.loss`` is more where one call gave several.
     guarantee : Guarantee
-        What was spent and whom it protects.
+        What the call cost and whom it protects.
     """
 
     cause: str | None
@@ -60,17 +64,27 @@ class Direction(Result):
     n: int
     blocks: int | None
     seed: int
+    min_probability: float | None
+    spent: Loss
     guarantee: Guarantee
+
+    @property
+    def undecided(self) -> bool:
+        """Whether no direction is named: too unsure for ``min_probability``, or the mechanism declined to answer."""
+        return self.cause is None
 
     def headline(self) -> list[str]:
         lines = []
         if self.guarantee.unit is Unit.TEST_ROW and not isinstance(self.guarantee.loss, NoPrivacy):
             lines.append("PROTECTS THE TEST HALF ONLY: the rows of the training half are not protected.")
-        if self.cause is None:
+        if self.margin is None:
             lines.append(f"{self.columns[0]} and {self.columns[1]}: no direction was released.")
+        elif self.undecided:
+            lines.append(f"{self.columns[0]} and {self.columns[1]}: undecided (below {self.min_probability}).")
         else:
             right = self.probability_correct
-            doubt = f"   (not decided: below {DECIDED})" if right is not None and right < DECIDED else ""
+            unsure = self.min_probability is None and right is not None and right < DECIDED
+            doubt = f"   (not decided: below {DECIDED})" if unsure else ""
             lines.append(f"{self.cause} -> {self.effect}{doubt}")
         if self.margin is not None:
             right = self.probability_correct
@@ -97,5 +111,6 @@ class Direction(Result):
             margin=self.margin,
             unit=self.margin_unit,
             probability=self.probability_correct,
+            undecided=self.undecided,
             stamp=self.stamp(),
         )

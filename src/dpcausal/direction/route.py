@@ -53,6 +53,7 @@ class Plan:
     training_share: float | None = None
     penalty: float | tuple[float, ...] | None = None
     width: float | tuple[float, ...] | None = None
+    min_probability: float | None = None
 
     @property
     def method(self) -> str:
@@ -72,6 +73,10 @@ class Plan:
 
 def _as_it_is(plan: Plan) -> Plan:
     return plan
+
+
+def _always(plan: Plan) -> bool:
+    return True
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,8 @@ class Route:
         The optional arguments it takes.
     gives_scores : str
         Whether both scores are released: ``"never"``, ``"if asked"`` or ``"always"``.
+    gives_probability : callable
+        Whether a plan's release says how sure the noise lets one be.
     calibration : str
         ``"corrected"`` or ``"published"``.
     unproven : str
@@ -113,5 +120,6 @@ class Route:
     settle: Callable[[Plan], Plan] = field(default=_as_it_is)
     takes: frozenset[str] = frozenset()
     gives_scores: Literal["never", "if asked", "always"] = "never"
+    gives_probability: Callable[[Plan], bool] = field(default=_always)
     calibration: str = "corrected"
     unproven: str = ""
