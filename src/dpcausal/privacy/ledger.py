@@ -28,6 +28,7 @@ from dpcausal.privacy.allotment import Allotment, check_pair
 from dpcausal.privacy.composition import Remaining, admit, cost_of, remaining, spent_text
 from dpcausal.privacy.ledger_check import Verification
 from dpcausal.privacy.ledger_entry import FORMAT, Entry, Header, Row, cells, loss_text, parse_loss, sealed, totals_of
+from dpcausal.privacy.ledger_snapshot import SnapshotStore
 from dpcausal.privacy.ledger_store import MemoryStore, SqliteStore, Store
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
@@ -115,7 +116,9 @@ class Ledger:
         return cls(SqliteStore.create(_checked_path(path), header))
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], expected_head: str | None = None) -> Ledger:
+    def open(
+        cls, path: str | os.PathLike[str], expected_head: str | None = None, *, read_only: bool = False
+    ) -> Ledger:
         """Open a ledger file and check it.
 
         Parameters
@@ -125,17 +128,21 @@ class Ledger:
         expected_head : str, optional
             A head that was noted earlier, as results print it: a ledger that does not hold it was rolled back or is
             another one, and is refused.
+        read_only : bool
+            For a check: the ledger as it is now, from a file and a directory that need not be writable and stay as
+            they are.  Nothing can be spent.  Refused while a log lies beside the file.
 
         Raises
         ------
         LedgerDamagedError
             The file is truncated, altered, foreign, newer or rolled back.
         LedgerError
-            It is missing, read-only, or cannot be used for another reason.
+            It is missing, not writable, in use (``read_only``), or cannot be used for another reason.
         """
         if expected_head is not None and not (isinstance(expected_head, str) and _HEAD.fullmatch(expected_head)):
             raise ParameterError("expected_head must be 64 hexadecimal digits, as results print it")
-        return cls(SqliteStore.open(_checked_path(path), expected_head))
+        checked = _checked_path(path)
+        return cls(SnapshotStore(checked, expected_head) if read_only else SqliteStore.open(checked, expected_head))
 
     @classmethod
     def in_memory(cls, budget: Loss) -> Ledger:
@@ -153,7 +160,7 @@ class Ledger:
 
     @property
     def durable(self) -> bool:
-        return isinstance(self._store, SqliteStore)
+        return self._store.path is not None
 
     @property
     def private(self) -> bool:
@@ -161,7 +168,7 @@ class Ledger:
 
     @property
     def path(self) -> Path | None:
-        return self._store.path if isinstance(self._store, SqliteStore) else None
+        return self._store.path
 
     @property
     def remaining(self) -> Remaining:

@@ -95,6 +95,23 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def connect_immutable(path: Path) -> sqlite3.Connection:
+    """Open an existing file to read what it holds now: no lock, no log, nothing written beside it."""
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+    try:
+        for pragma in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON"):
+            connection.execute(f"PRAGMA {pragma}").close()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def may_write(path: Path) -> bool:
+    """Return whether the file and its directory, where the log goes, can be written."""
+    return os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK)
+
+
 def identity(path: Path) -> tuple[int, int]:
     """Return which file is at the path now, having checked that it may be written."""
     try:
@@ -103,12 +120,12 @@ def identity(path: Path) -> tuple[int, int]:
         raise LedgerError(f"ledger {path}: there is no such file, or it cannot be read") from None
     if not stat.S_ISREG(found.st_mode):
         raise LedgerError(f"ledger {path}: not a file")
-    if not (os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK)):
+    if not may_write(path):
         raise LedgerError(f"ledger {path}: the file or its directory is read-only; nothing can be spent from it")
     return found.st_dev, found.st_ino
 
 
-def read_header(path: Path, connection: sqlite3.Connection) -> Header:
+def read_header(path: Path, connection: sqlite3.Connection, *, immutable: bool = False) -> Header:
     """Check that the file is a ledger of this format, laid out as this library lays it out."""
     if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
         raise damaged(path, "not a ledger of this library")
@@ -116,7 +133,7 @@ def read_header(path: Path, connection: sqlite3.Connection) -> Header:
     if version != FORMAT:
         newer = "written by a newer version of this library: " if version > FORMAT else ""
         raise damaged(path, f"{newer}format {version}, and only format {FORMAT} is read")
-    if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+    if not (_keeps_log(path) if immutable else connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)):
         raise damaged(path, "its write-ahead log was switched off")
     found = set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
     if found != _LAID_OUT:
@@ -130,6 +147,12 @@ def read_header(path: Path, connection: sqlite3.Connection) -> Header:
     except ValueError:
         raise damaged(path, "its budget cannot be read") from None
     return header
+
+
+def _keeps_log(path: Path) -> bool:
+    # An immutable file has no journal mode; bytes 18 and 19, the versions to write and read with, are 2 with a log.
+    with path.open("rb") as file:
+        return file.read(20)[18:] == b"\x02\x02"
 
 
 def check_pages(path: Path, connection: sqlite3.Connection) -> None:

@@ -43,9 +43,10 @@ CHECKPOINT_SECONDS = 0.05
 
 
 class Store(ABC):
-    """The rows of one ledger, in order, and its header."""
+    """The rows of one ledger, in order, its header, and the file it is in, if any."""
 
     header: Header
+    path: Path | None = None
 
     @abstractmethod
     def append(self, following: Callable[[Row | None], Row]) -> Row:
@@ -106,6 +107,8 @@ class MemoryStore(Store):
 class SqliteStore(Store):
     """Rows in an SQLite file.  Every fault is a ``LedgerError`` that names the file; none is granted a spend."""
 
+    path: Path
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.RLock()
@@ -146,7 +149,7 @@ class SqliteStore(Store):
             with store._session() as connection:
                 store.header = read_header(path, connection)
                 check_pages(path, connection)
-                cursor = connection.execute(_SELECT)
+                cursor = connection.execute(SELECT)
                 found = examine(store.header, cursor, recount=False, expected_head=expected_head)
                 if not found.ok:
                     raise damaged(path, found.problems[0])
@@ -178,13 +181,13 @@ class SqliteStore(Store):
 
     def rows(self) -> list[Row]:
         with self._session() as connection:
-            return connection.execute(_SELECT).fetchall()
+            return connection.execute(SELECT).fetchall()
 
     def verify(self) -> Verification:
         try:
             with self._session() as connection, _reading(connection):
                 check_pages(self.path, connection)
-                return examine(self.header, connection.execute(_SELECT), recount=True, expected_head=self._seen[1])
+                return examine(self.header, connection.execute(SELECT), recount=True, expected_head=self._seen[1])
         except LedgerDamagedError as error:
             return Verification(False, 0, self.header.hash, (str(error),))
 
@@ -235,13 +238,18 @@ class SqliteStore(Store):
             found = connection.execute("SELECT hash FROM entries WHERE number = ?", (number,)).fetchone()
             if found != (head,):
                 raise damaged(self.path, f"entry {number} is gone or altered: it was rolled back")
-        row: Row | None = connection.execute(f"{_SELECT} DESC LIMIT 1").fetchone()
+        row: Row | None = connection.execute(f"{SELECT} DESC LIMIT 1").fetchone()
         if row is not None and row[-1] != hash_of(row[:-1]):
             raise damaged(self.path, f"entry {row[0]} was altered: its hash does not match")
         return row
 
 
-_SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries ORDER BY number"
+def is_open_here(file: tuple[int, int]) -> bool:
+    """Return whether this process holds a connection to the file of that device and number."""
+    return any(store._connection is not None and store._file == file for store in list(_LIVE))
+
+
+SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries ORDER BY number"
 _INSERT = f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _LIVE: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 _registering = threading.RLock()
