@@ -169,3 +169,76 @@ def anm_pair(
     y = np.clip((function(x) - centre) / spread + noise_scale * errors, lower, upper)
     schema = Schema({"x": Bounded(-reach, reach), "y": Bounded(lower, upper)})
     return SimulatedPair({"x": x, "y": y}, schema, "x", "y", seed)
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedRows:
+    """Columns ``x``, ``y`` and ``z1``, …, ``zd``, within the bounds of ``schema``; ``seed`` gives the same again."""
+
+    columns: dict[str, Reals]
+    schema: Schema
+    given: list[str]
+    seed: int
+
+
+def smooth_design(
+    n: int,
+    *,
+    effect: float = 0.0,
+    complexity: float = 2.0,
+    dimensions: int = 1,
+    bound: float = 3.0,
+    seed: int | None = None,
+) -> SimulatedRows:
+    """Draw x = f(z₁) + e, y = −f(z₁) + e′ + βe with f(z) = exp(−z²/2) sin(sz), z ~ N(0, 4), e and e′ standard normal.
+
+    Given z, x and y are independent if and only if β = 0.
+
+    Parameters
+    ----------
+    n : int
+        Number of records, 1 to 100 million.
+    effect : float
+        β, of size at most 100.
+    complexity : float
+        s, in [0, 1000]: the larger, the harder f is to learn.
+    dimensions : int
+        d, 1 to 100; z₂, …, z_d play no part.
+    bound : float
+        x and y are clipped to ±bound, z to ±8.
+    seed : int, optional
+        At least 0; by default a fresh public seed, which the result carries.
+
+    Notes
+    -----
+    *Source*: Shah & Peters (2020), section 5; used by Kalemaj, Kasiviswanathan & Ramdas (2024), section 5.
+
+    Examples
+    --------
+    >>> data = smooth_design(100, effect=0.5, dimensions=2, seed=5)
+    >>> data.given, data.columns["x"].shape, data.schema["x"]
+    (['z1', 'z2'], (100,), Bounded(-3, 3))
+    """
+    for name, value, least, most in (("n", n, 1, MOST_RECORDS), ("dimensions", dimensions, 1, 100)):
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ParameterError(f"{name} must be a whole number between {least} and {most}")
+    for name, number, low, high in (
+        ("effect", effect, -100, 100), ("complexity", complexity, 0, 1000), ("bound", bound, 0.1, 1e6),
+    ):  # fmt: skip
+        if isinstance(number, bool) or not isinstance(number, (int, float)) or not low <= number <= high:
+            raise ParameterError(f"{name} must be a number between {low:g} and {high:g}")
+    if seed is None:
+        generator, seed = public_generator()
+    elif isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ParameterError("the seed must be a whole number of at least 0")
+    else:
+        generator = generator_from_seed(seed)
+    z = 2 * generator.standard_normal((dimensions, n))
+    errors = generator.standard_normal((2, n))
+    f = np.exp(-(z[0] ** 2) / 2) * np.sin(complexity * z[0])
+    columns = {"x": f + errors[0], "y": errors[1] - f + effect * errors[0]}
+    columns = {name: np.clip(values, -bound, bound) for name, values in columns.items()}
+    given = [f"z{k + 1}" for k in range(dimensions)]
+    columns |= {name: np.clip(values, -8, 8) for name, values in zip(given, z, strict=True)}
+    schema = Schema({name: Bounded(-8, 8) if name in given else Bounded(-bound, bound) for name in columns})
+    return SimulatedRows(columns, schema, given, seed)

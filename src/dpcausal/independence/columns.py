@@ -1,0 +1,82 @@
+"""The columns of a question as arrays: x and y as numbers and indicators, z as numbers and codes of levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.data.schema import Bounded, Levels, Schema
+from dpcausal.regression.smoother import Given
+
+Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a question.
+
+    Attributes
+    ----------
+    x, y : float arrays, shapes (n, p) and (n, q)
+        A number is one column in its own unit; levels are one indicator for each level but the first.
+    given : Given
+        The columns that are conditioned on.
+    raw : float array, shape (n, number of given columns)
+        The same in the order they were named: numbers in their own unit, levels as codes.
+    """
+
+    x: Reals
+    y: Reals
+    given: Given
+    raw: Reals
+
+    @property
+    def n(self) -> int:
+        return len(self.x)
+
+    def at(self, rows: Integers) -> Rows:
+        """Return the rows at these positions."""
+        return Rows(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows])
+
+
+def rows_of(
+    columns: Mapping[str, npt.NDArray[Any]], schema: Schema, x: tuple[str, ...], y: tuple[str, ...],
+    given: tuple[str, ...],
+) -> Rows:  # fmt: skip
+    """Return cleaned columns as the rows of a question; each row by itself."""
+    n = len(columns[x[0]])
+    numbers = [columns[name] for name in given if isinstance(schema[name], Bounded)]
+    codes = [columns[name] for name in given if isinstance(schema[name], Levels)]
+    return Rows(
+        _numeric(columns, schema, x),
+        _numeric(columns, schema, y),
+        Given(
+            np.stack(numbers, axis=1) if numbers else np.empty((n, 0)),
+            np.stack(codes, axis=1).astype(np.int64) if codes else np.empty((n, 0), dtype=np.int64),
+        ),
+        np.stack([columns[name].astype(np.float64) for name in given], axis=1) if given else np.empty((n, 0)),
+    )
+
+
+def _numeric(columns: Mapping[str, npt.NDArray[Any]], schema: Schema, names: tuple[str, ...]) -> Reals:
+    parts = []
+    for name in names:
+        declared = schema[name]
+        if isinstance(declared, Bounded):
+            parts.append(columns[name].astype(np.float64)[:, None])
+        else:
+            # One level only: a column of zeros, which is constant as the levels are.
+            others = np.arange(1, max(2, len(declared)))
+            parts.append((columns[name][:, None] == others).astype(np.float64))
+    return np.hstack(parts)
+
+
+def width_of(schema: Schema, names: tuple[str, ...]) -> int:
+    """Return how many columns of numbers these are, from the public schema."""
+    declared = [schema[name] for name in names]
+    return sum(1 if isinstance(column, Bounded) else max(1, len(column) - 1) for column in declared)

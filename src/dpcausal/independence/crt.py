@@ -1,0 +1,175 @@
+"""Conditional randomisation and permutation tests in blocks: exact under a known law of x given z, and pure ε.
+
+In each block the signed statistic Σ_i x_i r_i, r the residuals of y given z, is ranked among those of copies of x that
+are exchangeable with it under the null.  The rank is exactly uniform whatever the regression does, so the null law of
+the released sum is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from dpcausal.data.schema import Bounded, Schema
+from dpcausal.errors import ParameterError
+from dpcausal.independence.blocks import PROOFS, block_terms, release_sum, settle_blocks
+from dpcausal.independence.columns import Integers, Reals, Rows, width_of
+from dpcausal.independence.model_x import ModelX
+from dpcausal.independence.ranks import score_of_rank
+from dpcausal.independence.residuals import checked_regression, residuals
+from dpcausal.independence.route import Plan, Released, Route
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.events import Event
+from dpcausal.privacy.loss import NoPrivacy
+from dpcausal.privacy.noise import PublicGenerator
+
+FITTED = "the model of x was fitted inside each block: the level is approximate, not exact"
+
+SWEEPS = 50
+"""Rounds of swaps of the conditional permutation test."""
+
+EXACT_RESAMPLES = 999
+MOST_CPT_ROWS = 4_000
+"""Most rows in a block of the conditional permutation test: it holds their pairwise densities."""
+
+
+def values_of(rows: Rows) -> Reals:
+    """Return x as one number a row: itself, or the code of its level."""
+    return rows.x @ np.arange(1.0, rows.x.shape[1] + 1)
+
+
+def bounds_of(schema: Schema, x: str) -> tuple[float, float]:
+    """Return the public range of ``values_of``."""
+    declared = schema[x]
+    if isinstance(declared, Bounded):
+        return declared.lower, declared.upper
+    return 0.0, float(max(1, len(declared) - 1))
+
+
+def score(rows: Rows, plan: Plan, generator: PublicGenerator) -> float:
+    """Return one block's standard score."""
+    return _score(rows, plan, plan.resamples or 0, generator)
+
+
+def _score(rows: Rows, plan: Plan, count: int, generator: PublicGenerator) -> float:
+    x = values_of(rows)
+    if plan.model_x == "fit":
+        both = residuals(rows.given, np.column_stack([x, rows.y]), plan.regression, generator).residuals
+        r_x, r_y = both[:, 0], both[:, 1]
+        copies = r_x.std() * generator.standard_normal((count, rows.n))
+        return score_of_rank(float(r_x @ r_y), copies @ r_y, generator)
+    r_y = residuals(rows.given, rows.y, plan.regression, generator).residuals[:, 0]
+    if plan.method == "cpt":
+        copies = permuted_copies(plan.model_x.log_density(x, rows.raw), count, generator)
+        return score_of_rank(float(x @ r_y), x[copies] @ r_y, generator)
+    copies = plan.model_x.copies(rows.raw, count, bounds_of(plan.schema, plan.x[0]), generator)
+    return score_of_rank(float(x @ r_y), copies @ r_y, generator)
+
+
+def permuted_copies(log_density: Reals, count: int, generator: PublicGenerator) -> Integers:
+    """Return permutations of the rows, shape (count, n), exchangeable with the identity given the values.
+
+    Rounds of disjoint pairs are drawn; in each round a pair (i, k) swaps its x's with odds
+    p(x_k|z_i) p(x_i|z_k) : p(x_i|z_i) p(x_k|z_k).  From the identity the rounds run backwards to a hub; from the hub
+    each copy runs forwards, so the identity and the copies are alike, given the hub.
+
+    Parameters
+    ----------
+    log_density : float array, shape (n, n)
+        log p(x_k | z_i) at (k, i), up to terms of x or of z alone.
+    count : int
+        Number of copies.
+
+    *Source*: Berrett, Wang, Barber & Samworth (2020), Algorithm 1 and section 3.
+    """
+    n = len(log_density)
+    rounds = [generator.permutation(n)[: n - n % 2].reshape(2, -1) for _ in range(SWEEPS)]
+    hub = np.arange(n, dtype=np.int64)[None, :]
+    for pairs in reversed(rounds):
+        hub = _swapped(hub, pairs, log_density, generator)
+    copies = np.repeat(hub, count, axis=0)
+    for pairs in rounds:
+        copies = _swapped(copies, pairs, log_density, generator)
+    return copies
+
+
+def _swapped(orders: Integers, pairs: Integers, log_density: Reals, generator: PublicGenerator) -> Integers:
+    i, k = pairs
+    a, b = orders[:, i], orders[:, k]
+    odds = log_density[b, i] + log_density[a, k] - log_density[a, i] - log_density[b, k]
+    swap = generator.random(a.shape) < 1 / (1 + np.exp(np.minimum(-odds, 700)))
+    after = orders.copy()
+    after[:, i], after[:, k] = np.where(swap, b, a), np.where(swap, a, b)
+    return after
+
+
+def _release(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
+    terms = block_terms(
+        lambda part, coins: score(part, plan, coins), rows, plan.blocks or 0, generator, plan.workers or 1
+    )
+    return release_sum(terms, plan, allotment, two_sided=True)
+
+
+def _exact(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
+    """Return the test of all rows without privacy: the score of the rank among 999 copies, two-sided."""
+    from scipy.special import ndtr
+
+    allotment.spend(Event("exact", "rank among copies", NoPrivacy(), math.inf, "l1", 0.0, ""))
+    found = _score(rows, plan, EXACT_RESAMPLES, generator)
+    return Released(found, float(2 * ndtr(-abs(found))))
+
+
+def check_model(plan: Plan, fitted: bool) -> ModelX | str:
+    """Return the model of x if it fits the columns, checked on made-up rows."""
+    if len(plan.x) != 1 or width_of(plan.schema, plan.y) != 1:
+        raise ParameterError(f"method {plan.method!r} takes one column x and one column y of numbers or of two levels")
+    model = plan.model_x
+    if isinstance(model, str):
+        if model != "fit":
+            raise ParameterError("model_x must be a ModelX, or 'fit'")
+        if not fitted:
+            raise ParameterError(
+                f"method {plan.method!r} needs a public model of x: one fitted on the same rows is neither private nor "
+                "exact; method 'crt' can fit one inside each block"
+            )
+        if not isinstance(plan.schema[plan.x[0]], Bounded):
+            raise ParameterError("model_x='fit' needs a column x declared Bounded")
+        return model
+    if not isinstance(model, ModelX):
+        raise ParameterError(f"method {plan.method!r} needs model_x: a ModelX with the law of x given z")
+    model.check(plan.schema, plan.x[0], plan.given)
+    return model
+
+
+def _settle(plan: Plan) -> Plan:
+    model = check_model(plan, fitted=plan.method == "crt")
+    if plan.method == "cpt" and isinstance(model, ModelX) and model.kind == "sampler":
+        raise ParameterError("method 'cpt' needs a density: a ModelX with mean or table")
+    caveats = (FITTED,) if model == "fit" else ()
+    plan = replace(plan, regression=checked_regression(plan.regression), caveats=caveats)
+    plan = plan if isinstance(plan.spent, NoPrivacy) else settle_blocks(plan)
+    if plan.method == "cpt" and -(-plan.n // (plan.blocks or 1)) > MOST_CPT_ROWS:
+        raise ParameterError(f"method 'cpt' takes at most {MOST_CPT_ROWS} rows in a block: give more blocks")
+    return plan
+
+
+def _route(method: str, tests: str) -> Route:
+    return Route(
+        method=method,
+        pay=lambda loss: pure_part(loss, method),
+        proofs=lambda plan: PROOFS,
+        release=_release,
+        exact=_exact,
+        settle=_settle,
+        takes=frozenset({"blocks", "regression", "resamples", "workers", "model_x"}),
+        tests=tests,
+    )
+
+
+ROUTES = (
+    _route("crt", "ranks among copies of x, in blocks"),
+    _route("cpt", "ranks among permutations of x that a model of x weighs, in blocks"),
+)

@@ -1,0 +1,211 @@
+"""The law of x given z, as the caller knows it: what the conditional randomisation tests draw copies of x from.
+
+Three kinds: a normal law (``mean`` and ``sd``), probabilities of levels (``table``, or ``mean`` alone for two levels),
+or any sampler (``sample``).  The first two act on single rows, with one public normal or uniform number a row and
+copy, so a replaced row changes its own copies only; a sampler may use its generator as it likes and serves in blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.data.schema import Bounded, Levels, Schema
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+
+Reals = npt.NDArray[np.float64]
+RowFunction = Callable[[Reals], Any]
+
+PROBES = 24
+"""Made-up rows on which a model is tried before anything is spent."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelX:
+    """The law of x given z: public knowledge, never learnt from the table.
+
+    Functions take z as an array of shape (n, columns of ``given``), numbers in their own unit and levels as codes, and
+    return n values, each from its own row.
+
+    Parameters
+    ----------
+    mean : function of z, optional
+        Mean of x, in its own unit; for a column of two levels, without ``sd``, the probability of the second.
+    sd : function of z, or number, optional
+        Standard deviation: x is normal, clipped to its bounds.
+    table : array, shape (levels of z, levels of x), optional
+        Probabilities: one given column, with levels; rows sum to 1.
+    sample : function of (z, generator), optional
+        Draws x, shape (n,); in blocks only.
+
+    Examples
+    --------
+    >>> ModelX(mean=lambda z: z[:, 0] / 2, sd=1.0).kind
+    'normal'
+    >>> ModelX(table=[[0.9, 0.1], [0.4, 0.6]]).kind
+    'levels'
+    """
+
+    mean: RowFunction | None = None
+    sd: RowFunction | float | None = None
+    table: Any = None
+    sample: Callable[[Reals, PublicGenerator], Any] | None = None
+
+    def __post_init__(self) -> None:
+        given = [self.mean is not None, self.table is not None, self.sample is not None]
+        if sum(given) != 1 or (self.sd is not None and self.mean is None):
+            raise ParameterError("a model of x has mean (with sd unless x has two levels), table, or sample")
+        for name in ("mean", "sample"):
+            value = getattr(self, name)
+            if value is not None and not callable(value):
+                raise ParameterError(f"{name} must be a function")
+        if self.sd is not None and not callable(self.sd):
+            number = isinstance(self.sd, (int, float)) and not isinstance(self.sd, bool)
+            if not (number and 0 < self.sd < math.inf):
+                raise ParameterError("sd must be a function or a positive number")
+        if self.table is not None:
+            known = np.asarray(self.table)
+            if known.dtype.kind not in "fiu" or known.ndim != 2 or not np.isfinite(known).all():
+                raise ParameterError("table must hold probabilities, one row a level of z")
+            if (known < 0).any() or np.abs(known.sum(axis=1) - 1).max() > 1e-9:
+                raise ParameterError("each row of table must sum to 1")
+            object.__setattr__(self, "table", known.astype(np.float64))
+
+    @property
+    def kind(self) -> str:
+        """``"normal"``, ``"levels"`` or ``"sampler"``."""
+        if self.sample is not None:
+            return "sampler"
+        return "normal" if self.sd is not None else "levels"
+
+    def check(self, schema: Schema, x: str, given: tuple[str, ...]) -> None:
+        """Try the model on made-up rows of the public schema: shape, finite values, each row by itself.
+
+        Raises
+        ------
+        ParameterError
+            The model does not fit the columns.
+        """
+        declared = schema[x]
+        if self.kind == "normal" and not isinstance(declared, Bounded):
+            raise ParameterError("a normal model of x needs a column declared Bounded")
+        if self.kind == "levels":
+            if not isinstance(declared, Levels):
+                raise ParameterError("a model of levels needs a column x declared Levels")
+            if self.table is None and len(declared) != 2:
+                raise ParameterError("mean without sd is for a column of two levels")
+        if self.table is not None:
+            z = schema[given[0]] if len(given) == 1 else None
+            if not (isinstance(z, Levels) and self.table.shape == (len(z), len(declared))):  # type: ignore[arg-type]
+                raise ParameterError("table needs one given column with levels, its shape (levels of z, levels of x)")
+        Z = probes(schema, given)
+        functions = [f for f in (self.mean, self.sd) if callable(f)]
+        for function in functions:
+            _check_rowwise(function, Z)
+        if self.sample is not None:
+            try:
+                drawn = np.asarray(self.sample(Z.copy(), generator_from_seed(0)), dtype=np.float64)
+            except Exception as error:  # on made-up rows: public
+                raise ParameterError(f"the model of x fails on made-up rows with {type(error).__name__}") from None
+            if drawn.shape != (len(Z),):
+                raise ParameterError("sample must return one value a row")
+
+    def centre(self, Z: Reals) -> Reals:
+        """Return the mean of x at each row, codes for levels; what is not finite is 0."""
+        if self.table is not None:
+            return np.asarray(self.table @ np.arange(self.table.shape[1]))[Z[:, 0].astype(np.int64)]
+        if self.mean is None:
+            return np.zeros(len(Z))
+        centre = rowwise(self.mean, Z)
+        return np.clip(centre, 0.0, 1.0) if self.kind == "levels" else centre
+
+    def spread(self, Z: Reals) -> Reals:
+        """Return the standard deviation at each row of a normal model."""
+        if not callable(self.sd):
+            return np.full(len(Z), float(self.sd or 0.0))
+        return np.abs(rowwise(self.sd, Z))
+
+    def copies(self, Z: Reals, count: int, bounds: tuple[float, float], generator: PublicGenerator) -> Reals:
+        """Return copies of x, shape (count, n), clipped to x's bounds as x is.
+
+        The coins are drawn without a look at Z, one a row and copy, so each copy of a row is a function of that row.
+        """
+        n = len(Z)
+        if self.kind == "normal":
+            drawn = self.centre(Z) + self.spread(Z) * generator.standard_normal((count, n))
+        elif self.kind == "levels":
+            drawn = self._codes(Z, generator.random((count, n)))
+        else:
+            draws = [self.sample(Z.copy(), generator) for _ in range(count)]  # type: ignore[misc]
+            drawn = np.asarray(draws, dtype=np.float64).reshape(count, n)
+        return np.clip(np.where(np.isfinite(drawn), drawn, sum(bounds) / 2), *bounds)
+
+    def _codes(self, Z: Reals, coins: Reals) -> Reals:
+        if self.table is None:
+            return (coins > 1 - self.centre(Z)).astype(np.float64)
+        edges = np.cumsum(self.table, axis=1)[:, :-1][Z[:, 0].astype(np.int64)]
+        return np.asarray(np.sum(coins[:, :, None] > edges, axis=-1), dtype=np.float64)
+
+    def log_density(self, x: Reals, Z: Reals) -> Reals:
+        """Return log p(x_k | z_i), shape (n of x, n of Z), up to a term of x or z alone."""
+        if self.kind == "normal":
+            scaled = (x[:, None] - self.centre(Z)) / np.maximum(self.spread(Z), 1e-300)
+            return np.asarray(-0.5 * scaled**2)
+        if self.table is not None:
+            chances = self.table[Z[:, 0].astype(np.int64)][:, x.astype(np.int64)].T
+        else:
+            p = self.centre(Z)
+            chances = np.where(x[:, None] > 0.5, p, 1 - p)
+        return np.asarray(np.log(np.maximum(chances, 1e-300)))
+
+
+def probes(schema: Schema, given: tuple[str, ...]) -> Reals:
+    """Return made-up rows of z: corners and random places of the public domain."""
+    generator = generator_from_seed(1)
+    columns = []
+    for name in given:
+        declared = schema[name]
+        if isinstance(declared, Bounded):
+            drawn = declared.lower + declared.width * generator.random(PROBES)
+            drawn[:2] = declared.lower, declared.upper
+        else:
+            drawn = generator.integers(len(declared), size=PROBES).astype(np.float64)
+        columns.append(drawn)
+    return np.stack(columns, axis=1) if columns else np.empty((PROBES, 0))
+
+
+def rowwise(function: RowFunction, Z: Reals) -> Reals:
+    """Return a function of rows, total: where it fails on all rows together it is asked row by row."""
+    try:
+        found = np.asarray(function(Z.copy()), dtype=np.float64)
+        if found.shape == (len(Z),):
+            return np.where(np.isfinite(found), found, 0.0)
+    except Exception:  # a failure at one row must not change another row's value
+        pass
+    return np.array([_single(function, Z[place : place + 1]) for place in range(len(Z))])
+
+
+def _single(function: RowFunction, row: Reals) -> float:
+    try:
+        found = float(np.ravel(np.asarray(function(row.copy()), dtype=np.float64))[0])
+    except Exception:
+        return 0.0
+    return found if math.isfinite(found) else 0.0
+
+
+def _check_rowwise(function: RowFunction, Z: Reals) -> None:
+    try:
+        whole = np.asarray(function(Z.copy()), dtype=np.float64)
+        single = np.array([np.ravel(np.asarray(function(row[None, :].copy()), dtype=np.float64))[0] for row in Z])
+    except Exception as error:  # on made-up rows: public
+        raise ParameterError(f"the model of x fails on made-up rows with {type(error).__name__}") from None
+    if whole.shape != (len(Z),) or not np.isfinite(whole).all():
+        raise ParameterError("the functions of a model of x must return one finite number a row")
+    if not np.allclose(whole, single, rtol=1e-9, atol=1e-12):
+        raise ParameterError("the functions of a model of x must take each row by itself")

@@ -1,0 +1,80 @@
+"""Residuals inside a block, by the library's kernel ridge or by any scikit-learn regressor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpcausal.errors import ParameterError
+from dpcausal.independence.columns import Reals
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
+
+SHAPES = ("additive", "isotropic")
+
+FOLDS = 5
+"""A regressor predicts each fifth of a block from the others: one that can learn rows by heart has no residuals."""
+
+
+def checked_regression(regression: Any) -> Any:
+    """Return a regression as asked for, a regressor as an unfitted copy that prints nothing."""
+    if regression is None:
+        return "additive"
+    if isinstance(regression, str):
+        if regression not in SHAPES:
+            raise ParameterError(f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor")
+        return regression
+    if not all(callable(getattr(regression, name, None)) for name in ("fit", "predict", "get_params", "set_params")):
+        raise ParameterError(f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor")
+    from sklearn.base import clone
+
+    copy = clone(regression)
+    # What it prints or how many processes it starts would depend on the rows, or carry them away.
+    quiet = {name: 0 for name in copy.get_params(deep=True) if name.split("__")[-1] == "verbose"}
+    single = {name: None for name in copy.get_params(deep=True) if name.split("__")[-1] == "n_jobs"}
+    return copy.set_params(**quiet, **single)
+
+
+def described(regression: Any) -> str | None:
+    """Return a regression's name for the ledger and the result."""
+    return regression if regression is None or isinstance(regression, str) else type(regression).__name__
+
+
+def residuals(given: Given, responses: Reals, regression: Any, generator: PublicGenerator) -> Smoothed:
+    """Return the residuals of each response, scaled to variance 1 before, given the columns.
+
+    Parameters
+    ----------
+    given : Given
+        n rows of one block.
+    responses : float array, shape (n, q)
+    regression : str or regressor
+        From ``checked_regression``.
+    generator : PublicGenerator
+        The block's own coins.
+    """
+    if isinstance(regression, str) or given.empty:
+        return smooth(given, responses, regression if isinstance(regression, str) else "additive", generator)  # type: ignore[arg-type]
+    return _cross_fitted(given, responses, regression, generator)
+
+
+def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Smoothed:
+    from sklearn.base import clone
+
+    n = given.rows
+    indicators = [(codes[:, None] == np.unique(codes)).astype(np.float64) for codes in given.levels.T]
+    Z, U = np.hstack([standardised(given.numbers), *indicators]), standardised(responses)
+    fold = generator.permutation(n) % FOLDS
+    R = np.zeros_like(U)
+    for column in range(U.shape[1]):
+        for held in range(FOLDS):
+            model = clone(regressor)
+            # Its coins are this block's own: a stream shared by blocks would carry one block's rows to the next.
+            seeds = {name: int(generator.integers(2**31)) for name in model.get_params(deep=True)
+                     if name.split("__")[-1] == "random_state"}  # fmt: skip
+            model.set_params(**seeds).fit(Z[fold != held], U[fold != held, column])
+            R[fold == held, column] = U[fold == held, column] - np.ravel(model.predict(Z[fold == held]))
+    R = np.where(np.isfinite(R), R, 0.0)
+    R -= R.mean(axis=0)
+    return Smoothed(R, 1.0)
