@@ -70,7 +70,10 @@ def test_equal_laws_are_flagged_no_more_often_than_stated() -> None:
     assert flags < 17
 
 
-@pytest.mark.parametrize("wrong", [{"claimed": 0.0}, {"claimed": 1.0, "delta": 1.0}, {"claimed": 1.0, "draws": 3}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"claimed": 0.0}, {"claimed": 1.0, "delta": 1.0}, {"claimed": 1.0, "draws": 3}, {"claimed": 1.0, "pilot": 0}],
+)
 def test_senseless_arguments_are_refused(wrong: dict) -> None:
     with pytest.raises(ParameterError):
         audit_epsilon(lambda: 0.0, lambda: 0.0, **wrong)
@@ -110,3 +113,64 @@ def test_too_few_outputs_are_refused(size, pilot) -> None:
         audit_samples(np.zeros(size), np.zeros(size), claimed=1.0, pilot=pilot)
     with pytest.raises(ParameterError, match="as many outputs"):
         audit_samples(np.zeros(2_000), np.zeros(2_001), claimed=1.0)
+
+
+def test_equal_texts_of_two_libraries_are_one_output() -> None:
+    texts = ["yes", "no"] * 1_500
+    assert audit_samples(texts, np.array(texts), claimed=1.0).lower_bound == 0
+    truths = [True, False, None] * 1_000
+    assert audit_samples(truths, np.array(truths, dtype=object), claimed=1.0).lower_bound == 0
+    numbers = np.random.default_rng(14).random(3_000)
+    assert audit_samples([np.array(number) for number in numbers], numbers.tolist(), claimed=1.0).lower_bound == 0
+
+
+def test_columns_that_go_together_are_not_counted_as_so_many_draws() -> None:
+    rng = np.random.default_rng(15)
+    rare = [np.repeat((rng.random(3_000) < 0.01)[:, None], 50, axis=1) * 1.0 for _ in range(2)]
+    with pytest.raises(ParameterError, match="one-dimensional"):  # the true loss is 0; 50 copies of a draw gave .008
+        audit_samples(*rare, claimed=0.001)
+
+
+@pytest.mark.parametrize("output", [(1.0,), [1.0], np.zeros(1), object(), 1j, b"yes"])
+def test_an_output_that_cannot_be_compared_is_refused_instead_of_passed(output) -> None:
+    with pytest.raises(ParameterError, match=type(output).__name__):
+        audit_epsilon(lambda: output, lambda: output, claimed=1.0, draws=200)
+
+
+@pytest.mark.parametrize("outputs", [iter([0.0] * 2_000), "a" * 2_000, np.ma.zeros(2_000), 7])
+def test_outputs_that_are_no_list_are_refused(outputs) -> None:
+    with pytest.raises(ParameterError, match="outputs"):
+        audit_samples(outputs, np.zeros(2_000), claimed=1.0)
+
+
+@pytest.mark.parametrize("wrong", [{"claimed": "1"}, {"claimed": True}, {"claimed": 1, "delta": None}])
+def test_amounts_that_are_no_numbers_are_refused(wrong) -> None:
+    with pytest.raises(ParameterError, match="numbers"):
+        audit_samples(np.zeros(2_000), np.zeros(2_000), **wrong)
+
+
+def test_infinite_and_enormous_outputs_are_outputs_like_others() -> None:
+    one = [10**400 if draw else -math.inf for draw in np.random.default_rng(16).random(4_000) < 0.5]
+    assert audit_samples(one, [-math.inf] * 4_000, claimed=2.0).violated
+    assert not audit_samples(one, one[::-1], claimed=0.1).violated
+
+
+def test_an_exact_answer_let_out_now_and_then_inside_the_noise_is_flagged() -> None:
+    # Inside the bulk no half-line shows it: the answer is an atom of a law that is continuous otherwise.
+    def leaky(answer: float, seed: int):
+        rng = np.random.default_rng(seed)
+        return lambda: answer if rng.random() < 0.05 else answer + rng.laplace()
+
+    audit = audit_epsilon(leaky(0.0, 17), leaky(1.0, 18), claimed=1.0, draws=5_000)
+    assert audit.violated and audit.lower_bound > 2 and audit.event.startswith("output = ")
+
+
+def test_a_slow_mechanism_may_choose_its_events_on_a_few_runs() -> None:
+    runs = [0, 0]
+
+    def run(side: int) -> int:
+        runs[side] += 1
+        return side
+
+    audit = audit_epsilon(lambda: run(0), lambda: run(1), claimed=1.0, draws=200, pilot=5)
+    assert audit.violated and runs == [205, 205] and audit.draws == 200

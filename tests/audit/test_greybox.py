@@ -79,3 +79,16 @@ def test_a_durable_ledger_does_not_serve_a_recording(tmp_path) -> None:
         audit = compare(lambda: ledger.allot(PureDP(0.1), task="x"), lambda: None)
         assert audit.violated and "LedgerError" in audit.faults[0]
         assert math.isclose(ledger.remaining.epsilon or 0, 1)
+
+
+def test_an_exact_number_beside_the_noisy_one_is_named() -> None:
+    def with_exact(values: list[int]) -> tuple[int, dict[str, object]]:
+        return count(values), {"rows": len(values), "mean": np.mean(values)}
+
+    assert "returned differs" in compare(lambda: with_exact(DATA), lambda: with_exact(NEIGHBOUR)).faults[0]
+    assert not compare(lambda: with_exact(DATA), lambda: with_exact(DATA[::-1])).violated
+
+
+@pytest.mark.parametrize("public", [float("nan"), None, "text", np.array([1.0, np.nan]), [1, (2.5, True)], object()])
+def test_the_same_public_words_beside_an_answer_stand(public: object) -> None:
+    assert not compare(lambda: (count(DATA), public), lambda: (count(NEIGHBOUR), public)).violated

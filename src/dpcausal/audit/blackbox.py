@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from dpcausal.errors import ParameterError
 
 MOST_EVENTS = 8
 """Events that are counted on the fresh sample; each takes its share of the false-alarm probability."""
+
+MOST_ATOMS = 64
+"""Single numbers that are looked at by themselves on the first sample, the most frequent ones."""
 
 Output = float | int | str | bool | None
 
@@ -70,7 +74,8 @@ class BlackBoxAudit:
     draws : int
         Fresh runs counted on each of the two data sets.
     false_alarm : float
-        Probability that ``lower_bound`` is above the true ε.
+        Largest probability that ``lower_bound`` is above the true ε: of this audit, if it was to be run once whatever
+        it says.  Two audits have the sum of their probabilities.
     event : str
         The event that gave the bound, in words.
     """
@@ -101,6 +106,7 @@ def audit_epsilon(
     claimed: float,
     delta: float = 0.0,
     draws: int = 20_000,
+    pilot: int | None = None,
     false_alarm: float = 1e-6,
 ) -> BlackBoxAudit:
     """Return a lower bound on ε from runs of a mechanism on two neighbouring data sets.
@@ -113,14 +119,17 @@ def audit_epsilon(
     ----------
     run, run_neighbour : callable
         Run the mechanism afresh on D and on D′ and return one output: a number, a text, a bool, or ``None`` for "no
-        answer".
-        Outputs must be independent, so use real noise, not a seed that repeats.
+        answer".  Of several numbers, return one that is computed from them.
+        Outputs must be independent, so use real noise, not a seed that repeats; and D, D′ must not be chosen by them.
     claimed : float
         The ε claimed.
     delta : float
         The δ claimed, 0 ≤ δ < 1.
     draws : int
-        Runs counted on each side, at least 100; a tenth more, at least 1,000, choose the events.
+        Runs counted on each side, at least 100.
+    pilot : int, optional
+        Further runs of each side that choose the events, at least 1; by default a tenth of ``draws``, at least 1,000.
+        Fewer serve for a slow mechanism whose fault is plain.
     false_alarm : float
         Probability of a bound above the true ε, in (0, 1).
 
@@ -139,14 +148,18 @@ def audit_epsilon(
     """
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 100:
         raise ParameterError("draws must be a whole number of at least 100")
-    _check(claimed, delta, false_alarm)
-    size = _pilot(draws) + draws
+    claimed, delta, false_alarm = _checked(claimed, delta, false_alarm)
+    if pilot is None:
+        pilot = max(1_000, draws // 10)
+    if isinstance(pilot, bool) or not isinstance(pilot, int) or pilot < 1:
+        raise ParameterError("pilot must be a whole number of at least 1")
+    size = pilot + draws
     return audit_samples(
         [run() for _ in range(size)],
         [run_neighbour() for _ in range(size)],
         claimed=claimed,
         delta=delta,
-        pilot=_pilot(draws),
+        pilot=pilot,
         false_alarm=false_alarm,
     )
 
@@ -166,8 +179,8 @@ def audit_samples(
 
     Parameters
     ----------
-    first, second : sequence or array, one length N
-        Independent outputs on D and on D′: numbers, texts, bools or ``None``.
+    first, second : sequence or one-dimensional array, one length N
+        Independent outputs on D and on D′: numbers, texts, bools or ``None``.  NaN is an output like another.
     claimed, delta, false_alarm : float
         As in ``audit_epsilon``.
     pilot : int, optional
@@ -182,7 +195,12 @@ def audit_samples(
     >>> audit_samples(first, second, claimed=1.0).violated
     True
     """
-    _check(claimed, delta, false_alarm)
+    claimed, delta, false_alarm = _checked(claimed, delta, false_alarm)
+    for outputs in (first, second):
+        if isinstance(outputs, str) or not isinstance(outputs, (Sequence, np.ndarray)) or np.ma.isMaskedArray(outputs):
+            raise ParameterError("the outputs of a side must be a list or a one-dimensional array")
+        if isinstance(outputs, np.ndarray) and outputs.ndim != 1:
+            raise ParameterError("the outputs of a side must be one-dimensional: audit one number of each run")
     size = len(first)
     if pilot is None:
         pilot = min(max(1_000, size // 11), size - 100)
@@ -203,13 +221,13 @@ def audit_samples(
     return BlackBoxAudit(best, claimed, delta, draws, false_alarm, by)
 
 
-def _check(claimed: float, delta: float, false_alarm: float) -> None:
-    if not (math.isfinite(claimed) and claimed > 0 and 0 <= delta < 1 and 0 < false_alarm < 1):
-        raise ParameterError("the audit needs claimed > 0, 0 <= delta < 1 and 0 < false_alarm < 1")
-
-
-def _pilot(draws: int) -> int:
-    return max(1_000, draws // 10)
+def _checked(*amounts: float) -> tuple[float, float, float]:
+    """Return claimed, delta and false_alarm as floats."""
+    if all(isinstance(amount, Real) and not isinstance(amount, bool) for amount in amounts):
+        claimed, delta, false_alarm = (float(amount) for amount in amounts)
+        if math.isfinite(claimed) and claimed > 0 and 0 <= delta < 1 and 0 < false_alarm < 1:
+            return claimed, delta, false_alarm
+    raise ParameterError("the audit needs numbers claimed > 0, 0 <= delta < 1 and 0 < false_alarm < 1")
 
 
 def _outputs(values: Sequence[Output] | npt.NDArray[Any]) -> _Outputs:
@@ -221,13 +239,37 @@ def _outputs(values: Sequence[Output] | npt.NDArray[Any]) -> _Outputs:
     found: list[float] = []
     others: dict[str, int] = {}
     for value in values:
-        is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-        if is_number and not math.isnan(value):  # type: ignore[arg-type]
-            found.append(float(value))  # type: ignore[arg-type]
+        number = _number(value)
+        if number is not None and not math.isnan(number):
+            found.append(number)
         else:
-            name = "nan" if is_number else repr(bool(value) if isinstance(value, np.bool_) else value)
+            name = _name(value) if number is None else "nan"
             others[name] = others.get(name, 0) + 1
     return _Outputs(np.asarray(found, dtype=np.float64), others, len(values))
+
+
+def _number(value: object) -> float | None:
+    """Return a number as a float, ±inf where it is too large for one; ``None`` if it is no number."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+
+
+def _name(value: object) -> str:
+    """Return the name of an output that is no number: one for equal outputs, whatever library made them."""
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        value = value.item()
+    if value is None or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str):
+        return repr(str(value))
+    # Another object's repr may hold its address, and a list of numbers never comes twice: nothing would be compared.
+    raise ParameterError(f"an output must be a number, a text, a bool or None, got {type(value).__name__}")
 
 
 def _choose(first: _Outputs, second: _Outputs, delta: float) -> list[_Event]:
@@ -237,8 +279,11 @@ def _choose(first: _Outputs, second: _Outputs, delta: float) -> list[_Event]:
     if numbers.size:
         thresholds = np.unique(np.quantile(numbers, np.linspace(0.005, 0.995, 100), method="inverted_cdf"))
         candidates += [_Event(kind, float(t)) for t in thresholds for kind in ("from", "to")]
-        values = np.unique(numbers)
-        candidates += [_Event("is", float(value)) for value in values] if values.size <= 64 else []
+        values, times = np.unique(numbers, return_counts=True)
+        # A value that comes twice is no draw of a continuous law: perhaps an answer that was let out as it is.
+        atoms = np.flatnonzero(times > 1) if len(values) > MOST_ATOMS else np.arange(len(values))
+        atoms = atoms[np.argsort(-times[atoms], kind="stable")][:MOST_ATOMS]
+        candidates += [_Event("is", float(value)) for value in values[atoms]]
     candidates += [_Event("other", name) for name in sorted({*first.others, *second.others})]
 
     def promise(event: _Event) -> float:

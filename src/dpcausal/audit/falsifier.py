@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.privacy.sensitivity import Norm
 
@@ -27,6 +28,12 @@ Start = Callable[[PublicGenerator, int, Rows, Rows], Rows]
 ROUNDING = 1e-12
 """Relative float slack above a bound that is not called a violation."""
 
+REDRAWS = 8
+"""Times that a proposal is drawn again if it is no pair of neighbours or was looked at before in the same climb."""
+
+_EXACT = 2**53
+"""Up to here integers are floats exactly."""
+
 
 @dataclass(frozen=True, eq=False)
 class Falsification:
@@ -35,11 +42,12 @@ class Falsification:
     Attributes
     ----------
     ratio : float
-        Worst change over bound: above 1 the claimed sensitivity is wrong.
+        Worst change over bound: above 1 the claimed sensitivity is wrong.  ∞ where an answer is not finite, or the
+        two have different shapes: no noise covers that.
     evaluations : int
-        Neighbour pairs looked at.
+        Neighbour pairs looked at, different ones within each climb unless the domain has too few.
     rows, neighbour : float arrays, shape (m, columns)
-        The worst pair, made up by the search.
+        The worst pair, made up by the search; read-only.
     """
 
     ratio: float
@@ -59,16 +67,54 @@ class Falsification:
         return f"Not violated: {self.evaluations} neighbour pairs reach {self.ratio:.6g} of the bound."
 
 
-def distance(a: Any, b: Any, norm: Norm) -> float | int:
-    """Return the change between two answers; exact for Python integers of any size."""
-    if isinstance(a, int) and isinstance(b, int):
+def distance(a: Any, b: Any, norm: Norm) -> float | int | Fraction:
+    """Return the change between two answers; ∞ if one is not finite or the shapes differ.
+
+    Exact for integers of any size and for fractions, apart from the root of an l2 norm.
+    """
+    if type(a) is int and type(b) is int:
         return abs(a - b)
-    change = np.abs(np.atleast_1d(np.asarray(a, dtype=np.float64)) - np.atleast_1d(np.asarray(b, dtype=np.float64)))
-    if norm is Norm.L1:
-        return float(change.sum())
-    if norm is Norm.L2:
-        return float(np.sqrt((change**2).sum()))
-    return float(change.max())
+    one, other = np.asarray(a), np.asarray(b)
+    if one.shape != other.shape:
+        return math.inf
+    kinds = {one.dtype.kind, other.dtype.kind}
+    if not kinds <= set("biufO"):
+        raise ParameterError("a statistic must return a number, or an array of numbers")
+    if "O" in kinds or ("f" not in kinds and max(_largest(one), _largest(other)) >= _EXACT):
+        pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
+        changes = [_gap(*pair) for pair in pairs]
+        if math.inf in changes:
+            return math.inf
+        if norm is Norm.L2 and len(changes) > 1:
+            return math.sqrt(sum(change**2 for change in changes))
+        return sum(changes, Fraction(0)) if norm is Norm.L1 else max(changes, default=Fraction(0))
+    with np.errstate(all="ignore"):
+        change = np.abs(one.astype(np.float64) - other.astype(np.float64)).ravel()
+        if norm is Norm.L1:
+            total = float(change.sum())
+        else:
+            total = float(np.sqrt((change**2).sum()) if norm is Norm.L2 else change.max(initial=0))
+    return total if math.isfinite(total) else math.inf
+
+
+def _largest(integers: npt.NDArray[Any]) -> int:
+    return max(abs(int(integers.max())), abs(int(integers.min()))) if integers.size else 0
+
+
+def _gap(a: Any, b: Any) -> Fraction | float:
+    """Return |a − b| for integers, fractions and floats, exactly; ∞ if one is not finite."""
+    exact = []
+    for value in (a, b):
+        if isinstance(value, (float, np.floating)):
+            if not math.isfinite(value):
+                return math.inf
+            exact.append(Fraction(float(value)))
+        elif isinstance(value, (int, Fraction, np.integer)):
+            # A Fraction of numpy's integers would compute in 64 bits and wrap.
+            exact.append(Fraction(value if isinstance(value, Fraction) else int(value)))
+        else:
+            raise ParameterError("a statistic must return a number, or an array of numbers")
+    return abs(exact[0] - exact[1])
 
 
 # Starts: shapes that are extreme for ranks, kernels, quantiles or tables.  Columns lie in [low, high].
@@ -136,7 +182,7 @@ def falsify(
     high: float | Sequence[float] = 1.0,
     levels: Sequence[float] | None = None,
     norm: Norm = Norm.ABSOLUTE,
-    starts: dict[str, Start] = STARTS,
+    starts: Mapping[str, Start] = STARTS,
     evaluations: int = 2_800,
     seed: int = 0,
 ) -> Falsification:
@@ -145,19 +191,24 @@ def falsify(
     Parameters
     ----------
     statistic : callable
-        Maps rows (m, columns) to an int, a float or an array.
+        Maps rows (m, columns) to an int, a float, a Fraction or an array; it gets a copy.  Integers of any size are
+        compared exactly.
     bound : number or callable of m
-        What the change is divided by.
+        What the change is divided by; positive and finite.
     sizes : sequence of int
-        The numbers of records; the evaluations are shared equally among sizes and starts.
+        The numbers of records, at least one; the evaluations are shared equally among sizes and starts.
+    columns : int
+        Numbers in a record, at least 1.
     low, high : float or one per column
         The public range of each column.
     levels : sequence of float, optional
         If given, values are rounded to the nearest of these.
     norm : Norm
         The norm of the change.
+    starts : mapping from name to function of (generator, m, low, high)
+        Where the climbs begin; clipped into the range.
     evaluations : int
-        Neighbour pairs to look at, over all sizes and starts.
+        Neighbour pairs to look at, over all sizes and starts, at least 1.
     seed : int
         Public: the same seed finds the same pair.
 
@@ -174,21 +225,41 @@ def falsify(
     >>> falsify(lambda rows: rows.mean(), lambda m: 1 / m, sizes=[5], columns=1).violated
     False
     """
+    for name, number in (("columns", columns), ("evaluations", evaluations), *(("sizes", m) for m in sizes)):
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+            raise ParameterError(f"{name} must hold whole numbers of at least 1")
+    if not len(sizes) or not len(starts) or not isinstance(norm, Norm):
+        raise ParameterError("the search needs at least one size, one start and a Norm")
     rng = generator_from_seed(seed)
-    lows = np.broadcast_to(np.asarray(low, dtype=np.float64), (columns,))
-    highs = np.broadcast_to(np.asarray(high, dtype=np.float64), (columns,))
+    lows, highs = (np.broadcast_to(np.asarray(end, dtype=np.float64), (columns,)) for end in (low, high))
     grid = None if levels is None else np.sort(np.asarray(levels, dtype=np.float64))
+    if not (np.isfinite(highs - lows).all() and (lows <= highs).all()):
+        raise ParameterError("the range needs finite low <= high")
+    if grid is not None and not (grid.ndim == 1 and len(grid) and np.isfinite(grid).all()):
+        raise ParameterError("levels must be a list of finite numbers")
     best, total = Falsification(-1.0, 0, np.empty(0), np.empty(0)), 0
     share = math.ceil(evaluations / (len(sizes) * len(starts)))
     for m in sizes:
-        scale = bound(m) if callable(bound) else bound
+        scale = _checked_bound(bound(m) if callable(bound) else bound)
         for start in starts.values():
-            rows = _to_levels(np.array(start(rng, m, lows, highs), dtype=np.float64), grid)
-            climb = _Climb(rng, statistic, scale, norm, lows, highs, grid, rows)
+            rows = np.clip(np.array(start(rng, m, lows, highs), dtype=np.float64), lows, highs)
+            climb = _Climb(rng, statistic, scale, norm, lows, highs, grid, _to_levels(rows, grid))
             total += climb.run(share)
             if climb.ratio > best.ratio:
                 best = Falsification(climb.ratio, 0, climb.rows, _replaced(climb.rows, climb.index, climb.new))
+    for rows in (best.rows, best.neighbour):
+        rows.setflags(write=False)
     return Falsification(best.ratio, total, best.rows, best.neighbour)
+
+
+def _checked_bound(bound: Any) -> Fraction:
+    try:
+        exact = Fraction(int(bound)) if isinstance(bound, np.integer) else Fraction(bound)
+    except (TypeError, ValueError, OverflowError):
+        exact = Fraction(0)
+    if exact <= 0:
+        raise ParameterError("a bound must be a positive and finite number")
+    return exact
 
 
 def _to_levels(rows: Rows, grid: Rows | None) -> Rows:
@@ -211,7 +282,7 @@ class _Climb:
         self,
         rng: PublicGenerator,
         statistic: Statistic,
-        bound: float | Fraction,
+        bound: Fraction,
         norm: Norm,
         low: Rows,
         high: Rows,
@@ -220,19 +291,33 @@ class _Climb:
     ) -> None:
         self.rng, self.statistic, self.bound, self.norm = rng, statistic, bound, norm
         self.low, self.high, self.grid = low, high, grid
-        self.rows, self.index, self.new = rows, 0, rows[0]
-        self.answer = statistic(rows)
+        self.rows, self.index, self.new = rows, 0, rows[0].copy()
+        self.answer = statistic(rows.copy())
         self.ratio = -1.0
+        self.seen: set[int] = set()
 
     def run(self, evaluations: int) -> int:
-        probes = itertools.islice(self._probes(), evaluations // 2)
         used = 0
-        for index, new in probes:
-            self._consider(self.rows, index, new)
-            used += 1
+        for index, new in itertools.islice(self._probes(), evaluations // 2):
+            if self._is_new(self.rows, index, new):
+                self._consider(self.rows, index, new)
+                used += 1
         for _ in range(evaluations - used):
-            self._consider(*self._proposal())
+            proposal = self._proposal()
+            for _ in range(REDRAWS):
+                if self._is_new(*proposal):
+                    break
+                proposal = self._proposal()
+            self._consider(*proposal)
         return evaluations
+
+    def _is_new(self, rows: Rows, index: int, new: Rows) -> bool:
+        """Return whether these are two different data sets that this climb has not looked at."""
+        key = hash((rows.tobytes(), index, new.tobytes()))
+        if key in self.seen or bool((rows[index] == new).all()):
+            return False
+        self.seen.add(key)
+        return True
 
     def _probes(self) -> Iterator[tuple[int, Rows]]:
         """Yield the corners of the domain in place of the first, the last and a middle record."""
@@ -276,9 +361,16 @@ class _Climb:
         return _to_levels(new, self.grid)
 
     def _consider(self, rows: Rows, index: int, new: Rows) -> None:
-        answer = self.answer if rows is self.rows else self.statistic(rows)
-        change = distance(answer, self.statistic(_replaced(rows, index, new)), self.norm)
-        # Integers of any size: an exact quotient before it becomes a float.
-        ratio = float(Fraction(change) / Fraction(self.bound))
+        # A statistic that sorts in place must not change the pair under search.
+        answer = self.answer if rows is self.rows else self.statistic(rows.copy())
+        ratio = _ratio(distance(answer, self.statistic(_replaced(rows, index, new)), self.norm), self.bound)
         if ratio >= self.ratio:
             self.rows, self.index, self.new, self.answer, self.ratio = rows, index, new, answer, ratio
+
+
+def _ratio(change: float | int | Fraction, bound: Fraction) -> float:
+    """Return change over bound: an exact quotient before it becomes a float."""
+    try:
+        return float(Fraction(change) / bound)
+    except OverflowError:  # of an infinite change, or of a quotient that no float holds
+        return math.inf

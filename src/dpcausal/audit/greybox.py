@@ -1,18 +1,20 @@
 """The grey-box comparison: what reaches the gate on two neighbouring data sets, without any noise.
 
 With the same fixed answers a mechanism must bring the same events to the gate on both, in the same order, and
-values no further apart than it declares.  No samples are needed, and every fault of calibration or control flow
-that the pair can show is shown at once.
+values no further apart than it declares; what it returns must then be the same too.  No samples are needed, and
+every fault of calibration or control flow that the pair can show is shown at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dpcausal.audit.falsifier import distance
 from dpcausal.mechanisms.gate import FixedAnswers, Passage, recording_gate
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm
@@ -63,7 +65,8 @@ def compare(
     Parameters
     ----------
     run, run_neighbour : callable
-        Make the call on D and on D′, each with its own in-memory ledger.
+        Make the call on D and on D′, each with its own in-memory ledger.  Numbers, texts, arrays, and lists, tuples
+        and mappings of them that both return are compared; other objects are not.
     answers : "low", "high", or a function of (event, exact value)
         What the gate answers instead of noise.  Use several: a fault can hide behind one branch.
     seed : int
@@ -86,8 +89,8 @@ def compare(
     >>> compare(lambda: noisy_sum([0, 0], 0.5), lambda: noisy_sum([0, 1], 0.5)).violated
     True
     """
-    first, outcome = _recorded(run, answers, seed)
-    second, outcome_neighbour = _recorded(run_neighbour, answers, seed)
+    first, outcome, returned = _recorded(run, answers, seed)
+    second, outcome_neighbour, returned_by_neighbour = _recorded(run_neighbour, answers, seed)
     faults: list[str] = []
     ratio = 0.0
     if outcome != outcome_neighbour:
@@ -104,22 +107,34 @@ def compare(
         ratio = max(ratio, change / one.bound)
         if change > one.bound * (1 + ROUNDING):
             faults.append(f"'{one.event.label}' moves by {change:.6g}, declared {one.bound:.6g}")
+    if not faults and returned != returned_by_neighbour:
+        faults.append("with the same answers, what is returned differs: it holds more than the answers")
     return GreyBoxAudit(tuple(faults), ratio, len(first))
 
 
-def _recorded(run: Callable[[], Any], answers: FixedAnswers, seed: int) -> tuple[list[Passage], str]:
+def _recorded(run: Callable[[], Any], answers: FixedAnswers, seed: int) -> tuple[list[Passage], str, Any]:
     with simulated_noise(seed), recording_gate(answers) as recording:
         try:
-            run()
+            returned = run()
         except Exception as error:  # an error that only one of two neighbours meets is a release
-            return recording.passages, f"{type(error).__name__}: {error}"
-    return recording.passages, "no error"
+            return recording.passages, f"{type(error).__name__}: {error}", None
+    return recording.passages, "no error", _plain(returned)
+
+
+def _plain(value: Any) -> Any:
+    """Return what a value says as something that ``==`` compares, NaN included; ``None`` for an unknown object."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (bool, int, float, str, type(None))):
+        return type(value).__name__, "nan" if isinstance(value, float) and math.isnan(value) else value
+    if isinstance(value, np.ndarray):
+        return "array", value.shape, [_plain(entry) for entry in value.ravel().tolist()]
+    if isinstance(value, (list, tuple)):
+        return "list", [_plain(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return "mapping", [(_plain(key), _plain(entry)) for key, entry in value.items()]
+    return None
 
 
 def _change(one: Passage, other: Passage) -> float:
-    difference = np.abs(np.asarray(one.value, dtype=object) - np.asarray(other.value, dtype=object))
-    values = [float(entry) for entry in np.ravel(difference)]
-    norm = Norm(one.event.norm)
-    if norm is Norm.L1:
-        return sum(values)
-    return float(np.linalg.norm(values)) if norm is Norm.L2 else max(values, default=0.0)
+    return float(distance(one.value, other.value, Norm(one.event.norm)))
