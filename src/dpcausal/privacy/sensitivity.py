@@ -20,12 +20,18 @@ Answer = float | int | npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 
 class Norm(Enum):
-    """The norm in which a bound holds; for a single number all four agree."""
+    """How a bound is to be read: the norm in which it holds (for a single number the first four agree), or a condition.
+
+    ``SMOOTH`` and ``TESTED`` are no norms but what smooth sensitivity and propose-test-release rest on; ``conditional``
+    says them as formulas.
+    """
 
     ABSOLUTE = "absolute"
     L1 = "l1"
     L2 = "l2"
     LINF = "l-infinity"
+    SMOOTH = "smooth"
+    TESTED = "tested"
 
 
 @dataclass(frozen=True)
