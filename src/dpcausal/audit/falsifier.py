@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
+from dpcausal.privacy.conditional import CONDITIONAL, conditional_change
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.privacy.sensitivity import Norm
 
@@ -80,6 +81,8 @@ def distance(a: Any, b: Any, norm: Norm) -> float | int | Fraction:
     kinds = {one.dtype.kind, other.dtype.kind}
     if not kinds <= set("biufO"):
         raise ParameterError("a statistic must return a number, or an array of numbers")
+    if norm in CONDITIONAL:
+        return conditional_change(one, other, norm)
     if "O" in kinds or ("f" not in kinds and max(_largest(one), _largest(other)) >= _EXACT):
         pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
         changes = [_gap(*pair) for pair in pairs]
