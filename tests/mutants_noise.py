@@ -102,8 +102,9 @@ def best_of_three(coins: np.random.Generator, answer: float, size: int) -> Any:
     return (answer + coins.laplace(0, 1, (size, 3))).max(axis=1)
 
 
-def two_at_full_price(coins: np.random.Generator, answer: float, size: int) -> Any:
-    return (answer + coins.laplace(0, 1, (size, 2))).min(axis=1)
+def two_draws_of(scale: float) -> Mechanism:
+    """Return the lesser of two noisy answers: it is large only if both are, which shows the loss of both."""
+    return lambda coins, answer, size: (answer + coins.laplace(0, scale, (size, 2))).min(axis=1)
 
 
 def one_seed_for_both(coins: np.random.Generator, answer: float, size: int) -> Any:
@@ -163,7 +164,7 @@ MUTANTS: list[Case] = [
     by_black_box("exponential mechanism with Δ for 2Δ", on_both(argmax_of("gumbel", 1.0), ([2.0, 0.0], [3.0, -1.0]))),
     by_black_box("a negative answer is drawn again", on_both(redrawn)),
     by_black_box("the best of three draws for the price of one", on_both(best_of_three)),
-    by_black_box("two scores, each at the full ε", on_both(two_at_full_price)),
+    by_black_box("two scores, each at the full ε", on_both(two_draws_of(1.0))),
     by_black_box("one seed for both draws", on_both(one_seed_for_both)),
     by_black_box("no answer, without noise, when nothing is found", on_both(silent_when_empty)),
     by_black_box("an exact winner beside a noisy margin", on_both(exact_sign, (-0.5, 0.5))),

@@ -149,18 +149,42 @@ def tables_with_schemas(draw: st.DrawFn, **sizes: Any) -> tuple[pa.Table, dpc.Sc
 direction_arguments = st.fixed_dictionaries(
     {"loss": often(fit_loss, junk)},
     optional={
-        "score": often(st.sampled_from(["hsic", "spearman", "kendall", "iqr", "variance"]), junk),
+        "score": often(st.sampled_from(["hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-slope"]), junk),
         "protect": often(st.sampled_from(["everyone", "test"]), junk),
         "method": often(st.sampled_from(["auto", "blocks"]), junk),
         "release_scores": often(st.booleans(), junk),
         "calibration": often(st.sampled_from(["corrected", "published"]), junk),
         "blocks": often(st.sampled_from([None, None, 1, 3]), junk),
         "training_share": often(st.sampled_from([None, None, 0.5, 0.01, 0.99, 1e-300]), junk),
+        "min_probability": often(st.sampled_from([None, None, 0.75, 0.999]), junk),
         "accept_unproven": often(st.booleans(), junk),
         "accept_large_epsilon": often(st.booleans(), junk),
     },
 )
 """Keyword arguments of ``direction``, each of them sometimes junk."""
+
+pairs_of_columns = often(
+    st.one_of(st.none(), st.lists(st.sampled_from([("x", "y"), ("y", "x"), ["x", "y"], ("x", "x")]), max_size=2)),
+    st.one_of(junk, st.lists(junk, max_size=2)),
+)
+
+many_arguments = st.fixed_dictionaries(
+    {"loss": often(fit_loss, junk)},
+    optional={
+        "scores": often(
+            st.lists(st.sampled_from(["spearman", "iqr", "igci"]), min_size=1, max_size=2, unique=True),
+            st.one_of(junk, st.lists(junk, max_size=2)),
+        ),
+        "shares": often(
+            st.sampled_from([None, {}, {("x", "y"): 2}, {"spearman": 0.1}, {"igci": 1e-300}, {"iqr": 1e300}]), junk
+        ),
+        "protect": often(st.sampled_from(["everyone", "test"]), junk),
+        "blocks": often(st.sampled_from([None, None, 1]), junk),
+        "min_probability": often(st.sampled_from([None, None, 0.75]), junk),
+        "accept_large_epsilon": often(st.booleans(), junk),
+    },
+)
+"""Keyword arguments of ``direction_all``, each of them sometimes junk."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Random calls: whatever goes in, only this library's errors come out, nothing warns, and no budget goes astray.
 
-``PROPERTIES`` pairs a strategy with a check; here each runs a share of 2,100 cases, and
+``PROPERTIES`` pairs a strategy with a check; here each runs a share of 2,300 cases, and
 ``python -m benchmarks.audit_fuzz`` runs as many as asked.  The faults that are known by name are built one by one.
 """
 
@@ -173,6 +173,40 @@ def check_direction(case: tuple[Any, ...], directory: Path) -> None:
     assert pickle.loads(pickle.dumps(answer)) == answer
 
 
+def check_many(case: tuple[Any, ...], directory: Path) -> None:
+    (table, schema), budget, pairs, arguments = case
+    frame = in_backend("numpy", table, directory)
+    ledger = dpc.Ledger.without_privacy() if budget is None else dpc.Ledger.in_memory(budget)
+    if budget is None:
+        arguments = arguments | {"loss": dpc.NoPrivacy()}
+    made = demand(observe(lambda: dpc.Table(frame, schema, ledger))).answer
+    if made is None:
+        return
+    before = totals_of(ledger._store.last())
+    with dpc.simulated_noise(1):
+        outcome = demand(observe(lambda: dpc.direction_all(made, pairs, **arguments)))
+    after = totals_of(ledger._store.last())
+    if outcome.error is not None:
+        # All that can be refused is refused before the spend.
+        assert after == before
+        return
+    answer = outcome.answer
+    assert len(ledger.entries()) == 1
+    if budget is not None:
+        # The whole is charged, and in ε no more or less than the parts add up to.
+        epsilon, delta, rho = stated(answer.guarantee.loss)
+        assert (after.epsilon, after.delta) == (epsilon, delta)
+        assert 0 < after.rho <= rho
+        parts = sum(one.spent.exact_epsilon for one in answer.directions)
+        if isinstance(answer.guarantee.loss, dpc.PureDP):
+            assert parts == answer.guarantee.loss.exact_epsilon
+    assert len(answer.directions) == len(answer.pairs) * len(answer.scores)
+    assert repr(answer)
+    assert answer.summary()
+    assert answer.to_json()
+    assert pickle.loads(pickle.dumps(answer)) == answer
+
+
 # ------------------------------------------------------------------------------- every other entrance
 
 
@@ -187,6 +221,7 @@ ENTRANCES: dict[str, Callable[..., Any]] = {
     "explain": lambda a, b: dpc.explain(a),
     "simulate": lambda a, b: dpc.simulate.anm_pair(a, seed=b),
     "direction": lambda a, b: dpc.direction(a, b, "y", loss=dpc.PureDP(1)),
+    "direction_all": lambda a, b: dpc.direction_all(a, b, loss=dpc.PureDP(1)),
     "two_draws": calculators.two_draws,
     "four_draws": calculators.four_draws,
     "one_draw": calculators.one_draw,
@@ -237,6 +272,7 @@ words = st.one_of(
     st.sampled_from(
         [
             "direction", "ledger", "create", "show", "verify", "explain", "table.csv", "schema.toml", "spent.ledger",
+            "direction-all", "--pair", "--scores", "--min-probability", "0.75", "x,y", "hsic,igci",
             "x", "y", "--schema", "--ledger", "--json", "--epsilon", "--delta", "--rho", "--score", "--protect",
             "--blocks", "1", "0.5", "-1", "nan", "inf", "hsic", "test", "kendall-tau", "--help",
         ]
@@ -285,10 +321,20 @@ PROPERTIES = {
         check_direction,
         300,
     ),
+    "directions": Property(
+        st.tuples(
+            draws.tables_with_schemas(least=6, most=20, floats_only=True),
+            draws.often(st.sampled_from([dpc.PureDP(3), dpc.ApproxDP(3, 0.5), dpc.ZCDP(9)]), st.none()),
+            draws.pairs_of_columns,
+            draws.many_arguments,
+        ),
+        check_many,
+        200,
+    ),
     "entrances": Property(st.tuples(st.sampled_from(sorted(ENTRANCES)), anything, anything), check_entrance, 300),
     "commands": Property(commands, check_command, 100),
 }
-"""What is thrown at the library; the shares sum to 2,100."""
+"""What is thrown at the library; the shares sum to 2,300."""
 
 
 def run(property_name: str, cases: int, *, fixed: bool = True) -> int:

@@ -28,6 +28,7 @@ import pyarrow as pa
 import pytest
 
 import dpcausal as dpc
+from dpcausal.direction import progress
 from dpcausal.errors import DpCausalError, HiddenAnswerError
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import PublicGenerator
@@ -133,7 +134,7 @@ def ask(table: dpc.Table, **arguments: Any) -> dpc.Direction:
         return dpc.direction(table, "x", "y", **({"loss": dpc.PureDP(1)} | arguments))
 
 
-SCORES = ("hsic", "spearman", "kendall", "iqr", "variance")
+SCORES = ("hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-gaussian", "igci-slope")
 CALLS: list[dict[str, Any]] = [
     *({"score": score} for score in SCORES),
     *({"score": score, "protect": "test"} for score in SCORES[:4]),
@@ -144,6 +145,19 @@ CALLS: list[dict[str, Any]] = [
     *({"score": score, "loss": dpc.NoPrivacy()} for score in SCORES),
 ]  # fmt: skip
 """Every way to ask for a direction."""
+
+MANY: list[dict[str, Any]] = [
+    {"scores": ["hsic", "igci"]},
+    {"scores": ["spearman", "kendall"], "protect": "test", "shares": {"kendall": 3}},
+    {"scores": ["igci-slope"], "min_probability": 0.999, "loss": dpc.ZCDP(0.5)},
+    {"scores": ["hsic", "iqr", "igci"], "loss": dpc.NoPrivacy()},
+]
+"""Ways to ask for several directions."""
+
+
+def ask_all(table: dpc.Table, **arguments: Any) -> dpc.Directions:
+    with dpc.simulated_noise(3):
+        return dpc.direction_all(table, [("x", "y")], **({"loss": dpc.PureDP(1)} | arguments))
 
 
 # ------------------------------------------------------------------------------------------ results
@@ -167,11 +181,28 @@ def test_nothing_planted_comes_out_of_any_way_to_ask(call: dict[str, Any], quiet
     clean(shown(result))
 
 
+@pytest.mark.parametrize("call", MANY, ids=lambda call: " ".join(str(value) for value in call.values()))
+@pytest.mark.parametrize("terminal", [False, True], ids=["no terminal", "terminal"])
+def test_nothing_planted_comes_out_of_many_answers(
+    call: dict[str, Any], terminal: bool, monkeypatch: pytest.MonkeyPatch, quiet: None
+) -> None:
+    if terminal:  # what is shown there is heard by ``quiet`` like all else
+        monkeypatch.setattr(progress, "is_terminal", lambda: True)
+    exact = isinstance(call.get("loss"), dpc.NoPrivacy)
+    table = made(TABLE, dpc.Ledger.without_privacy() if exact else None)
+    result = ask_all(table, **call)
+    clean(shown(result))
+    clean(shown(result.best("x", "y")))
+    clean([repr(table.ledger.entries())])
+    assert not holds_data(result)
+
+
 def test_nothing_planted_is_in_the_files_of_a_ledger(tmp_path: Path, quiet: None) -> None:
     with dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.ApproxDP(50, 0.5)) as ledger:
         for call in ({"score": "spearman"}, {"score": "kendall", "protect": "test"}):
             result = dpc.direction(made(TABLE, ledger), "x", "y", loss=dpc.PureDP(1), **call)  # type: ignore[arg-type]
             clean(shown(result))
+        clean(shown(dpc.direction_all(made(TABLE, ledger), scores=["spearman", "igci"], loss=dpc.PureDP(1))))
         clean(file.read_bytes() for file in tmp_path.iterdir())  # with its log, while it is open
         clean(str(entry.to_dict()) for entry in ledger.entries())
     files = list(tmp_path.iterdir())
@@ -217,7 +248,7 @@ def test_a_result_leads_to_no_data(call: dict[str, Any]) -> None:
     assert not holds_data(vars(result))
 
 
-@pytest.mark.parametrize("call", CALLS[:9], ids=lambda call: " ".join(str(value) for value in call.values()))
+@pytest.mark.parametrize("call", CALLS[:12], ids=lambda call: " ".join(str(value) for value in call.values()))
 def test_the_arrays_are_gone_when_the_table_is(call: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     alive: list[weakref.ref[Any]] = []
     columns = dpc.Table.columns
@@ -323,6 +354,12 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     "an array as the loss": lambda path: ask(made(TABLE), loss=X),
     "a value as the score": lambda path: ask(made(TABLE), score=Z[0]),
     "a column of levels": lambda path: dpc.direction(made(TABLE), "x", "z", loss=dpc.PureDP(1)),
+    "the data as the scores": lambda path: ask_all(made(TABLE), scores=X),
+    "values as a pair": lambda path: dpc.direction_all(made(TABLE), [(X[0], Y[0])], loss=dpc.PureDP(1)),  # type: ignore[list-item]
+    "the data as the pairs": lambda path: dpc.direction_all(made(TABLE), TABLE, loss=dpc.PureDP(1)),  # type: ignore[arg-type]
+    "values as shares": lambda path: ask_all(made(TABLE), shares={"hsic": Z[0]}),
+    "shares of values": lambda path: ask_all(made(TABLE), shares={X[0]: 1}),
+    "a value as the least probability": lambda path: ask_all(made(TABLE), min_probability=X[0]),
     "no consent": lambda path: ask(made(TABLE), score="iqr", protect="test", calibration="published"),
     "a pickled table": lambda path: pickle.dumps(made(TABLE)),
     "a query that is not finite": lambda path: Query(np.append(X, np.nan), claim(), "step"),

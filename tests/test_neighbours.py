@@ -74,6 +74,10 @@ def outside(frame: Any, ask: Callable[[dpc.Table], Any], budget: dpc.PureDP | No
             answer.margin_unit, answer.scores is None, answer.probability_correct is None, answer.score, answer.method,
             answer.protect, answer.calibration, answer.columns, answer.n, answer.blocks, guarantee,
         )  # fmt: skip
+    elif isinstance(outcome.answer, dpc.Directions):
+        many = outcome.answer
+        parts = [(one.columns, one.score, one.blocks, one.spent, one.margin_unit) for one in many.directions]
+        public = (parts, many.pairs, many.scores, many.n, many.guarantee.to_dict() | {"ledger_head": None})
     elif isinstance(outcome.answer, dict):
         public = tuple((name, values.shape, values.dtype) for name, values in outcome.answer.items())
     entries = [(entry.task, entry.loss, entry.unit, str(entry.detail)) for entry in ledger.entries()]
@@ -121,7 +125,7 @@ def test_a_replaced_row_does_not_show_in_any_kind_of_frame(backend: str, tmp_pat
 
 
 WAYS: list[dict[str, Any]] = [
-    *({"score": score} for score in ("hsic", "kendall", "iqr", "variance")),
+    *({"score": score} for score in ("hsic", "kendall", "iqr", "variance", "igci", "igci-gaussian", "igci-slope")),
     *({"score": score, "protect": "test"} for score in ("hsic", "spearman", "kendall", "iqr")),
     *({"score": score, "protect": "test", "release_scores": True} for score in ("kendall", "iqr")),
     *({"score": score, "protect": "test", "calibration": "published"} for score in ("hsic", "kendall")),
@@ -136,6 +140,23 @@ def test_a_replaced_row_does_not_show_in_any_way_to_ask(way: dict[str, Any], sta
     assert alike(direction(**way), start, rows, arrays) == len(REPLACEMENTS)
 
 
+def direction_all(**arguments: Any) -> Callable[[dpc.Table], Any]:
+    def ask(table: dpc.Table) -> Any:
+        with dpc.simulated_noise(5):
+            return dpc.direction_all(table, **({"loss": dpc.PureDP(1), "scores": ["kendall", "igci"]} | arguments))
+
+    return ask
+
+
+MANY_WAYS: list[dict[str, Any]] = [{}, {"protect": "test", "scores": ["iqr", "hsic"]}, {"min_probability": 0.9}]
+
+
+@pytest.mark.parametrize("way", MANY_WAYS, ids=str)
+@pytest.mark.parametrize("start", ["random", "constant", "missing"])
+def test_a_replaced_row_does_not_show_in_many_answers(way: dict[str, Any], start: str) -> None:
+    assert alike(direction_all(**way), start, 9, arrays) == len(REPLACEMENTS)
+
+
 REFUSALS: dict[str, Callable[[dpc.Table], Any]] = {
     "a budget too small": direction(loss=dpc.PureDP(101), accept_large_epsilon=True),
     "a large epsilon": direction(loss=dpc.PureDP(21)),
@@ -144,6 +165,7 @@ REFUSALS: dict[str, Callable[[dpc.Table], Any]] = {
     "too many blocks": direction(blocks=3),
     "no consent": direction(score="iqr", protect="test", calibration="published"),
     "one column twice": lambda table: dpc.direction(table, "x", "x", loss=dpc.PureDP(1)),
+    "a pair twice": lambda table: dpc.direction_all(table, [("x", "y"), ("y", "x")], loss=dpc.PureDP(1)),
     "a column of levels": lambda table: dpc.direction(table, "x", "z", loss=dpc.PureDP(1)),
     "an absent column": lambda table: table.columns(["x", "v"]),
     "a pickle": lambda table: table.__reduce_ex__(2),

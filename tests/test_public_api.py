@@ -5,8 +5,9 @@ import inspect
 import dpcausal as dpc
 
 NAMES = {
-    "ApproxDP", "Bounded", "Direction", "Guarantee", "Ledger", "Levels", "NoPrivacy", "PureDP", "Relation", "Schema",
-    "Table", "Unit", "ZCDP", "calculators", "direction", "errors", "explain", "simulate", "simulated_noise",
+    "ApproxDP", "Bounded", "Direction", "Directions", "Guarantee", "Ledger", "Levels", "NoPrivacy", "PureDP",
+    "Relation", "Schema", "Table", "Unit", "ZCDP", "calculators", "direction", "direction_all", "errors", "explain",
+    "simulate", "simulated_noise",
 }  # fmt: skip
 
 
@@ -22,13 +23,15 @@ def test_every_public_name_has_a_docstring() -> None:
 
 
 def test_a_loss_is_keyword_only_and_has_no_default() -> None:
-    parameter = inspect.signature(dpc.direction).parameters["loss"]
-    assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    assert parameter.default is inspect.Parameter.empty
+    for call in (dpc.direction, dpc.direction_all):
+        parameter = inspect.signature(call).parameters["loss"]
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameter.default is inspect.Parameter.empty
 
 
 def test_everyone_is_protected_by_default() -> None:
-    assert inspect.signature(dpc.direction).parameters["protect"].default == "everyone"
+    for call in (dpc.direction, dpc.direction_all):
+        assert inspect.signature(call).parameters["protect"].default == "everyone"
 
 
 def test_every_error_derives_from_one_base() -> None:

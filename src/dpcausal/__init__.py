@@ -8,6 +8,8 @@ from dpcausal.data.schema import Schema as Schema
 from dpcausal.data.table import Table as Table
 from dpcausal.direction import calculators as calculators
 from dpcausal.direction.decide import direction as direction
+from dpcausal.direction.directions import Directions as Directions
+from dpcausal.direction.many import direction_all as direction_all
 from dpcausal.direction.result import Direction as Direction
 from dpcausal.privacy.ledger import Ledger as Ledger
 from dpcausal.privacy.loss import ZCDP as ZCDP

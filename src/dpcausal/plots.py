@@ -54,3 +54,25 @@ def draw_direction(
     ax.set_xlabel(f"released margin ({unit});  left: {second} is the cause,  right: {first} is the cause")
     ax.set_title(f"{title}\n{stamp}" if stamp else title)
     return ax
+
+
+def draw_directions(ax: Any, *, rows: list[tuple[str, float | None, bool]], stamp: str = "") -> Any:
+    """Draw for each row, a name, how sure one is of its first column, and whether it is undecided; return the axes.
+
+    A row without a number is left empty.
+    """
+    if ax is None:
+        ax = axes()
+        ax.figure.set_size_inches(6, 0.9 + 0.25 * len(rows))
+    ax.axvline(0.5, color="0.6", linewidth=1)
+    for place, (_, towards_first, undecided) in enumerate(rows):
+        if towards_first is not None:
+            colour = "0.4" if undecided else "tab:blue" if towards_first >= 0.5 else "tab:orange"
+            ax.plot([0.5, towards_first], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+            ax.plot([towards_first], [place], marker="o", color=colour, fillstyle="none" if undecided else "full")
+    ax.set_xlim(-0.03, 1.03)
+    ax.set_yticks(range(len(rows)), [name for name, _, _ in rows])
+    ax.invert_yaxis()
+    ax.set_xlabel("left: the second is the cause,  right: the first is   (how sure the noise leaves one)")
+    ax.set_title(stamp)
+    return ax

@@ -19,6 +19,7 @@ from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
 from tests.direction.neighbours import ask, halves, new_row, replaced, some_rows
+from tests.registry.many import MANY
 from tests.registry.rows import TaskRow
 
 ROWS = 24
@@ -118,5 +119,6 @@ TASKS = (
                 of_rule(published_rule(score), WORST[score]), 0.0, HOLDOUT_MUTANTS[score])
         for score, claims in published.PROOFS.items() if claims
     ),
+    *MANY,
 )  # fmt: skip
 """The published IQR has no claims, hence no row here: see the mechanism ``propose-test-release-published``."""

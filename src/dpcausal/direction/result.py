@@ -13,6 +13,15 @@ DECIDED = 0.9
 """Below this probability the summary says that nothing was decided, unless the caller gave a threshold."""
 
 
+def unprotected(guarantee: Guarantee) -> list[str]:
+    """Return the line that says whom a guarantee leaves out; none if every row is protected, or nobody is."""
+    halves = {Unit.TEST_ROW: ("TEST", "training"), Unit.TRAINING_ROW: ("TRAINING", "test")}
+    if isinstance(guarantee.loss, NoPrivacy) or guarantee.unit not in halves:
+        return []
+    protected, other = halves[guarantee.unit]
+    return [f"PROTECTS THE {protected} HALF ONLY: the rows of the {other} half are not protected."]
+
+
 @dataclass(frozen=True)
 class Direction(Result):
     """Which of two columns is the cause, as released.
@@ -48,6 +57,8 @@ class Direction(Result):
         What this answer was paid; ``guarantee.loss`` is more where one call gave several.
     guarantee : Guarantee
         What the call cost and whom it protects.
+    penalty, width : float or None
+        λ and kernel width of regressions that are protected too: as given, by the public rule, or privately chosen.
     """
 
     cause: str | None
@@ -67,25 +78,38 @@ class Direction(Result):
     min_probability: float | None
     spent: Loss
     guarantee: Guarantee
+    penalty: float | None = None
+    width: float | None = None
 
     @property
     def undecided(self) -> bool:
         """Whether no direction is named: too unsure for ``min_probability``, or the mechanism declined to answer."""
         return self.cause is None
 
-    def headline(self) -> list[str]:
-        lines = []
-        if self.guarantee.unit is Unit.TEST_ROW and not isinstance(self.guarantee.loss, NoPrivacy):
-            lines.append("PROTECTS THE TEST HALF ONLY: the rows of the training half are not protected.")
+    def arrow(self) -> str:
+        """Return the released direction, or why there is none, in words."""
+        first, second = self.columns
         if self.margin is None:
-            lines.append(f"{self.columns[0]} and {self.columns[1]}: no direction was released.")
-        elif self.undecided:
-            lines.append(f"{self.columns[0]} and {self.columns[1]}: undecided (below {self.min_probability}).")
-        else:
-            right = self.probability_correct
-            unsure = self.min_probability is None and right is not None and right < DECIDED
-            doubt = f"   (not decided: below {DECIDED})" if unsure else ""
-            lines.append(f"{self.cause} -> {self.effect}{doubt}")
+            return f"{first} and {second}: no direction was released."
+        if self.undecided:
+            return f"{first} and {second}: undecided (below {self.min_probability})."
+        right = self.probability_correct
+        unsure = self.min_probability is None and right is not None and right < DECIDED
+        doubt = f"   (not decided: below {DECIDED})" if unsure else ""
+        return f"{self.cause} -> {self.effect}{doubt}"
+
+    def towards_first(self) -> float | None:
+        """Return how sure the noise leaves one of the first column as the cause; 0 or 1 without noise.
+
+        ``None`` where no margin was released, or without a probability.
+        """
+        if self.margin is None or (self.probability_correct is None and not isinstance(self.spent, NoPrivacy)):
+            return None
+        right = 1.0 if self.probability_correct is None else self.probability_correct
+        return right if self.margin >= 0 else 1 - right
+
+    def headline(self) -> list[str]:
+        lines = [*unprotected(self.guarantee), self.arrow()]
         if self.margin is not None:
             right = self.probability_correct
             # "1.000" would claim certainty.
@@ -99,6 +123,8 @@ class Direction(Result):
             lines.append(f"Scores, the smaller wins: {each}.")
         where = f"{self.blocks} block{'' if self.blocks == 1 else 's'}, " if self.blocks else ""
         lines.append(f"Score {self.score}, {where}{self.n} rows, method {self.method}, {self.calibration} constants.")
+        if self.spent != self.guarantee.loss:
+            lines.append(f"One of several answers of a call: it was paid {self.spent} of {self.guarantee.loss}.")
         return lines
 
     def plot(self, ax: Any = None) -> Any:

@@ -42,7 +42,7 @@ class Division:
 
     spent: Loss
     zcdp: ZCDP | None
-    parts: tuple[PureDP, ...] | tuple[NoPrivacy, ...]
+    parts: tuple[PureDP | NoPrivacy, ...]
     note: str = ""
 
     @property

@@ -1,0 +1,231 @@
+"""``direction_all``: many pairs, and several scores, under one budget in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, Literal
+
+from dpcausal.data.schema import Bounded
+from dpcausal.data.table import Table
+from dpcausal.direction.decide import PUBLIC, result, run
+from dpcausal.direction.directions import Directions
+from dpcausal.direction.plan import checked
+from dpcausal.direction.progress import progress
+from dpcausal.direction.route import Plan
+from dpcausal.direction.scores import rehearse
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.call import check_large
+from dpcausal.privacy.division import Division, divided
+from dpcausal.privacy.loss import Loss, exact_amount
+from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.noise import generator_from_seed, public_generator
+from dpcausal.report import Guarantee
+
+MOST_RELEASES = 2000
+
+Pair = tuple[str, str]
+
+
+def direction_all(
+    table: Table,
+    pairs: Sequence[Pair] | None = None,
+    *,
+    loss: Loss,
+    scores: Sequence[str] = ("hsic",),
+    shares: Mapping[Pair | str, float] | None = None,
+    protect: Literal["everyone", "test"] = "everyone",
+    method: Literal["auto", "blocks"] = "auto",
+    blocks: int | None = None,
+    training_share: float | None = None,
+    min_probability: float | None = None,
+    accept_large_epsilon: bool = False,
+) -> Directions:
+    """Release the directions of many pairs, by one score or several, under one loss.
+
+    One entry in the ledger pays for all of them.  Each answer is paid a pure part
+
+    εᵢ = c·wᵢ,  Σ εᵢ = ε  or  Σ εᵢ²/2 = ρ
+
+    where wᵢ are the shares, equal by default.  A ``PureDP`` loss is divided by ε.  A ``ZCDP(ρ)`` loss is divided by
+    ρ, so that the parts of K answers shrink like 1/√K, not 1/K; an ``ApproxDP(ε, δ)`` loss by whichever gives more,
+    at the largest ρ that implies it.
+
+    Parameters
+    ----------
+    table : Table
+        At least 8 rows.  The table's ledger pays.
+    pairs : list of pairs of str, optional
+        Each pair once, in either order; by default all pairs of columns declared ``Bounded``.  At most 2,000 answers.
+    loss : Loss
+        The most that the whole call may cost; no default.
+    scores : list of str
+        As in ``direction``; each pair is answered by each of them, and each is paid for.
+    shares : mapping, optional
+        Positive shares wᵢ, by pair or by score, 1 where none is given; those of an answer's pair and score multiply.
+        ``{("x", "y"): 3}`` pays that pair three times the ε of the others.
+    protect, method, blocks, training_share, min_probability, accept_large_epsilon
+        As in ``direction``, for every answer.  With ``protect="test"`` all answers share one test half.
+
+    Returns
+    -------
+    Directions
+        With ``directions``, ``best(first, second)``, ``guarantee``, ``to_frame()``.
+
+    Raises
+    ------
+    ParameterError, SchemaError, LossError
+        From public arguments, before anything is spent.
+    BudgetExceededError
+        The ledger refuses; nothing was spent or read.
+
+    Notes
+    -----
+    *Guarantee*: all answers together are within ``loss`` under replace-one, for the rows that ``protect`` names:
+    claims of each answer, ``allotment`` and ``cost-accounts``.
+
+    Examples
+    --------
+    >>> import dpcausal as dpc
+    >>> pair = dpc.simulate.anm_pair(2000, seed=3)
+    >>> ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
+    >>> table = dpc.Table(pair.columns, pair.schema, ledger)
+    >>> with dpc.simulated_noise(7):
+    ...     answers = dpc.direction_all(table, scores=("hsic", "igci"), loss=dpc.PureDP(2))
+    >>> [(one.cause, one.score, one.spent) for one in answers.directions]
+    [('x', 'hsic', PureDP(1)), ('x', 'igci', PureDP(1))]
+    """
+    plans, division = planned(
+        table, pairs, loss, scores, shares, accept_large_epsilon, protect=protect, method=method, blocks=blocks,
+        training_share=training_share, min_probability=min_probability,
+    )  # fmt: skip
+    for score in dict.fromkeys(plan.score for plan in plans):
+        rehearse(score)
+    allotment = table.ledger.allot(
+        division.spent,
+        task="direction_all",
+        unit=plans[0].unit,
+        relation=Relation.REPLACE_ONE,
+        zcdp=division.zcdp,
+        detail=detail(plans, division, scores),
+    )
+    _, seed = public_generator()
+    columns = table.columns(dict.fromkeys(name for plan in plans for name in (plan.first, plan.second)))
+    caveats = (division.note,) if division.note else ()
+    directions = []
+    with progress(len(plans), "directions") as step:
+        for plan in plans:
+            # The same seed for all: one split of the rows, so that one half of them is the protected one.
+            released = run(columns, plan, generator_from_seed(seed), allotment)
+            directions.append(result(plan, allotment, released, seed, caveats))
+            step(f"{plan.first}, {plan.second}: {plan.score}")
+    # Those of every answer, each once: whom they leave out, and what was not spent.
+    told = dict.fromkeys(caveat for one in directions for caveat in one.guarantee.caveats)
+    return Directions(
+        directions=tuple(directions),
+        pairs=tuple(dict.fromkeys((plan.first, plan.second) for plan in plans)),
+        scores=tuple(scores),
+        n=table.n,
+        seed=seed,
+        guarantee=Guarantee.of(
+            allotment,
+            proofs=_proofs(plans, division),
+            caveats=tuple(caveat for caveat in told if caveat not in allotment.caveats),
+            public=PUBLIC,
+        ),
+    )
+
+
+def planned(
+    table: Table,
+    pairs: Sequence[Pair] | None,
+    loss: Loss,
+    scores: Sequence[str],
+    shares: Mapping[Pair | str, float] | None,
+    accept_large_epsilon: bool,
+    **arguments: Any,
+) -> tuple[list[Plan], Division]:
+    """Check every public argument and return a plan for each answer, and what each is paid; nothing is read."""
+    if not isinstance(table, Table):
+        raise ParameterError("table must be a dpcausal Table")
+    check_large(loss, accept_large_epsilon)
+    asked = _all_pairs(table) if pairs is None else _checked_pairs(pairs)
+    _check_scores(scores)
+    if len(asked) * len(scores) > MOST_RELEASES:
+        raise ParameterError(f"pairs times scores must be at most {MOST_RELEASES}")
+    weights = _weights(asked, scores, shares)
+    division = divided(loss, [weights[pair] * weights[score] for pair in asked for score in scores])
+    releases = [(pair, score) for pair in asked for score in scores]
+    plans = [
+        checked(table, *pair, part, score=score, accept_large_epsilon=accept_large_epsilon, **arguments)
+        for (pair, score), part in zip(releases, division.parts, strict=True)
+    ]
+    return plans, division
+
+
+def _all_pairs(table: Table) -> list[Pair]:
+    bounded = [name for name, column in table.schema.items() if isinstance(column, Bounded)]
+    if len(bounded) < 2:
+        raise ParameterError("all pairs need at least two columns declared Bounded")
+    return list(combinations(bounded, 2))
+
+
+def _checked_pairs(pairs: object) -> list[Pair]:
+    if not isinstance(pairs, (list, tuple)) or not pairs:
+        raise ParameterError("pairs must be a list of at least one pair of column names")
+    for pair in pairs:
+        fits = isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
+        if not fits:
+            raise ParameterError("each of pairs must be two column names")
+    seen = [frozenset(pair) for pair in pairs]
+    if len(set(seen)) < len(seen):
+        raise ParameterError("each pair must be named once, whatever its order: twice would be paid twice")
+    return [(pair[0], pair[1]) for pair in pairs]
+
+
+def _check_scores(scores: object) -> None:
+    if not isinstance(scores, (list, tuple)) or not scores or not all(isinstance(score, str) for score in scores):
+        raise ParameterError("scores must be a list of at least one score's name")
+    if len(set(scores)) < len(scores):
+        raise ParameterError("each score must be named once: twice would be paid twice")
+
+
+def _weights(pairs: Sequence[Pair], scores: Sequence[str], shares: object) -> dict[Pair | str, Fraction]:
+    """Return the share of each pair and of each score, exactly."""
+    weights: dict[Pair | str, Fraction] = dict.fromkeys((*pairs, *scores), Fraction(1))
+    if shares is None:
+        return weights
+    if not isinstance(shares, Mapping):
+        raise ParameterError("shares must be a mapping from pairs or scores to numbers above 0")
+    for key, share in shares.items():
+        if key not in weights:
+            raise ParameterError("shares name a pair or a score that was not asked for, or a pair in the other order")
+        weights[key] = exact_amount(share, "a share")
+    return weights
+
+
+def detail(plans: Sequence[Plan], division: Division, scores: Sequence[str]) -> dict[str, Any]:
+    """Return what the ledger's entry says of a call: public arguments, pairs as places in the list of columns."""
+    names = list(dict.fromkeys(name for plan in plans for name in (plan.first, plan.second)))
+    places = {name: place for place, name in enumerate(names)}
+    pairs = dict.fromkeys((places[plan.first], places[plan.second]) for plan in plans)
+    epsilons = [getattr(plan.spent, "epsilon", None) for plan in plans]
+    return {
+        "columns": names,
+        "pairs": [list(pair) for pair in pairs],
+        "scores": list(scores),
+        "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,
+        "divided_by": "rho" if division.by_rho else "epsilon",
+        "protect": plans[0].protect,
+        "methods": list(dict.fromkeys(plan.method for plan in plans)),
+        "blocks": list(dict.fromkeys(plan.blocks for plan in plans)),
+        "min_probability": plans[0].min_probability,
+    }
+
+
+def _proofs(plans: Sequence[Plan], division: Division) -> tuple[str, ...]:
+    own = dict.fromkeys(proof for plan in plans for proof in plan.proofs)
+    if not own:
+        return ()  # without privacy
+    return (*own, "allotment", *(("cost-accounts",) if division.by_rho else ()))

@@ -1,0 +1,51 @@
+"""A line of progress for a person at a terminal; nothing is written anywhere else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
+    """Give a function that is told each step by a public name, and show the steps where standard error is a terminal.
+
+    Parameters
+    ----------
+    total : int
+        Number of steps.
+    title : str
+        What is being done.  Public, as every step's name must be.
+    """
+    if not is_terminal():
+        yield _silent
+        return
+    try:
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    except ImportError:
+        yield _silent
+        return
+    shown = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    with shown:
+        task = shown.add_task(escape(title), total=total)
+
+        def step(name: str) -> None:
+            shown.update(task, description=escape(name))
+            shown.advance(task)
+
+        yield step
+
+
+def is_terminal() -> bool:
+    """Return whether somebody may be looking at standard error."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _silent(name: str) -> None:
+    pass

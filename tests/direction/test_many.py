@@ -1,0 +1,273 @@
+"""``direction_all``: what it costs, that the cost is fixed beforehand and used up, and what each answer is paid."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.direction import holdout, many
+from dpcausal.direction.many import MOST_RELEASES
+from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError
+from dpcausal.mechanisms.gate import recording_gate
+from dpcausal.privacy.ledger_entry import parse_loss
+from dpcausal.privacy.neighbours import Unit
+from tests.direction.neighbours import LOW, Rows, ask
+
+NAMES = ("a", "b", "c", "d")
+SCHEMA = dpc.Schema({name: dpc.Bounded(-1, 1) for name in NAMES} | {"z": dpc.Levels(["no", "yes"])})
+
+
+def columns(n: int = 80, seed: int = 1) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    a, c = rng.uniform(-1, 1, n), rng.uniform(-1, 1, n)
+    b, d = (np.clip(0.8 * np.tanh(3 * x) + 0.1 * rng.standard_normal(n), -1, 1) for x in (a, c))
+    return {"a": a, "b": b, "c": c, "d": d, "z": np.array(["no"] * n, dtype=object)}
+
+
+def table(budget: Any = None, n: int = 80, **other: Any) -> dpc.Table:
+    if isinstance(budget, dpc.NoPrivacy):
+        return dpc.Table(columns(n) | other, SCHEMA, dpc.Ledger.without_privacy())
+    return dpc.Table(columns(n) | other, SCHEMA, dpc.Ledger.in_memory(budget or dpc.PureDP(1)))
+
+
+def all_of(asked: dpc.Table, pairs: Any = None, **arguments: Any) -> dpc.Directions:
+    return dpc.direction_all(asked, pairs, **({"loss": dpc.PureDP(1), "scores": ["spearman"]} | arguments))
+
+
+# ------------------------------------------------------------------------------------------------ costs
+
+LOSSES: dict[str, tuple[Any, Any]] = {
+    "pure": (dpc.PureDP(1), dpc.PureDP(1)),
+    "approximate, few": (dpc.ApproxDP(1, 1e-6), dpc.PureDP(1)),
+    "approximate, large delta": (dpc.ApproxDP(1, 0.1), dpc.ApproxDP(1, 0.1)),
+    "zcdp": (dpc.ZCDP(0.5), dpc.ZCDP(0.5)),
+}
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("shares", [None, {("a", "b"): 3, "kendall": 0.1, ("c", "d"): Fraction(1, 7)}], ids=str)
+def test_one_entry_pays_for_all_and_the_answers_use_it_up(kind: str, shares: Any) -> None:
+    loss, spent = LOSSES[kind]
+    asked = table(loss)
+    with recording_gate() as recording:
+        r = all_of(asked, loss=loss, scores=["spearman", "kendall"], shares=shares)
+    (entry,) = asked.ledger.entries()
+    assert r.guarantee.loss == spent
+    assert entry.task == "direction_all" and asked.ledger.verify().ok
+    assert len(r.directions) == len(recording.passages) == 12
+    epsilons = [passage.event.loss.exact_epsilon for passage in recording.passages]
+    assert [one.spent.exact_epsilon for one in r.directions] == epsilons
+    if isinstance(spent, dpc.PureDP):
+        assert sum(epsilons) == 1
+        assert asked.ledger.remaining.epsilon == 0
+    else:
+        rho = (parse_loss(entry.zcdp) if entry.zcdp else loss).exact_rho
+        assert 0 <= rho - sum(epsilon**2 for epsilon in epsilons) / 2 < Fraction(1, 10**12)
+        assert asked.ledger.remaining.epsilon == 0
+    with pytest.raises(BudgetExceededError):
+        dpc.direction(asked, "a", "b", score="spearman", loss=dpc.PureDP(1e-6))
+
+
+def test_shares_are_the_ratio_of_what_answers_are_paid() -> None:
+    for loss in (dpc.PureDP(1), dpc.ZCDP(0.5)):
+        r = all_of(table(loss), [("a", "b"), ("c", "d")], scores=["spearman", "kendall"], loss=loss,
+                   shares={("a", "b"): 3, "kendall": 0.5})
+        paid = [one.spent.exact_epsilon for one in r.directions]
+        assert [part / paid[-1] for part in paid] == [6, 3, 2, 1]
+
+
+def test_a_small_delta_pays_a_hundred_answers_more_than_twice_as_much_each() -> None:
+    names = [f"v{k}" for k in range(15)]
+    wide = {name: np.linspace(-1, 1, 40) for name in names}
+    schema = dpc.Schema({name: dpc.Bounded(-1, 1) for name in names})
+    loss = dpc.ApproxDP(1, 1e-6)
+    pairs = list(itertools.combinations(names, 2))[:100]
+    with dpc.simulated_noise(1):
+        r = all_of(dpc.Table(wide, schema, dpc.Ledger.in_memory(loss)), pairs, scores=["igci"], loss=loss)
+    assert r.guarantee.loss == loss and "cost-accounts" in r.guarantee.proofs
+    assert all(one.spent.epsilon > 2.2 / 100 for one in r.directions)
+
+
+def test_where_rho_is_counted_many_small_parts_cost_less_than_their_sum() -> None:
+    asked = table(dpc.ZCDP(0.5))
+    all_of(asked, loss=dpc.PureDP(1))  # six of 1/6: ρ = 6/72, not 1/2
+    assert asked.ledger.remaining.rho == pytest.approx(0.5 - 1 / 12, abs=1e-8)
+
+
+# ------------------------------------------------------------------------------------------- what is asked
+
+
+def test_all_pairs_of_bounded_columns_are_asked_by_default() -> None:
+    r = all_of(table())
+    assert r.pairs == tuple(itertools.combinations(NAMES, 2))
+    assert [one.columns for one in r.directions] == list(r.pairs)
+
+
+def test_each_column_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[list[str]] = []
+    of = dpc.Table.columns
+
+    def watched(self: dpc.Table, names: Any) -> Any:
+        read.append(list(names))
+        return of(self, names)
+
+    monkeypatch.setattr(dpc.Table, "columns", watched)
+    all_of(table(), [("a", "b"), ("c", "a")], scores=["spearman", "igci"])
+    assert read == [["a", "b", "c"]]
+
+
+@pytest.mark.parametrize("way", [{}, {"protect": "test"}, {"blocks": 3}, {"min_probability": 0.9}], ids=str)
+def test_each_answer_is_that_of_a_direction_with_its_seed_and_its_part(way: dict[str, Any]) -> None:
+    """The same noise (none), the same split: only what the answers share differs."""
+    with recording_gate(lambda event, value: value):
+        r = all_of(table(), [("a", "b"), ("b", "c")], scores=["spearman", "kendall"], **way)
+    for one in r.directions:
+        with recording_gate(lambda event, value: value):
+            alone = dpc.direction(table(), *one.columns, score=one.score, loss=one.spent, **way)  # type: ignore[arg-type]
+        assert (one.seed, one.margin, one.cause) == (alone.seed, alone.margin, alone.cause)
+        assert (one.probability_correct, one.blocks) == (alone.probability_correct, alone.blocks)
+        assert one.guarantee.loss == r.guarantee.loss == dpc.PureDP(1)
+
+
+def test_without_privacy_every_answer_is_exact() -> None:
+    r = all_of(table(dpc.NoPrivacy()), loss=dpc.NoPrivacy(), scores=["hsic", "igci"], min_probability=0.9)
+    assert all(one.method == "exact" and one.scores is not None and not one.undecided for one in r.directions)
+    assert not r.guarantee.private and r.guarantee.proofs == ()
+
+
+def test_test_set_privacy_is_stamped_on_the_whole_and_on_each_answer() -> None:
+    r = all_of(table(), protect="test")
+    assert r.guarantee.unit is Unit.TEST_ROW
+    for one in (r, *r.directions):
+        assert "training half are NOT protected" in one.guarantee.caveats[0]
+        assert one.summary().startswith("PROTECTS THE TEST HALF ONLY")
+
+
+@pytest.mark.proves("allotment")
+def test_all_answers_about_a_test_half_split_the_rows_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one of them learns from, no other one tests on: the protected rows are the same in all."""
+    seen: list[tuple[int, ...]] = []
+    split = holdout.split_rows
+
+    def watched(*arguments: Any) -> Any:
+        parts = split(*arguments)
+        seen.append(tuple(parts[1]))
+        return parts
+
+    monkeypatch.setattr(holdout, "split_rows", watched)
+    all_of(table(), protect="test", scores=["kendall", "iqr"])
+    assert len(seen) == 12 and len(set(seen)) == 1
+
+
+# ----------------------------------------------------------------------------------------------- refusals
+
+REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
+    "no pair": ({"pairs": []}, ParameterError, "at least one pair"),
+    "a text for pairs": ({"pairs": "ab"}, ParameterError, "pairs must be a list"),
+    "a set of pairs": ({"pairs": {("a", "b")}}, ParameterError, "pairs must be a list"),
+    "a text for a pair": ({"pairs": ["ab"]}, ParameterError, "two column names"),
+    "three columns": ({"pairs": [("a", "b", "c")]}, ParameterError, "two column names"),
+    "a number for a column": ({"pairs": [("a", 1)]}, ParameterError, "two column names"),
+    "a pair twice": ({"pairs": [("a", "b"), ("c", "d"), ("a", "b")]}, ParameterError, "named once"),
+    "a pair in both orders": ({"pairs": [("a", "b"), ("b", "a")]}, ParameterError, "named once"),
+    "a column with itself": ({"pairs": [("a", "a")]}, ParameterError, "two different columns"),
+    "an absent column": ({"pairs": [("a", "b"), ("a", "q")]}, SchemaError, "'q' is not in the schema"),
+    "a column of levels": ({"pairs": [("a", "z")]}, SchemaError, "'z' has levels"),
+    "no score": ({"scores": []}, ParameterError, "at least one score"),
+    "a text for scores": ({"scores": "hsic"}, ParameterError, "scores must be a list"),
+    "a score twice": ({"scores": ["iqr", "hsic", "iqr"]}, ParameterError, "each score must be named once"),
+    "an unknown score": ({"scores": ["hsic", "r2"]}, ParameterError, "score must be one of"),
+    "a score without sensitivity": ({"protect": "test", "scores": ["igci"]}, ParameterError, "bounded sensitivity"),
+    "a share of an unasked pair": (
+        {"pairs": [("a", "b")], "shares": {("a", "c"): 1}}, ParameterError, "was not asked for"
+    ),
+    "a share in the other order": (
+        {"pairs": [("a", "b")], "shares": {("b", "a"): 1}}, ParameterError, "in the other order"
+    ),
+    "a share of 0": ({"shares": {"spearman": 0}}, LossError, "a share must be above 0"),
+    "a share as text": ({"shares": {"spearman": "1"}}, LossError, "a share must be a number"),
+    "a list of shares": ({"shares": [1, 2]}, ParameterError, "shares must be a mapping"),
+    "a part too small": ({"shares": {("a", "b"): 1e-12}}, LossError, "at least 1e-9"),
+    "a large epsilon": ({"loss": dpc.PureDP(21)}, LossError, "accept_large_epsilon"),
+    "no loss": ({"loss": 1.0}, LossError, "loss must be"),
+    "no privacy from a private ledger": ({"loss": dpc.NoPrivacy()}, LossError, "without_privacy"),
+    "an even number of blocks": ({"blocks": 4}, ParameterError, "odd number"),
+    "a least probability of 2": ({"min_probability": 2.0}, ParameterError, "min_probability must be"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_answered_is_refused_before_the_spend(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments, error, rule = REFUSED[name]
+    asked = table(dpc.ApproxDP(100, 1e-3))
+    monkeypatch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+    with pytest.raises(error, match=rule):
+        all_of(asked, **arguments)
+    assert not asked.ledger.entries()
+
+
+def test_a_budget_too_small_refuses_the_whole_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = table(dpc.PureDP(0.5))
+    monkeypatch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+    with pytest.raises(BudgetExceededError):
+        all_of(asked)
+    assert not asked.ledger.entries()
+
+
+def test_too_many_answers_and_too_few_columns_are_refused() -> None:
+    names = [f"v{k}" for k in range(64)]  # 2,016 pairs
+    wide = dpc.Table(
+        {name: np.zeros(8) for name in names}, dpc.Schema({name: dpc.Bounded(0, 1) for name in names}),
+        dpc.Ledger.in_memory(dpc.PureDP(1)),
+    )  # fmt: skip
+    with pytest.raises(ParameterError, match=f"at most {MOST_RELEASES}"):
+        all_of(wide)
+    narrow = dpc.Table({"a": np.zeros(8)}, dpc.Schema({"a": dpc.Bounded(0, 1)}), dpc.Ledger.in_memory(dpc.PureDP(1)))
+    with pytest.raises(ParameterError, match="two columns declared Bounded"):
+        all_of(narrow)
+    with pytest.raises(ParameterError, match="dpcausal Table"):
+        all_of({"a": LOW})  # type: ignore[arg-type]
+
+
+def test_an_interrupt_after_the_spend_leaves_the_spend(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, turns = table(), itertools.count()
+    release = many.run
+
+    def gone(*arguments: Any) -> Any:
+        if next(turns) == 2:
+            raise KeyboardInterrupt
+        return release(*arguments)
+
+    monkeypatch.setattr(many, "run", gone)
+    with pytest.raises(KeyboardInterrupt):
+        all_of(asked)
+    assert asked.ledger.remaining.epsilon == 0
+
+
+def test_the_entry_holds_what_was_asked() -> None:
+    asked = table()
+    all_of(asked, [("d", "a"), ("a", "b")], scores=["kendall", "igci"], shares={"igci": 3}, min_probability=0.75)
+    (entry,) = asked.ledger.entries()
+    assert json.loads(entry.detail) == {
+        "columns": ["d", "a", "b"], "pairs": [[0, 1], [1, 2]], "scores": ["kendall", "igci"],
+        "epsilons": [0.125, 0.375, 0.125, 0.375], "divided_by": "epsilon", "protect": "everyone",
+        "methods": ["blocks"], "blocks": [1], "min_probability": 0.75,
+    }  # fmt: skip
+
+
+def test_a_single_pair_and_score_is_a_direction_at_the_same_cost() -> None:
+    rows: Rows = np.column_stack([columns()["a"], columns()["b"]])
+    with recording_gate(lambda event, value: value):
+        alone = ask(rows, score="kendall")
+    with recording_gate(lambda event, value: value):
+        asked = dpc.Table({"x": rows[:, 0], "y": rows[:, 1]},
+                          dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3)}),
+                          dpc.Ledger.in_memory(dpc.PureDP(1)))
+        (one,) = all_of(asked, scores=["kendall"]).directions
+    assert (one.margin, one.seed, one.spent) == (alone.margin, alone.seed, alone.guarantee.loss)

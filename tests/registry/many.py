@@ -1,0 +1,97 @@
+"""Rows of ``direction_all``: each way its cost is divided, on tables of two columns and two scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import dpcausal as dpc
+from dpcausal.audit import GreyBoxAudit, compare
+from dpcausal.direction import blocks as by_blocks
+from dpcausal.direction import holdout
+from dpcausal.direction.decide import run
+from dpcausal.direction.many import planned
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ZCDP, Loss, PureDP
+from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.noise import generator_from_seed
+from tests.direction.neighbours import SCHEMA, halves, new_row, replaced, some_rows, table
+from tests.registry.rows import TaskRow
+
+ROWS = 24
+SHAPES = 8
+
+
+def asked_on_neighbours(loss: Any, protect: str, scores: tuple[str, ...]) -> Callable[[int, Any], GreyBoxAudit]:
+    """Return the grey box for one pair and several scores: a row of the protected part is replaced."""
+
+    def ask(rows: Any) -> Any:
+        asked = table(rows, Ledger.in_memory(loss))
+        return dpc.direction_all(asked, scores=scores, loss=loss, protect=protect)  # type: ignore[arg-type]
+
+    def audit(seed: int, answers: Any) -> GreyBoxAudit:
+        rng = np.random.default_rng(seed)
+        rows = list(some_rows(rng, 80 if protect == "everyone" else ROWS))[seed % SHAPES]
+        places = np.arange(len(rows)) if protect == "everyone" else halves(len(rows))[1]
+        neighbour = replaced(rows, int(rng.choice(places)), new_row(rng, rows))
+        return compare(lambda: ask(rows), lambda: ask(neighbour), answers=answers)
+
+    return audit
+
+
+def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int], list[Any]]:
+    """Return the lesser of two noisy leads over one block that a row can turn: both answers move, by a vote each.
+
+    A block votes by its first value; both leads are far above the threshold only if both draws are, so the whole ε
+    shows.
+    """
+
+    def draw(side: int, epsilon: float, size: int) -> list[Any]:
+        columns = {name: np.full(9, 0.8 if side else 0.2) for name in ("x", "y")}
+        asked = dpc.Table(columns, SCHEMA, Ledger.in_memory(PureDP(1)))
+        scores = ("igci", "igci-slope")
+        plans, _ = planned(asked, None, loss_of(epsilon), scores, None, False, blocks=1)
+        whole = PureDP(PureDP(epsilon).exact_epsilon * size)
+        allotment = Ledger.in_memory(whole).allot(whole, task="audit")
+        with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
+            return [
+                min(run(columns, plan, generator_from_seed(1), allotment).margin or 0 for plan in plans)
+                for _ in range(size)
+            ]
+
+    return draw
+
+
+def on_scored_rows(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return whether both of two scores of a test half favour the first, on rows at which both move by their bounds."""
+    from tests.registry.tasks import ONE_DOWN_ONE_UP  # that page makes its rows with this one
+
+    part, whole = PureDP(epsilon).divided(2), PureDP(PureDP(epsilon).exact_epsilon * size)
+    allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=Unit.TEST_ROW)
+    rules = [holdout.RULES[score].direction for score in TEST_SCORES]
+    rest = ONE_DOWN_ONE_UP[side]
+    return [all((rule(rest, allotment, part).margin or 0) > 0 for rule in rules) for _ in range(size)]
+
+
+def half_of_both(epsilon: float) -> ZCDP:
+    """Return the ρ that pays ε/2 for each of two answers: 2 (ε/2)²/2."""
+    return ZCDP(PureDP(epsilon).exact_epsilon ** 2 / 4)
+
+
+MUTANTS = ("many answers, each at the whole ε", "parts by the root of their number under a pure loss")
+TEST_SCORES = ("spearman", "kendall")
+
+MANY = (
+    TaskRow("direction_all by epsilon", "direction_all", (*by_blocks.PROOFS, "allotment"),
+            asked_on_neighbours(PureDP(1), "everyone", ("spearman", "igci")), on_one_block(PureDP), 0.5, MUTANTS),
+    TaskRow("direction_all by rho", "direction_all", (*by_blocks.PROOFS, "allotment", "cost-accounts"),
+            asked_on_neighbours(ZCDP(0.5), "everyone", ("kendall", "igci-gaussian")), on_one_block(half_of_both), 0.5,
+            MUTANTS),
+    TaskRow("direction_all test half", "direction_all",
+            (*dict.fromkeys(claim for score in TEST_SCORES for claim in holdout.RULES[score].proofs), "allotment"),
+            asked_on_neighbours(PureDP(1), "test", TEST_SCORES), on_scored_rows, 0.5,
+            (*MUTANTS, "the halves dealt anew for each answer")),
+)  # fmt: skip
