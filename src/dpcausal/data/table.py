@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,6 +13,7 @@ from dpcausal.data.cleaning import check_declared, clean_levels, clean_numbers
 from dpcausal.data.frame import source_of
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
+from dpcausal.data.unchanged import Stamp, confirm
 from dpcausal.errors import HiddenAnswerError, ParameterError, RowLimitError, SchemaError
 from dpcausal.privacy.ledger import Ledger
 
@@ -31,7 +32,8 @@ class Table:
     frame : frame, mapping or path
         A pandas, polars (eager or lazy) or pyarrow table, a DuckDB relation, a mapping of one-dimensional numpy
         arrays, or the path of a ``.csv`` or ``.parquet`` file.  *Private.*  It must not change afterwards: each
-        question reads it again, a lazy frame or a relation is computed again.  The order of its rows is kept.
+        question reads it again, a lazy frame or a relation is computed again.  A question about a frame whose
+        columns, types or rows have changed is refused before it spends.  The order of its rows is kept.
     schema : Schema
         The columns that may be used, each with its bounds or levels.  *Public.*
     ledger : Ledger
@@ -67,12 +69,13 @@ class Table:
     3
     """
 
-    __slots__ = ("_ledger", "_n", "_schema", "_source")
+    __slots__ = ("_ledger", "_n", "_schema", "_source", "_stamp")
 
     _source: Source
     _schema: Schema
     _ledger: Ledger
     _n: int
+    _stamp: Stamp | None
 
     def __init__(self, frame: Any, schema: Schema, ledger: Ledger, *, max_rows: int = DEFAULT_MAX_ROWS) -> None:
         if not isinstance(schema, Schema):
@@ -81,10 +84,12 @@ class Table:
             raise ParameterError(f"ledger must be a Ledger, got {type(ledger).__name__}")
         if isinstance(max_rows, bool) or not isinstance(max_rows, (int, np.integer)) or max_rows < 1:
             raise ParameterError("max_rows must be an integer of at least 1")
+        stamp: Stamp | None = None
         if isinstance(frame, (str, PathLike)):
             from dpcausal.data.files import file_source
 
             source: Source = file_source(frame)
+            stamp = Stamp.of(fspath(frame))
         else:
             source = source_of(frame)
         for name, column in schema.items():
@@ -96,7 +101,8 @@ class Table:
             raise SchemaError("a table needs at least one row")
         if rows > max_rows:
             raise RowLimitError(f"the table has more rows than max_rows = {max_rows}: raise it if memory allows")
-        for field, value in (("_source", source), ("_schema", schema), ("_ledger", ledger), ("_n", rows)):
+        fields = {"_source": source, "_schema": schema, "_ledger": ledger, "_n": rows, "_stamp": stamp}
+        for field, value in fields.items():
             object.__setattr__(self, field, value)
 
     @property
@@ -111,7 +117,12 @@ class Table:
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger that pays for answers about this table."""
+        """The ledger that pays for answers about this table.
+
+        A question asks for it just before it spends, so it is given only while the frame is what was declared: a
+        SchemaError otherwise, before anything is spent.
+        """
+        confirm(self._source, self._schema, self._n, self._stamp)
         return self._ledger
 
     def columns(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,73 @@
+"""Whether a frame still is what a table was made of, asked before each spend: by public facts, no value is looked at.
+
+| frame | asked again |
+|---|---|
+| pandas, polars, pyarrow, numpy arrays | column names, declared types, number of rows |
+| polars LazyFrame, DuckDB relation | column names, declared types; the rows are counted when they are read |
+| CSV, Parquet | that the file was not written to or replaced |
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import narwhals.stable.v2 as nw
+
+from dpcausal.data.cleaning import check_declared
+from dpcausal.data.frame import FrameSource
+from dpcausal.data.schema import Schema
+from dpcausal.data.source import Source, withheld
+from dpcausal.errors import SchemaError
+
+NOTHING_SPENT = "nothing was spent; make the table anew"
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What a write to a file, or its replacement, changes."""
+
+    path: Path
+    state: tuple[int, int, int, int] | None
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Stamp:
+        name = Path(path)
+        try:
+            found = name.stat()
+        except (OSError, ValueError):  # gone, or no path that a file can have
+            return cls(name, None)
+        return cls(name, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+
+
+def confirm(source: Source, schema: Schema, rows: int, stamp: Stamp | None) -> None:
+    """Raise a SchemaError unless the source still has the columns, types and, where it knows them, rows.
+
+    Parameters
+    ----------
+    source, schema, rows
+        Of the table.
+    stamp
+        Of the file when the table was made; ``None`` for a frame.
+    """
+    if stamp is not None:
+        if stamp.state is None or Stamp.of(stamp.path) != stamp:
+            raise SchemaError(f"file {str(stamp.path)!r} was changed after the table was made: {NOTHING_SPENT}")
+        return
+    names = source.names
+    if isinstance(source, FrameSource):
+        names = tuple(withheld(source._column_names, f"the {source.backend} frame cannot be read: {NOTHING_SPENT}"))
+    for name, column in schema.items():
+        if name not in names:
+            raise SchemaError(f"column {name!r} is no longer among the columns of the frame: {NOTHING_SPENT}")
+        rule = ""
+        try:
+            check_declared(name, column, source.declared(name))
+        except SchemaError as error:
+            rule = str(error)
+        if rule:
+            raise SchemaError(f"the frame was changed after the table was made: {rule}; {NOTHING_SPENT}")
+    lazy = isinstance(source, FrameSource) and isinstance(source.frame, nw.LazyFrame)
+    if not lazy and source.count() != rows:
+        raise SchemaError(f"the frame no longer has the rows counted when the table was made: {NOTHING_SPENT}")
