@@ -107,7 +107,35 @@ def test_the_test_half_is_named_first(study: Path) -> None:
     assert len(json.loads(with_scores.stdout)["scores"]) == 2
 
 
+def ask_all(*arguments: str) -> Result:
+    return run("direction-all", "data.csv", "--schema", "schema.toml", "--ledger", "study.ledger", *arguments)
+
+
+def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> None:
+    answered = ask_all("--epsilon", "0.5", "--scores", "spearman,igci", "--pair", "y,x", "--json")
+    assert answered.exit_code == 0, answered.stderr
+    assert answered.stderr == ""  # no terminal, no progress
+    answer = json.loads(answered.stdout)
+    assert [one["score"] for one in answer["directions"]] == ["spearman", "igci"]
+    assert answer["pairs"] == [["y", "x"]] and answer["remaining"]["epsilon"] == 0.5
+    plain = ask_all("--epsilon", "0.5", "--min-probability", "0.99", "--protect", "test", "--scores", "kendall")
+    assert plain.exit_code == 0 and "TEST HALF ONLY" in plain.stdout.splitlines()[0]
+    assert "1 pair, 1 score, 200 rows" in plain.stdout and "remaining budget: epsilon 0" in plain.stdout
+    assert ask_all("--epsilon", "0.1").exit_code == 3
+    shown = run("ledger", "show", "study.ledger").stdout
+    assert "direction_all y x spearman igci  PureDP(0.5)" in shown
+
+
+def test_an_answer_below_the_least_probability_is_undecided(study: Path) -> None:
+    answered = ask("--epsilon", "0.001", "--min-probability", "0.999")
+    assert answered.exit_code == 0 and "x and y: undecided (below 0.999)." in answered.stdout
+
+
 BAD: dict[str, tuple[Callable[[], Result], str]] = {
+    "a pair of one column": (lambda: ask_all("--epsilon", "0.1", "--pair", "x"), "two column names"),
+    "a pair twice": (lambda: ask_all("--epsilon", "0.1", "--pair", "x,y", "--pair", "y,x"), "named once"),
+    "an unknown score among several": (lambda: ask_all("--epsilon", "0.1", "--scores", "hsic,"), "score must be one"),
+    "no such least probability": (lambda: ask("--epsilon", "0.1", "--min-probability", "1"), "min_probability must"),
     "a missing column": (lambda: ask("--epsilon", "0.1", columns=("x", "q")), "'q' is not in the schema"),
     "a column with levels": (lambda: ask("--epsilon", "0.1", columns=("x", "group")), "'group' has levels"),
     "zCDP": (lambda: ask("--rho", "0.005"), "give PureDP(0.1)"),

@@ -42,6 +42,10 @@ LedgerOption = Annotated[Path, typer.Option("--ledger", help="The ledger that pa
 EpsilonOption = Annotated[float | None, typer.Option("--epsilon", help="Most that the call may cost, ε.")]
 DeltaOption = Annotated[float | None, typer.Option("--delta", help="δ beside ε.")]
 RhoOption = Annotated[float | None, typer.Option("--rho", help="Most that the call may cost, ρ of zCDP.")]
+LeastOption = Annotated[
+    float | None, typer.Option("--min-probability", help="Below it, of (.5, 1), an answer is undecided.")
+]
+LargeOption = Annotated[bool, typer.Option("--accept-large-epsilon", help="Consent to epsilon above 20.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -103,11 +107,14 @@ def direction_command(
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
-    score: Annotated[str, typer.Option(help="hsic, spearman, kendall, iqr, or variance (in blocks).")] = "hsic",
+    score: Annotated[
+        str, typer.Option(help="hsic, spearman, kendall, iqr; for everyone also variance, igci[-gaussian|-slope].")
+    ] = "hsic",
     protect: Annotated[str, typer.Option(help="everyone, or test: the test half only.")] = "everyone",
     blocks: Annotated[int | None, typer.Option(help="Odd number of blocks; by default a public rule.")] = None,
     release_scores: Annotated[bool, typer.Option(help="With --protect test: release both scores.")] = False,
-    accept_large_epsilon: Annotated[bool, typer.Option(help="Consent to epsilon above 20.")] = False,
+    min_probability: LeastOption = None,
+    accept_large_epsilon: LargeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Which of two columns is the cause?"""
@@ -120,9 +127,57 @@ def direction_command(
             chosen: dict[str, Any] = {"score": score, "protect": protect}
             result = direction(
                 table, x, y, loss=asked, blocks=blocks, release_scores=release_scores,
+                min_probability=min_probability, accept_large_epsilon=accept_large_epsilon, **chosen,
+            )  # fmt: skip
+            _show(result, opened, as_json)
+
+
+@app.command("direction-all")
+def direction_all_command(
+    data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
+    schema: SchemaOption,
+    ledger: LedgerOption,
+    pair: Annotated[
+        list[str] | None, typer.Option(help="Two columns, as a,b; once for each pair. All bounded columns otherwise.")
+    ] = None,
+    scores: Annotated[str, typer.Option(help="One or more scores, as hsic,igci; each is paid for.")] = "hsic",
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    protect: Annotated[str, typer.Option(help="everyone, or test: the test half only.")] = "everyone",
+    blocks: Annotated[int | None, typer.Option(help="Odd number of blocks; by default a public rule.")] = None,
+    min_probability: LeastOption = None,
+    accept_large_epsilon: LargeOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Which of two columns is the cause, for many pairs under one budget?"""
+    with _exit_codes():
+        from dpcausal import Ledger, Schema, Table, direction_all
+
+        asked = loss_from(epsilon, delta, rho)
+        named = [tuple(each.split(",")) for each in pair] if pair else None
+        with Ledger.open(ledger) as opened:
+            table = Table(data, Schema.from_toml(schema), opened)
+            chosen: dict[str, Any] = {"pairs": named, "protect": protect}
+            result = direction_all(
+                table, loss=asked, scores=scores.split(","), blocks=blocks, min_probability=min_probability,
                 accept_large_epsilon=accept_large_epsilon, **chosen,
             )  # fmt: skip
             _show(result, opened, as_json)
+
+
+@app.command("check")
+def check_command(
+    data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
+    schema: SchemaOption,
+    as_json: JsonOption = False,
+) -> None:
+    """NOT PRIVATE: how many values the schema clips or substitutes, for the curator alone.  Spends nothing."""
+    with _exit_codes():
+        from dpcausal import Schema
+
+        found = Schema.from_toml(schema).check(data)
+        print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else found.summary())
 
 
 @app.command("explain")
@@ -197,7 +252,8 @@ def ledger_show(
             print(f"{path.name}: budget {ledger.budget}, remaining {left}, head {ledger.head}")
             for entry in entries:
                 asked = json.loads(entry.detail)
-                what = " ".join(str(part) for part in (*asked.get("columns", []), asked.get("score", "")) if part)
+                words = (*asked.get("columns", []), asked.get("score", ""), *asked.get("scores", []))
+                what = " ".join(str(part) for part in words if part)
                 print(f"{entry.number:>6}  {entry.at[:19]}  {entry.task} {what}  {entry.loss}  {entry.unit}")
 
 
