@@ -6,9 +6,12 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpcausal.errors import SchemaError
+
+if TYPE_CHECKING:
+    from dpcausal.data.check import SchemaCheck
 
 
 def _short(number: float) -> str:
@@ -230,6 +233,32 @@ class Schema(Mapping[str, Column]):
         if name not in self._columns:
             raise SchemaError(f"column {name!r} is not in the schema, which has {', '.join(self.names)}")
         return self._columns[name]
+
+    def check(self, frame: Any) -> SchemaCheck:
+        """Return the share of each column's values that the schema clips or substitutes.  *NOT PRIVATE.*
+
+        For the curator alone, to find a wrong unit or a level spelled otherwise before anything is spent.  Never share
+        it: the shares are exact.  Bounds or levels that are chosen by it are chosen from the data.
+
+        Parameters
+        ----------
+        frame : frame, mapping or path
+            As for ``Table``.
+
+        Notes
+        -----
+        *Guarantee*: none.  It costs nothing and touches no ledger; the result is stamped and refuses to be pickled.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> found = Schema({"age": Bounded(0, 110)}).check({"age": np.array([31.0, np.nan, 200.0, 4.0])})
+        >>> found.columns[0].above, found.columns[0].substituted
+        (0.25, 0.25)
+        """
+        from dpcausal.data.check import check
+
+        return check(frame, self)
 
     def to_dict(self) -> dict[str, dict[str, object]]:
         """Return the schema as plain lists, numbers and text, as its TOML file has it."""
