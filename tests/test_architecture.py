@@ -26,6 +26,9 @@ BELOW: dict[str, set[str]] = {
     "direction": {
         "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"
     },
+    "discovery": {
+        "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"
+    },
     "audit": {"errors", "privacy", "mechanisms"},
     "demo": {"errors", "privacy", "data", "direction", "report"},
 }  # fmt: skip
@@ -33,6 +36,7 @@ TOP = {"__init__", "cli"}
 
 LAZY = {
     "scipy", "sklearn", "opendp", "numba", "pandas", "polars", "duckdb", "pyarrow", "matplotlib", "rich", "statsmodels",
+    "networkx", "dp_accounting",
 }  # fmt: skip
 
 

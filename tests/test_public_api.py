@@ -5,6 +5,7 @@ import inspect
 import dpcausal as dpc
 
 NAMES = {
+    "Cpdag", "Discovery", "Knowledge", "discover",
     "ApproxDP", "Bounded", "Direction", "Directions", "Guarantee", "Ledger", "Levels", "NoPrivacy", "PureDP",
     "Relation", "Schema", "Table", "Unit", "ZCDP", "calculators", "direction", "direction_all", "errors", "explain",
     "simulate", "simulated_noise",

@@ -119,6 +119,10 @@ def test_every_call_that_spends_has_rows_for_all_its_ways() -> None:
     ways = {"direction blocks", "direction_all by epsilon", "direction_all by rho", "direction_all test half"}
     ways |= {f"direction holdout {score}{both}" for score in holdout.RULES for both in ("", " scores")}
     ways |= {f"direction published {score}" for score, proved in published.PROOFS.items() if proved}
+    ways |= {
+        f"discover {way}"
+        for way in ("table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc")
+    }
     assert set(names(TASKS)) == ways
     assert all(set(row.claims) <= set(claims()) and row.claims for row in TASKS)
 
@@ -164,13 +168,13 @@ def test_a_mechanism_shows_its_name_and_its_worst_pair_at_the_gate(row: Mechanis
 @pytest.mark.parametrize("epsilon", CLAIMED)
 @pytest.mark.parametrize("row", PRIVATE, ids=names(PRIVATE))
 def test_a_mechanism_keeps_its_claim_at_its_worst_pair_and_comes_near_it(row: MechanismRow, epsilon: float) -> None:
-    size = 6_000 if row.name in ("l2-ball", "noisy-max", "exponential") else 110_000
+    size = 6_000 if row.name in ("l2-ball", "noisy-max", "exponential", "sparse-vector") else 110_000
     with simulated_noise(21):
         first, second = [row.draw(answer, epsilon, size, 1.0) for answer in row.pair]
     audit = audit_samples(first, second, claimed=epsilon, delta=row.delta(epsilon), false_alarm=EACH)
     assert not audit.violated, audit.summary()
     assert row.attained(epsilon) <= epsilon
-    if row.name != "exponential":  # its loss is attained at rare answers only: see the benchmark
+    if row.name not in ("exponential", "sparse-vector"):  # attained at rare answers only: see the benchmark
         assert audit.lower_bound >= (0.6 if size < 10_000 else 0.85) * row.attained(epsilon)
     print(f"{row.name}: ε at least {audit.lower_bound:.3f}, claimed {epsilon:g}, {size:,d} draws a side")
 

@@ -11,6 +11,10 @@ from dpcausal.direction.decide import direction as direction
 from dpcausal.direction.directions import Directions as Directions
 from dpcausal.direction.many import direction_all as direction_all
 from dpcausal.direction.result import Direction as Direction
+from dpcausal.discovery.discover import discover as discover
+from dpcausal.discovery.graph import Cpdag as Cpdag
+from dpcausal.discovery.knowledge import Knowledge as Knowledge
+from dpcausal.discovery.result import Discovery as Discovery
 from dpcausal.privacy.ledger import Ledger as Ledger
 from dpcausal.privacy.loss import ZCDP as ZCDP
 from dpcausal.privacy.loss import ApproxDP as ApproxDP

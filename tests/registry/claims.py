@@ -33,6 +33,7 @@ from dpcausal.mechanisms.subsample import assign_blocks, vote_count
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity
+from tests.registry import discovery
 from tests.registry.rows import SensitivityRow, TextRow
 
 Rows = Any
@@ -142,6 +143,7 @@ SENSITIVITIES = (
     SensitivityRow("block-votes", votes, lambda m: vote_count([True], "votes").sensitivity, (6, 13), 1,
                    ("blocks made by value", "votes against a median of all blocks", "constant blocks are skipped"),
                    {"columns": 1}),
+    *discovery.SENSITIVITIES,
 )  # fmt: skip
 """``reached`` is tight (.99 or 1) but for: root-hsic, tight as m grows (.88 at this size); hsic, whose worst known
 change is .484 of the bound; hsic-published, about five times too large; the residual claims, .70 and .5 at best.  Each

@@ -22,6 +22,7 @@ from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from tests.registry import discovery
 from tests.registry.rows import MechanismRow
 
 ONE_BALL = 1
@@ -166,4 +167,5 @@ MECHANISMS = (
         "propose-test-release-published", "propose_test_release:published_log_iqr", None, published_pair(), _published,
         ("published second interval of the IQR",), delta=lambda epsilon: PUBLISHED_DELTA, attained=lambda epsilon: 1e9,
     ),
+    *discovery.MECHANISMS,
 )  # fmt: skip

@@ -20,6 +20,7 @@ from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
 from tests.direction.neighbours import ask, halves, new_row, replaced, some_rows
 from tests.registry.many import MANY
+from tests.registry import discovery
 from tests.registry.rows import TaskRow
 
 ROWS = 24
@@ -120,5 +121,6 @@ TASKS = (
         for score, claims in published.PROOFS.items() if claims
     ),
     *MANY,
+    *discovery.TASKS,
 )  # fmt: skip
 """The published IQR has no claims, hence no row here: see the mechanism ``propose-test-release-published``."""

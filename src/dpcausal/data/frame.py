@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.cleaning import number_of
+from dpcausal.data.schema import Bounded
 from dpcausal.data.source import CHUNK, Collected, Declared, Kind, Source, withheld
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 
@@ -105,6 +106,42 @@ class FrameSource:
 
         return FrameColumns(withheld(selected, self._unread), wide)
 
+    @property
+    def lazy(self) -> bool:
+        """Whether the rows are elsewhere, in an engine that can count them."""
+        return isinstance(self.frame, nw.LazyFrame)
+
+    def tally(
+        self, names: Sequence[str], bounded: Mapping[str, tuple[Bounded, list[float]]]
+    ) -> tuple[FrameColumns, NDArray[np.int64]]:
+        """Group the rows by some columns where they are, and return the groups and how many rows each has.
+
+        A bounded column is replaced by the number of its cuts at or below the value, a null or NaN by the midpoint's.
+        """
+        count = "rows"
+        while count in names:
+            count += "_"
+        wide = {name for name in names if self.declared(name).dtype in _WIDE}
+
+        def key(name: str) -> nw.Expr:
+            if name not in bounded:
+                return (nw.col(name).cast(nw.String()) if name in wide else nw.col(name)).alias(name)
+            column, cuts = bounded[name]
+            value = nw.col(name).cast(nw.Float64())
+            middle = sum(column.midpoint >= cut for cut in cuts)
+            place = nw.lit(0)
+            for cut in cuts:
+                place = place + (value >= cut).cast(nw.Int64())
+            return nw.when(value.is_null() | value.is_nan()).then(nw.lit(middle)).otherwise(place).alias(name)
+
+        def counted() -> nw.DataFrame[Any]:
+            keys: Any = self.frame.select(key(name) for name in names)
+            groups = keys.group_by(list(names)).agg(nw.len().alias(count))
+            return groups.collect() if isinstance(groups, nw.LazyFrame) else groups
+
+        groups = withheld(counted, self._unread)
+        return FrameColumns(groups, wide), np.asarray(groups[count].to_numpy(), dtype=np.int64)
+
 
 class FrameColumns:
     """Collected columns of an eager frame; those named in ``wide`` hold integers written out as text."""
@@ -127,6 +164,14 @@ class FrameColumns:
             return numbers
         values = (number_of(value) for chunk in self.objects(name) for value in chunk)
         return np.fromiter(values, dtype=np.float64, count=len(self))
+
+    def integers(self, name: str) -> NDArray[np.int64] | None:
+        """Return a column of integers without nulls as int64, ``None`` for any other."""
+        series = self._frame[name]
+        dtype = series.dtype
+        if name in self._wide or not dtype.is_integer() or str(dtype) in {*_WIDE, "UInt64"} or series.null_count():
+            return None
+        return np.asarray(series.to_numpy(), dtype=np.int64)
 
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         series = self._frame[name]
@@ -181,6 +226,13 @@ class ArrayColumns:
             numbers = np.array(np.ma.getdata(array), dtype=np.float64)
         numbers[np.ma.getmaskarray(array)] = np.nan
         return numbers
+
+    def integers(self, name: str) -> NDArray[np.int64] | None:
+        """Return a column of integers without nulls as int64, ``None`` for any other."""
+        array = self._arrays[name]
+        if array.dtype.kind not in "iu" or array.dtype == np.uint64 or np.ma.isMaskedArray(array):
+            return None
+        return array.astype(np.int64)
 
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         for start in range(0, self._rows, CHUNK):

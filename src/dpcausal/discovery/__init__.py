@@ -1,0 +1,1 @@
+"""Causal graphs from tables of many columns."""

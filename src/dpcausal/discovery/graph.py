@@ -1,0 +1,223 @@
+"""A causal graph up to Markov equivalence: directed where the data can tell, undirected elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dpcausal.discovery.orient import Marks, close_under_meek, extend, members
+from dpcausal.errors import ParameterError
+
+Arc = tuple[str, str]
+Edge = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Cpdag:
+    """A completed partially directed acyclic graph, its nodes named.
+
+    Attributes
+    ----------
+    nodes : tuple of str
+        In the order of the schema.
+    directed : frozenset of (cause, effect)
+        Arcs that point the same way in every DAG of the class.
+    undirected : frozenset of frozensets of two names
+        Edges whose direction the class leaves open.
+
+    Notes
+    -----
+    *Guarantee*: none of its own.  It holds no data: what it was made from was released before.
+
+    Examples
+    --------
+    >>> graph = Cpdag.from_dag(["a", "b", "c"], [("a", "b"), ("c", "b")])
+    >>> sorted(graph.directed), graph.v_structures
+    ([('a', 'b'), ('c', 'b')], frozenset({('a', 'b', 'c')}))
+    """
+
+    nodes: tuple[str, ...]
+    directed: frozenset[Arc] = frozenset()
+    undirected: frozenset[Edge] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", tuple(self.nodes))
+        object.__setattr__(self, "directed", frozenset((a, b) for a, b in self.directed))
+        object.__setattr__(self, "undirected", frozenset(frozenset(edge) for edge in self.undirected))
+        known = set(self.nodes)
+        pairs = [frozenset(arc) for arc in self.directed] + list(self.undirected)
+        if len(known) != len(self.nodes) or any(len(pair) != 2 or not pair <= known for pair in pairs):
+            raise ParameterError("a graph has different nodes, and edges between two of them")
+        if len(set(pairs)) != len(pairs):
+            raise ParameterError("a graph joins two nodes by at most one edge")
+
+    @classmethod
+    def from_dag(cls, nodes: Iterable[str], arcs: Iterable[Arc]) -> Cpdag:
+        """Return the class of a DAG: its v-structures, and what Meek's rules make of them.
+
+        *Source*: Meek (1995), Theorem 3.
+        """
+        listed, given = tuple(nodes), frozenset(arcs)
+        marks = Marks(listed, [frozenset(arc) for arc in given])
+        if not Marks.of(listed, given, frozenset()).acyclic():
+            raise ParameterError("the arcs of a DAG form no cycle")
+        parents: dict[str, list[str]] = {node: sorted(a for a, b in given if b == node) for node in listed}
+        for node, above in parents.items():
+            for place, first in enumerate(above):
+                for second in above[place + 1 :]:
+                    if not marks.adjacent(first, second):
+                        marks.orient(first, node)
+                        marks.orient(second, node)
+        close_under_meek(marks)
+        return cls.of_marks(listed, marks)
+
+    @classmethod
+    def of_marks(cls, nodes: Iterable[str], marks: Marks) -> Cpdag:
+        """Return the graph that an orientation ended with."""
+        return cls(tuple(nodes), frozenset(marks.arcs()), frozenset(marks.edges()))
+
+    @property
+    def skeleton(self) -> frozenset[Edge]:
+        """Pairs of adjacent nodes."""
+        return frozenset(frozenset(arc) for arc in self.directed) | self.undirected
+
+    @property
+    def v_structures(self) -> frozenset[tuple[str, str, str]]:
+        """Triples (x, z, y), x before y, of arcs x → z ← y with x and y not adjacent."""
+        joined = self.skeleton
+        return frozenset(
+            (x, z, y)
+            for x, z in self.directed
+            for y, to in self.directed
+            if to == z and x < y and frozenset((x, y)) not in joined
+        )
+
+    def marks(self) -> Marks:
+        """Return a working copy that can be oriented further."""
+        return Marks.of(self.nodes, self.directed, self.undirected)
+
+    def a_dag(self) -> frozenset[Arc] | None:
+        """Return one DAG with this skeleton, these arcs and no further v-structure; ``None`` if there is none.
+
+        *Source*: Dor & Tarsi (1992).
+        """
+        return extend(self.marks())
+
+    def dags(self, most: int = 10_000) -> Iterator[frozenset[Arc]]:
+        """Yield the DAGs of the class, at most so many.
+
+        Examples
+        --------
+        >>> len(list(Cpdag(("a", "b", "c"), undirected=[{"a", "b"}, {"b", "c"}]).dags()))
+        3
+        """
+        for number, dag in enumerate(members(self.marks())):
+            if number >= most:
+                return
+            yield dag
+
+    def d_separated(self, x: str, y: str, given: Iterable[str] = ()) -> bool:
+        """Return whether a set separates two nodes, in every DAG of the class alike.
+
+        Raises
+        ------
+        ParameterError
+            No DAG has this graph's arcs and skeleton without a further v-structure.
+        """
+        import networkx
+
+        dag = self.a_dag()
+        if dag is None:
+            raise ParameterError("no DAG belongs to this graph: d-separation is not defined")
+        directed = networkx.DiGraph(list(dag))
+        directed.add_nodes_from(self.nodes)
+        return bool(networkx.is_d_separator(directed, {x}, {y}, set(given)))
+
+    def _ordered_pairs(self) -> set[Arc]:
+        return set(self.directed) | {(a, b) for edge in self.undirected for a in edge for b in edge if a != b}
+
+    def f1(self, truth: Cpdag) -> float:
+        """Return F1 over ordered pairs: an arc counts as one, an undirected edge as both; 1 for two empty graphs."""
+        return _f1(self._ordered_pairs(), truth._ordered_pairs())
+
+    def skeleton_f1(self, truth: Cpdag) -> float:
+        """Return F1 over adjacent pairs."""
+        return _f1(set(self.skeleton), set(truth.skeleton))
+
+    def shd(self, truth: Cpdag) -> int:
+        """Return the structural Hamming distance: pairs that are joined, or pointed, otherwise.
+
+        *Source*: Tsamardinos, Brown & Aliferis (2006), Algorithm 4.
+
+        Examples
+        --------
+        >>> Cpdag(("a", "b"), directed=[("a", "b")]).shd(Cpdag(("a", "b"), undirected=[{"a", "b"}]))
+        1
+        """
+        mine, other = self._ordered_pairs(), truth._ordered_pairs()
+        return len({frozenset(pair) for pair in mine ^ other})
+
+    def to_networkx(self) -> Any:
+        """Return a ``networkx.DiGraph``; an undirected edge is two arcs."""
+        import networkx
+
+        graph = networkx.DiGraph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from(sorted(self._ordered_pairs()))
+        return graph
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return nodes, arcs and edges as sorted lists."""
+        return {
+            "nodes": list(self.nodes),
+            "directed": sorted(list(arc) for arc in self.directed),
+            "undirected": sorted(sorted(edge) for edge in self.undirected),
+        }
+
+    def __str__(self) -> str:
+        arcs = [f"{a} -> {b}" for a, b in sorted(self.directed)]
+        edges = [" -- ".join(sorted(edge)) for edge in sorted(self.undirected, key=sorted)]
+        return ", ".join(arcs + edges) or "no edges"
+
+    def to_dagitty(self) -> str:
+        """Return the text that DAGitty reads: ``pdag`` with ``->`` and ``--``."""
+        lines = [_quoted(node) for node in self.nodes]
+        lines += [f"{_quoted(a)} -> {_quoted(b)}" for a, b in sorted(self.directed)]
+        lines += [" -- ".join(_quoted(node) for node in sorted(edge)) for edge in sorted(self.undirected, key=sorted)]
+        return "pdag {\n" + "\n".join(lines) + "\n}\n"
+
+    def to_dot(self) -> str:
+        """Return the graph in the DOT language; undirected edges have ``dir=none``."""
+        lines = [f"  {_quoted(node)};" for node in self.nodes]
+        lines += [f"  {_quoted(a)} -> {_quoted(b)};" for a, b in sorted(self.directed)]
+        for edge in sorted(self.undirected, key=sorted):
+            a, b = sorted(edge)
+            lines.append(f"  {_quoted(a)} -> {_quoted(b)} [dir=none];")
+        return "digraph {\n" + "\n".join(lines) + "\n}\n"
+
+    def to_graphml(self) -> str:
+        """Return the graph as GraphML; an edge's ``kind`` tells arcs (``directed``) from edges (``undirected``)."""
+        from xml.sax.saxutils import quoteattr
+
+        lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">']
+        lines.append('<key id="kind" for="edge" attr.name="kind" attr.type="string"/>')
+        lines.append('<graph edgedefault="directed">')
+        lines += [f"<node id={quoteattr(node)}/>" for node in self.nodes]
+        pairs = [(a, b, "directed") for a, b in sorted(self.directed)]
+        pairs += [(*sorted(edge), "undirected") for edge in sorted(self.undirected, key=sorted)]  # type: ignore[misc]
+        lines += [
+            f'<edge source={quoteattr(a)} target={quoteattr(b)}><data key="kind">{kind}</data></edge>'
+            for a, b, kind in pairs
+        ]
+        return "\n".join([*lines, "</graph>", "</graphml>"]) + "\n"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _f1(found: set[Any], truth: set[Any]) -> float:
+    if not found and not truth:
+        return 1.0
+    return 2 * len(found & truth) / (len(found) + len(truth))

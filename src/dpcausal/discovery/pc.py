@@ -1,0 +1,154 @@
+"""The PC loop, once: order by order, in its order-independent form, asking a pruner.
+
+Within an order the neighbours that conditioning sets are drawn from are those at its start, so that the outcome does
+not depend on the order of the columns (Colombo & Maathuis 2014), and the tests of an order are known when it begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from dpcausal.discovery.graph import Cpdag
+from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.orient import Marks, close_under_meek, point_colliders
+
+Edge = frozenset[str]
+Test = tuple[str, str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a test said: whether the pair is separated, and its p-value or noisy score where there is one.
+
+    ``separated`` is ``None`` where no part of the data bears on the question: not tested, the edge stays.
+    """
+
+    separated: bool | None
+    pvalue: float | None = None
+
+
+Ask = Callable[[str, str, tuple[str, ...]], Verdict]
+Begin = Callable[[int, list[Test], dict[str, tuple[str, ...]]], None]
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """Where the loop ended.
+
+    Attributes
+    ----------
+    edges : frozenset of frozensets of two names
+    separating : dict
+        For each removed pair the set that separated it; pairs excluded by knowledge are not in it.
+    weakest : dict
+        For each pair that was tested, the largest p-value met.
+    tests : int
+        Number of tests made.
+    """
+
+    edges: frozenset[Edge]
+    separating: dict[Edge, tuple[str, ...]]
+    weakest: dict[Edge, float] = field(default_factory=dict)
+    tests: int = 0
+
+
+def tests_of_order(
+    nodes: Sequence[str], neighbours: dict[str, tuple[str, ...]], order: int, knowledge: Knowledge
+) -> Iterator[Test]:
+    """Yield the tests of one order: each pair with every set of that size among either end's other neighbours."""
+    for place, x in enumerate(nodes):
+        for y in nodes[place + 1 :]:
+            if y not in neighbours[x] or knowledge.joined(x, y):
+                continue
+            seen: set[tuple[str, ...]] = set()
+            for end, other in ((x, y), (y, x)):
+                around = [node for node in neighbours[end] if node != other]
+                for given in combinations(around, order):
+                    if given not in seen:
+                        seen.add(given)
+                        yield x, y, given
+
+
+def neighbours_of(nodes: Sequence[str], edges: set[Edge]) -> dict[str, tuple[str, ...]]:
+    """Return each node's neighbours in the order of the nodes."""
+    return {x: tuple(y for y in nodes if y != x and frozenset((x, y)) in edges) for x in nodes}
+
+
+def starting_edges(nodes: Sequence[str], knowledge: Knowledge) -> set[Edge]:
+    """Return all pairs that knowledge does not keep apart."""
+    return {frozenset(pair) for pair in combinations(nodes, 2) if not knowledge.apart(*pair)}
+
+
+def find_skeleton(
+    nodes: Sequence[str],
+    ask: Ask,
+    *,
+    knowledge: Knowledge,
+    max_order: int,
+    begin: Begin | None = None,
+) -> Skeleton:
+    """Remove the edges whose ends some set separates.
+
+    Parameters
+    ----------
+    nodes : sequence of str
+    ask : callable (x, y, given) -> Verdict
+        Asked once for each test that is still needed, in the order of ``tests_of_order``.
+    knowledge : Knowledge
+        Pairs it excludes, or joins, are not tested.
+    max_order : int
+        Largest size of a conditioning set, at least 0.
+    begin : callable (order, tests, neighbours), optional
+        Called with all tests of an order before the first of them is asked.
+    """
+    edges = starting_edges(nodes, knowledge)
+    separating: dict[Edge, tuple[str, ...]] = {}
+    weakest: dict[Edge, float] = {}
+    count = 0
+    for order in range(max_order + 1):
+        neighbours = neighbours_of(nodes, edges)
+        tests = list(tests_of_order(nodes, neighbours, order, knowledge))
+        if not tests:
+            break
+        if begin is not None:
+            begin(order, tests, neighbours)
+        for x, y, given in tests:
+            pair = frozenset((x, y))
+            if pair not in edges:
+                continue
+            verdict = ask(x, y, given)
+            count += 1
+            if verdict.pvalue is not None:
+                weakest[pair] = max(weakest.get(pair, 0.0), verdict.pvalue)
+            if verdict.separated:
+                edges.discard(pair)
+                separating[pair] = given
+    return Skeleton(frozenset(edges), separating, weakest, count)
+
+
+def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) -> Cpdag:
+    """Direct a skeleton: required arrows, what tiers and forbidden arrows leave, colliders, Meek's rules.
+
+    It is defined for every skeleton and every answer: what contradicts an earlier arrow is left out.
+    """
+    marks = Marks(nodes, skeleton.edges)
+    apply_knowledge(marks, knowledge)
+
+    def forbids(a: str, b: str) -> bool:
+        return not knowledge.allows(a, b)
+
+    point_colliders(marks, skeleton.separating, forbids)
+    close_under_meek(marks, forbids)
+    return Cpdag.of_marks(nodes, marks)
+
+
+def apply_knowledge(marks: Marks, knowledge: Knowledge) -> None:
+    """Point the edges that knowledge leaves one direction for; one that would close a cycle stays undirected."""
+    for edge in marks.edges():
+        a, b = sorted(edge)
+        for cause, effect in ((a, b), (b, a)):
+            one_way = knowledge.allows(cause, effect) and not knowledge.allows(effect, cause)
+            if one_way and not marks.reaches(effect, cause):
+                marks.orient(cause, effect)

@@ -1,0 +1,96 @@
+"""A picture of a graph in layers, causes above effects, on matplotlib axes that the caller may give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dpcausal.discovery.graph import Cpdag
+from dpcausal.discovery.orient import extend
+from dpcausal.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from dpcausal.discovery.result import Discovery
+
+
+def layers(graph: Cpdag) -> list[list[str]]:
+    """Return the nodes in layers: each lies below its parents in one DAG of the class, apart nodes on top.
+
+    Within a layer nodes are ordered by the mean place of their parents.
+    """
+    arcs = extend(graph.marks()) or frozenset(graph.directed)
+    parents = {node: sorted(a for a, b in arcs if b == node) for node in graph.nodes}
+    depth: dict[str, int] = {}
+    left = list(graph.nodes)
+    while left:
+        ready = [node for node in left if all(parent in depth for parent in parents[node])]
+        for node in ready or left[:1]:  # a cycle cannot be laid out: its first node is placed as it is
+            depth[node] = 1 + max((depth[p] for p in parents[node] if p in depth), default=-1)
+            left.remove(node)
+    rows: list[list[str]] = []
+    place: dict[str, float] = {}
+    for level in range(max(depth.values(), default=-1) + 1):
+        row = [node for node in graph.nodes if depth[node] == level]
+        row.sort(key=lambda node: sum(place[p] for p in parents[node]) / max(len(parents[node]), 1))
+        for number, node in enumerate(row):
+            place[node] = (number + 1) / (len(row) + 1)
+        rows.append(row)
+    return rows
+
+
+def positions(graph: Cpdag) -> dict[str, tuple[float, float]]:
+    """Return a place in the unit square for each node."""
+    rows = layers(graph)
+    return {
+        node: ((number + 1) / (len(row) + 1), 1 - (level + 0.5) / len(rows))
+        for level, row in enumerate(rows)
+        for number, node in enumerate(row)
+    }
+
+
+def draw_graph(result: Discovery, ax: Any = None) -> Any:
+    """Draw a discovery and return the axes: arrows, plain lines where the direction is open, dashed where untested.
+
+    The width of an edge shows the share of re-drawn noise in which it stands, or else how far its margin goes.
+    """
+    if ax is None:
+        try:
+            from matplotlib.backends.backend_agg import FigureCanvasAgg
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise MissingDependencyError("matplotlib", "plot") from None
+        figure = Figure(figsize=(6, 4.5), layout="constrained")
+        FigureCanvasAgg(figure)
+        ax = figure.subplots()
+    place = positions(result.graph)
+    for row in result.edges():
+        if row["support"] is not None:
+            strength = row["support"]
+        else:
+            strength = 0.5 if row["margin"] is None else min(max(row["margin"], 0.0) / 10, 1.0)
+        ax.annotate(
+            "",
+            xy=place[row["to"]],
+            xytext=place[row["from"]],
+            arrowprops={
+                "arrowstyle": "-|>" if row["directed"] else "-",
+                "linewidth": 0.6 + 3 * strength,
+                "linestyle": "-" if row["tested"] else "--",
+                "color": "tab:blue",
+                "alpha": 0.35 + 0.6 * strength,
+                "shrinkA": 14,
+                "shrinkB": 14,
+                "mutation_scale": 14,
+            },
+        )
+    for node, (x, y) in place.items():
+        ax.text(
+            x, y, node.replace("$", r"\$"), ha="center", va="center",
+            bbox={"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.5"},
+        )  # fmt: skip
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1)
+    ax.set_axis_off()
+    words = "width: share of re-drawn noise in which the edge stands" if result.support else "width: margin of the edge"
+    stamp = result.stamp()
+    ax.set_title(f"{words}\n{stamp}" if stamp else words, fontsize="small")
+    return ax

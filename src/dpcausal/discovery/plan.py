@@ -1,0 +1,218 @@
+"""What a discovery will cost and how it will run: fixed from public arguments before anything is spent or read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpcausal.data.schema import Bounded, Levels
+from dpcausal.data.table import Table
+from dpcausal.data.tabulate import sizes_of
+from dpcausal.discovery import contrasts, moments
+from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.search import Settings, default_settings
+from dpcausal.errors import InfeasibleError, LossError, ParameterError, SchemaError
+from dpcausal.privacy.call import check_consent, check_large, pure_part
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+
+STATISTICS = ("table", "parities", "moments")
+SYSTEMS = ("priv-pc", "svt-pc", "em-pc", "gaussian-pc")
+METHODS = ("auto", *STATISTICS, *SYSTEMS)
+
+MOST_AUTO_CELLS = 1024
+"""Cells up to which ``auto`` takes one noisy table."""
+
+MOST_CELLS = 2**22
+"""Cells of the largest table that is released at all."""
+
+MOST_COLUMNS = 200
+LEAST_EPSILON = Fraction(1, 10**9)
+LARGEST_BOUND, LEAST_WIDTH = 1e100, 1e-100
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A call after its public arguments were checked.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Columns of the graph.
+    sizes : tuple of int
+        Codes of each column.
+    method, calibration : str
+    spent : Loss
+        What the ledger is asked for.
+    gaussian : ZCDP or NoPrivacy or None
+        What Gaussian releases may use of it.
+    settings : Settings
+    note : str
+        What was changed of what was asked, in words.
+    unproven : bool
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    method: str
+    calibration: str
+    spent: Loss
+    gaussian: ZCDP | NoPrivacy | None
+    settings: Settings
+    note: str
+    unproven: bool
+
+    @property
+    def proofs(self) -> tuple[str, ...]:
+        """The claims that the release rests on."""
+        if isinstance(self.spent, NoPrivacy) or self.unproven:
+            return ()
+        if self.method == "table":
+            return ("contingency-table", "gaussian" if self.gaussian is not None else "geometric")
+        by_method = {
+            "parities": contrasts.PROOFS,
+            "moments": moments.PROOFS,
+            "priv-pc": ("conditional-kendall-steps", "sparse-vector", "geometric"),
+            "svt-pc": ("conditional-kendall-steps", "sparse-vector"),
+            "em-pc": ("conditional-kendall-steps", "noisy-max"),
+            "gaussian-pc": ("conditional-kendall-steps", "gaussian"),
+        }
+        return by_method.get(self.method, ())
+
+
+def checked(
+    table: Table, loss: Loss | None, method: str, columns: Iterable[str] | None, knowledge: Knowledge | None,
+    alpha: float | None, max_order: int | None, search: str, calibration: str, accept_unproven: bool,
+    accept_large_epsilon: bool,
+) -> Plan:  # fmt: skip
+    """Check every public argument and return the plan; nothing is read or spent.  Arguments as in ``discover``."""
+    if loss is None:
+        raise LossError("say what the call may cost: loss=PureDP(...), ApproxDP(...) or ZCDP(...); there is no default")
+    check_large(loss, accept_large_epsilon)
+    names = _names(table, columns)
+    if table.n < 2:
+        raise ParameterError(f"a discovery needs at least 2 rows, the table has {table.n}")
+    _one_of("method", method, METHODS)
+    _one_of("calibration", calibration, ("corrected", "published"))
+    for name in names:
+        _check_column(table, name)
+    sizes = sizes_of(table, names)
+    chosen = _chosen(table, method, names, sizes, loss)
+    if calibration == "published" and chosen not in SYSTEMS:
+        raise ParameterError(f"calibration='published' goes with one of {', '.join(SYSTEMS)}")
+    _check_fits(table, chosen, names, sizes)
+    spent, gaussian, note = _paid(chosen, loss, calibration)
+    unproven = calibration == "published" and not isinstance(loss, NoPrivacy)
+    if unproven:
+        check_consent(accept_unproven, chosen)
+    settings = settings_of(chosen, names, knowledge, alpha, max_order, search)
+    return Plan(names, sizes, chosen, calibration, spent, gaussian, settings, note, unproven)
+
+
+def settings_of(
+    method: str, names: tuple[str, ...], knowledge: Knowledge | None, alpha: float | None, max_order: int | None,
+    search: str,
+) -> Settings:  # fmt: skip
+    """Check how released statistics are to be searched."""
+    known = Knowledge() if knowledge is None else knowledge
+    if not isinstance(known, Knowledge):
+        raise ParameterError("knowledge must be a dpcausal Knowledge")
+    known.check_names(names)
+    _one_of("search", search, ("auto", "score", "pc"))
+    default_search, default_alpha, default_order = default_settings(method, len(names))
+    if search == "score" and default_search != "score":
+        raise ParameterError("search='score' needs method='table' and at most 14 columns")
+    chosen = default_search if search == "auto" else search
+    if chosen == "pc" and default_search == "score":
+        default_alpha, default_order = 0.01, 3
+    level = default_alpha if alpha is None else alpha
+    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise ParameterError("alpha must be a number above 0 and below 1")
+    order = default_order if max_order is None else max_order
+    if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= 8:
+        raise ParameterError("max_order must be a whole number from 0 to 8")
+    return Settings(chosen, float(level), order, known)
+
+
+def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if not (isinstance(value, str) and value in allowed):
+        raise ParameterError(f"{name} must be one of {', '.join(allowed)}")
+
+
+def _names(table: Table, columns: Iterable[str] | None) -> tuple[str, ...]:
+    if columns is None:
+        names = table.schema.names
+    elif isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise ParameterError("columns must be a list of column names")
+    else:
+        names = tuple(columns)
+        for name in names:
+            table.schema.column(name)
+    if len(set(names)) != len(names) or not 2 <= len(names) <= MOST_COLUMNS:
+        raise ParameterError(f"a discovery needs 2 to {MOST_COLUMNS} different columns, got {len(names)}")
+    return names
+
+
+def _check_column(table: Table, name: str) -> None:
+    one = table.schema.column(name)
+    wide = isinstance(one, Bounded) and (max(-one.lower, one.upper) > LARGEST_BOUND or one.width < LEAST_WIDTH)
+    if wide:
+        raise SchemaError(
+            f"column {name!r}: a discovery needs bounds within ±{LARGEST_BOUND:g} and at least {LEAST_WIDTH:g} apart; "
+            "declare it in another unit"
+        )
+
+
+def _is_gaussian(loss: Loss) -> bool:
+    return isinstance(loss, (ZCDP, NoPrivacy)) or (isinstance(loss, ApproxDP) and loss.exact_delta > 0)
+
+
+def _numeric(table: Table, names: tuple[str, ...]) -> bool:
+    declared = [table.schema.column(name) for name in names]
+    return all(isinstance(one, Bounded) or (isinstance(one, Levels) and len(one) == 2) for one in declared)
+
+
+def _chosen(table: Table, method: str, names: tuple[str, ...], sizes: tuple[int, ...], loss: Loss) -> str:
+    """Resolve ``auto`` by schema, size and kind of loss, all public."""
+    if method != "auto":
+        return method
+    continuous = all(isinstance(table.schema.column(name), Bounded) for name in names)
+    cells = math.prod(sizes)
+    if continuous and _is_gaussian(loss):
+        return "moments"
+    if cells <= MOST_AUTO_CELLS:
+        return "table"
+    if _is_gaussian(loss):
+        return "parities"
+    raise LossError(
+        f"{len(names)} columns make a table of {cells:.3g} cells, above {MOST_AUTO_CELLS}, and parities need Gaussian "
+        "noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho), or name fewer columns"
+    )
+
+
+def _check_fits(table: Table, method: str, names: tuple[str, ...], sizes: tuple[int, ...]) -> None:
+    cells = math.prod(sizes)
+    if method == "moments" and not _numeric(table, names):
+        raise SchemaError("moments need Bounded columns or columns of two levels: use method='parities' or 'table'")
+    if method in ("table", *SYSTEMS) and cells > MOST_CELLS:
+        raise InfeasibleError(
+            f"a table of {len(names)} columns has {cells:.3g} cells, each with its own noise, above {MOST_CELLS}: use "
+            "method='parities' (or 'moments') with ApproxDP or ZCDP, or name fewer columns"
+        )
+
+
+def _paid(method: str, loss: Loss, calibration: str) -> tuple[Loss, ZCDP | NoPrivacy | None, str]:
+    """Return what the ledger is asked for, what Gaussian releases may use of it, and a note."""
+    if isinstance(loss, NoPrivacy):
+        return loss, loss, ""
+    if method in ("parities", "moments", "gaussian-pc") and calibration == "corrected":
+        if not isinstance(loss, (ZCDP, ApproxDP)):
+            raise LossError(f"{method} adds Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho)")
+        return loss, affordable_zcdp(loss), ""
+    if method == "table" and isinstance(loss, ZCDP):
+        return loss, loss, ""
+    spent, note = pure_part(loss, f"method {method!r}")
+    if isinstance(spent, PureDP) and spent.exact_epsilon < LEAST_EPSILON:
+        raise LossError("a discovery needs epsilon of at least 1e-9: no answer would be left in the noise")
+    return spent, None, note

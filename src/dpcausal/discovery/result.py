@@ -1,0 +1,174 @@
+"""The result of a discovery: a graph, how firmly its edges stand, what it cost, and the statistics to ask again."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from dpcausal.discovery.graph import Cpdag, Edge
+from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.release import Release
+from dpcausal.discovery.search import Settings, Support, support
+from dpcausal.errors import MissingDependencyError, ParameterError
+from dpcausal.privacy.noise import public_generator
+from dpcausal.report import Guarantee, Result, plain
+
+
+@dataclass(frozen=True, eq=False)
+class Discovery(Result):
+    """A causal graph as it was found from released numbers.
+
+    Attributes
+    ----------
+    graph : Cpdag
+        ``graph.directed``, ``graph.undirected``, ``graph.skeleton``.
+    method : str
+        As asked for, ``"auto"`` resolved.
+    calibration : str
+        ``"corrected"`` or ``"published"``.
+    search : str
+        ``"score"`` or ``"pc"``.
+    alpha : float
+        Level of the tests.
+    max_order : int
+        Largest conditioning set.
+    knowledge : Knowledge
+        What was known before.
+    margin : dict from pairs of names to float
+        How far each edge is from falling out, in ``margin_unit``; empty where the method releases decisions only.
+    margin_unit : str
+        ``"nats"`` of score, or ``"powers of ten"`` between the level and the largest p-value.
+    untested : frozenset of pairs
+        Edges that stand because no test could be made for them.
+    support : Support or None
+        From ``with_support``: shares of re-drawn noise in which each edge and arrow stands.
+    tests : int
+        Tests made.
+    n : int
+        Rows, public.
+    reported : str
+        The loss that a published system reports of itself, in words; empty otherwise.
+    release : Release or None
+        The released statistics: ``dpcausal.discover(result.release, ...)`` costs nothing.
+    guarantee : Guarantee
+        What was spent and whom it protects.
+    """
+
+    graph: Cpdag
+    method: str
+    calibration: str
+    search: str
+    alpha: float
+    max_order: int
+    knowledge: Knowledge
+    margin: dict[Edge, float]
+    margin_unit: str
+    untested: frozenset[Edge]
+    support: Support | None
+    tests: int
+    n: int
+    reported: str
+    release: Release | None
+    guarantee: Guarantee
+
+    def settings(self) -> Settings:
+        """Return how the statistics were searched."""
+        return Settings(self.search, self.alpha, self.max_order, self.knowledge)
+
+    def with_support(self, redraws: int = 100) -> Discovery:
+        """Return the result with the share of re-drawn noise in which each edge stands; it costs nothing.
+
+        Parameters
+        ----------
+        redraws : int
+            From 1 to 10,000.
+
+        Raises
+        ------
+        ParameterError
+            The method releases decisions only, so there is nothing to draw again.
+        """
+        if isinstance(redraws, bool) or not isinstance(redraws, int) or not 1 <= redraws <= 10_000:
+            raise ParameterError("redraws must be a whole number from 1 to 10000")
+        if self.release is None:
+            raise ParameterError(f"{self.method} releases decisions only: there are no statistics to draw again")
+        generator, _ = public_generator()
+        found = support(self.release.statistic, self.settings(), redraws, generator)
+        return dataclasses.replace(self, support=found)
+
+    def edges(self) -> list[dict[str, Any]]:
+        """Return one record an edge: its ends, whether it is directed, margin, support, whether it was tested."""
+        rows = []
+        pairs = [(a, b, True) for a, b in sorted(self.graph.directed)]
+        pairs += [(*sorted(edge), False) for edge in sorted(self.graph.undirected, key=sorted)]  # type: ignore[misc]
+        for a, b, directed in pairs:
+            edge = frozenset((a, b))
+            rows.append(
+                {
+                    "from": a,
+                    "to": b,
+                    "directed": directed,
+                    "margin": self.margin.get(edge),
+                    "support": None if self.support is None else self.support.edges.get(edge, 0.0),
+                    "tested": edge not in self.untested,
+                }
+            )
+        return rows
+
+    def headline(self) -> list[str]:
+        lines = []
+        for row in self.edges():
+            sign = "->" if row["directed"] else "--"
+            words = [f"margin {row['margin']:.3g} {self.margin_unit}"] if row["margin"] is not None else []
+            words += [f"in {row['support']:.0%} of re-drawn noise"] if row["support"] is not None else []
+            words += [] if row["tested"] else ["not tested: too few counts for the noise"]
+            lines.append(f"{row['from']} {sign} {row['to']}" + (f"   ({', '.join(words)})" if words else ""))
+        if not lines:
+            lines.append("No edges.")
+        lines.append(
+            f"{len(self.graph.nodes)} columns, {len(lines) if self.graph.skeleton else 0} edges, {self.n} rows, method "
+            f"{self.method}, search {self.search}, {self.tests} tests at level {self.alpha:g}."
+        )
+        if self.reported:
+            lines.append(f"Loss that the published system reports of itself: {self.reported}.")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the released statistics as JSON's types; those are ``release.to_dict()``."""
+        return {
+            "graph": self.graph.to_dict(), "edges": plain(self.edges()), "method": self.method,
+            "calibration": self.calibration, "search": self.search, "alpha": self.alpha, "max_order": self.max_order,
+            "knowledge": {
+                "forbidden": sorted(list(arc) for arc in self.knowledge.forbidden),
+                "required": sorted(list(arc) for arc in self.knowledge.required),
+                "tiers": [list(tier) for tier in self.knowledge.tiers],
+            },
+            "margin_unit": self.margin_unit, "tests": self.tests, "n": self.n, "reported": self.reported,
+            "guarantee": self.guarantee.to_dict(),
+        }  # fmt: skip
+
+    def to_frame(self) -> Any:
+        """Return one row an edge as a pandas data frame, with the guarantee's loss and unit beside each.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise MissingDependencyError("pandas", "pandas") from None
+        columns = ["from", "to", "directed", "margin", "support", "tested"]
+        frame = pandas.DataFrame(self.edges(), columns=columns)
+        frame["loss"], frame["unit"] = repr(self.guarantee.loss), self.guarantee.unit.value
+        frame["private"] = self.guarantee.private
+        frame["caveats"] = "; ".join(self.guarantee.caveats)
+        return frame
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the graph in layers; the widths of the edges show their support, or their margins."""
+        from dpcausal.discovery.picture import draw_graph
+
+        return draw_graph(self, ax)

@@ -1,0 +1,103 @@
+"""The systems of Wang, Pang & Song (2020): with a proof, or as published, for comparison."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.data.table import Table
+from dpcausal.data.tabulate import counts_of
+from dpcausal.discovery.contrasts import shares_of
+from dpcausal.discovery.em_pc import Eliminator
+from dpcausal.discovery.pc import Skeleton, Test, Verdict, find_skeleton, orient
+from dpcausal.discovery.plan import Plan
+from dpcausal.discovery.published import Replica, claimed_sensitivity
+from dpcausal.discovery.rank_scores import RankScores
+from dpcausal.discovery.search import Found
+from dpcausal.discovery.sieve import Sieve, default_rounds
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale
+from dpcausal.mechanisms.replication import replicate
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.noise import public_generator
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+
+Counts = npt.NDArray[np.int64]
+
+UNPROVEN = "conditional-tau-published-unproven"
+
+
+def run_system(table: Table, plan: Plan, allotment: Allotment) -> tuple[Found, str]:
+    """Run a system and return its graph and the loss that it reports of itself, if it does."""
+    counts = counts_of(table, plan.names)
+    reported = ""
+    with np.errstate(all="ignore"):
+        if plan.calibration == "published":
+            skeleton, reported = _published(counts, plan, allotment, table.n)
+        else:
+            skeleton = _proved(counts, plan, allotment, table.n)
+    known = plan.settings.knowledge
+    return Found(orient(plan.names, skeleton, known), {}, frozenset(), skeleton.tests), reported
+
+
+def _published(counts: Counts, plan: Plan, allotment: Allotment, n: int) -> tuple[Skeleton, str]:
+    loss = plan.spent
+    epsilon = loss.epsilon if isinstance(loss, (PureDP, ApproxDP)) else 1.0
+    generator, _ = public_generator()
+    claim = Sensitivity(claimed_sensitivity(n), Norm.LINF, Relation.REPLACE_ONE, UNPROVEN)
+
+    def run(exact: Counts) -> tuple[Skeleton, str]:
+        replica = Replica(plan.names, np.maximum(exact, 0), epsilon, plan.settings, generator)
+        systems = {
+            "priv-pc": replica.priv_pc, "svt-pc": replica.svt_pc, "em-pc": replica.em_pc,
+            "gaussian-pc": replica.gaussian_pc,
+        }  # fmt: skip
+        return systems[plan.method]()
+
+    return replicate(Query(counts, claim, plan.method), allotment, run)
+
+
+def _proved(counts: Counts, plan: Plan, allotment: Allotment, n: int) -> Skeleton:
+    scores = RankScores(plan.names, counts)
+    settings = plan.settings
+    threshold = scores.threshold(n, settings.alpha)
+    nodes, known, order = plan.names, settings.knowledge, settings.max_order
+    if plan.method == "gaussian-pc":
+        return _gaussian(scores, plan, allotment, threshold)
+    spent = plan.spent if isinstance(plan.spent, PureDP) else NoPrivacy()
+    if plan.method == "em-pc":
+        parts = len(nodes) * (order + 1)
+        each = spent.divided(parts) if isinstance(spent, PureDP) else spent
+        eliminator = Eliminator(scores, nodes, allotment, each, threshold)
+        return find_skeleton(nodes, eliminator.ask, knowledge=known, max_order=order, begin=eliminator.begin)
+    rounds = default_rounds(len(nodes))
+    each = spent.divided(rounds) if isinstance(spent, PureDP) else spent
+    sieve = Sieve(scores, nodes, known, order, allotment, each, rounds, threshold, plan.method == "priv-pc")
+    return find_skeleton(nodes, sieve.ask, knowledge=known, max_order=order, begin=sieve.begin)
+
+
+def _gaussian(scores: RankScores, plan: Plan, allotment: Allotment, threshold: int) -> Skeleton:
+    """PC on tau with Gaussian noise: all tests of an order in one release, with the order's share of ρ."""
+    noisy: dict[Test, float] = {}
+    level = [float(threshold)]
+    z = NormalDist().inv_cdf(1 - plan.settings.alpha / 2)
+    order = plan.settings.max_order
+
+    def begin(number: int, tests: list[Test], neighbours: dict[str, tuple[str, ...]]) -> None:
+        part, whole = shares_of(order)[number]
+        loss = ZCDP(plan.gaussian.exact_rho * part / whole) if isinstance(plan.gaussian, ZCDP) else NoPrivacy()
+        query = scores.query_l2(tests, f"tests of order {number}")
+        released = gaussian(query, allotment, loss)
+        noisy.clear()
+        noisy.update(zip(tests, np.abs(released).tolist(), strict=True))
+        spread = gaussian_scale(query.sensitivity.bound, loss) if isinstance(loss, ZCDP) else 0.0
+        # The threshold is a multiple of the sampling deviation; the noise widens that.
+        level[0] = threshold * float(np.hypot(1.0, spread * z / threshold))
+
+    def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
+        return Verdict(noisy[x, y, given] <= level[0])
+
+    return find_skeleton(plan.names, ask, knowledge=plan.settings.knowledge, max_order=order, begin=begin)

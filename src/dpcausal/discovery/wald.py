@@ -1,0 +1,138 @@
+"""Tests of independence on noisy counts that know the noise: a Wald test of the residuals N − n p_x p_y by stratum.
+
+Post-processing of released counts: nothing here sees data.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.discovery.pc import Verdict
+
+Reals = npt.NDArray[np.float64]
+
+
+def upper_tail(statistic: float, freedom: int) -> float:
+    """Return P(χ² with so many degrees of freedom > statistic)."""
+    from scipy.special import chdtrc
+
+    return float(chdtrc(freedom, max(statistic, 0.0)))
+
+
+def usable_strata(counts: Reals, variance: float) -> npt.NDArray[np.bool_]:
+    """Return which strata carry weight: n_s ≥ max(5 k_x k_y, 3 √(v k_x k_y)), v the noise variance of one cell."""
+    cells = counts.shape[0] * counts.shape[1]
+    enough: npt.NDArray[np.bool_] = counts.sum(axis=(0, 1)) >= max(5 * cells, 3 * math.sqrt(variance * cells))
+    return enough
+
+
+def wald_test(counts: Reals, variance: float) -> tuple[float, int] | None:
+    """Return the statistic and its degrees of freedom for counts whose cells have independent noise; ``None`` if
+    no stratum is usable.
+
+    Σ_s R_s' V_s⁻¹ R_s,  R = N − n p_x p_yᵀ without the last levels,
+    V = n (D_x ⊗ D_y) + v (L_x L_xᵀ ⊗ L_y L_yᵀ)
+
+    where D = diag(p) − p pᵀ, L = I − p 1ᵀ, and v is the variance of a cell's noise.
+
+    Parameters
+    ----------
+    counts : float array, shape (k_x, k_y, strata)
+        Noisy counts.
+    variance : float
+        v, at least 0.
+    """
+    if counts.shape[0] < 2 or counts.shape[1] < 2:
+        return None
+    kept = usable_strata(counts, variance)
+    strata = int(kept.sum())
+    if not strata:
+        return None
+    freedom = strata * (counts.shape[0] - 1) * (counts.shape[1] - 1)
+    stacked = np.moveaxis(counts[:, :, kept], -1, 0)
+    totals = stacked.sum(axis=(1, 2))
+    px, py = _shares(stacked.sum(axis=2), totals), _shares(stacked.sum(axis=1), totals)
+    residual = (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1]
+    if counts.shape[:2] == (2, 2):
+        a, b = px[:, 0], py[:, 0]
+        spread = totals * a * (1 - a) * b * (1 - b)
+        noise = variance * (a**2 + (1 - a) ** 2) * (b**2 + (1 - b) ** 2)
+        return float((residual[:, 0, 0] ** 2 / (spread + noise)).sum()), freedom
+    dx, lx = _factors(px)
+    dy, ly = _factors(py)
+    covariance = totals[:, None, None] * _kron(dx, dy) + variance * _kron(lx, ly)
+    vectors = residual.reshape(strata, -1)
+    solved = np.linalg.solve(covariance, vectors[:, :, None])[:, :, 0]
+    return float((vectors * solved).sum()), freedom
+
+
+def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> tuple[float, int] | None:
+    """Return the same for counts with correlated noise, covariance F Fᵀ over all cells, strata stacked.
+
+    V = blockdiag(n_s D_x ⊗ D_y) + A F Fᵀ Aᵀ,  A = blockdiag(L_x ⊗ L_y)
+
+    Parameters
+    ----------
+    counts : float array, shape (k_x, k_y, strata)
+    factor : float array, shape (k_x, k_y, strata, r)
+        F.
+    variance : float
+        Mean variance of a cell's noise, for the choice of strata only.
+    """
+    if counts.shape[0] < 2 or counts.shape[1] < 2:
+        return None
+    kept = usable_strata(counts, variance)
+    strata = int(kept.sum())
+    if not strata:
+        return None
+    stacked = np.moveaxis(counts[:, :, kept], -1, 0)
+    noise = np.moveaxis(factor[:, :, kept], 2, 0)
+    totals = stacked.sum(axis=(1, 2))
+    px, py = _shares(stacked.sum(axis=2), totals), _shares(stacked.sum(axis=1), totals)
+    residual = (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1].reshape(strata, -1)
+    # L applied along both axes: subtract p times the sum.
+    moved = noise - px[:, :, None, None] * noise.sum(axis=1, keepdims=True)
+    moved = moved - py[:, None, :, None] * moved.sum(axis=2, keepdims=True)
+    moved = moved[:, :-1, :-1].reshape(strata * residual.shape[1], -1)
+    dx, _ = _factors(px)
+    dy, _ = _factors(py)
+    blocks = totals[:, None, None] * _kron(dx, dy)
+    covariance = moved @ moved.T
+    width = residual.shape[1]
+    for place in range(strata):
+        covariance[place * width : (place + 1) * width, place * width : (place + 1) * width] += blocks[place]
+    vector = residual.ravel()
+    return float(vector @ np.linalg.solve(covariance, vector)), vector.size
+
+
+def verdict(found: tuple[float, int] | None, alpha: float) -> Verdict:
+    """Return what a test says at a level."""
+    if found is None or not math.isfinite(found[0]):
+        return Verdict(None)
+    pvalue = upper_tail(*found)
+    return Verdict(pvalue > alpha, pvalue)
+
+
+def _shares(sums: Reals, totals: Reals) -> Reals:
+    """Return shares of the levels, each at least one record's worth, so that no variance is 0."""
+    floored = np.maximum(sums, 1.0)
+    shares: Reals = floored / floored.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _factors(p: Reals) -> tuple[Reals, Reals]:
+    """Return D and L Lᵀ without the last level, one matrix a stratum."""
+    levels = p.shape[1]
+    eye = np.eye(levels)
+    d = p[:, :, None] * eye - p[:, :, None] * p[:, None, :]
+    # (I − p1ᵀ)(I − 1pᵀ) = I − p1ᵀ − 1pᵀ + k ppᵀ
+    ll = eye - p[:, :, None] - p[:, None, :] + levels * p[:, :, None] * p[:, None, :]
+    return d[:, :-1, :-1], ll[:, :-1, :-1]
+
+
+def _kron(a: Reals, b: Reals) -> Reals:
+    strata, m, k = a.shape[0], a.shape[1], b.shape[1]
+    return np.asarray(np.einsum("sij,skl->sikjl", a, b).reshape(strata, m * k, m * k))

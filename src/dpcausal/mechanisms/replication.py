@@ -1,0 +1,49 @@
+"""A published system as it stands, run on the exact answer: for comparison, with no guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from dpcausal.errors import FenceError
+from dpcausal.mechanisms.gate import Array, release
+from dpcausal.privacy.events import Event
+from dpcausal.privacy.ledger import Allotment
+from dpcausal.privacy.sensitivity import Query
+
+T = TypeVar("T")
+
+
+def replicate(query: Query, allotment: Allotment, run: Callable[[Array], T]) -> T:
+    """Hand the exact answer to a published system that makes its own noise, from public randomness.
+
+    Parameters
+    ----------
+    query : Query
+        What the system reads, with the sensitivity that its paper claims.
+    allotment : Allotment
+        Granted as unproven, in memory, or without privacy; its whole loss is booked.
+    run : callable
+        Takes the exact answer, returns what the system releases.
+
+    Notes
+    -----
+    *Guarantee*: none.
+    """
+    if allotment.private or allotment.durable:
+        raise FenceError("a published system without a proof runs on unproven allotments in memory only")
+    event = Event(
+        mechanism="replication",
+        label=query.label,
+        loss=allotment.loss,
+        sensitivity=query.sensitivity.rounded_up,
+        norm=query.sensitivity.norm.value,
+        scale=0.0,
+        proof=query.sensitivity.proof,
+    )
+
+    released: T | Array = release(query, allotment, event, run)
+    # A recording gate answers in the query's shape: the system then runs on that answer.
+    return run(released) if isinstance(released, np.ndarray) else released

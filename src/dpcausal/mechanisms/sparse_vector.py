@@ -1,0 +1,87 @@
+"""The sparse vector: the place of the first of many answers that is above a threshold, for the price of one.
+
+In a search all answers before the first "above" are "below", so what would be asked next is known in advance: the
+whole list can be brought at once, and one call is one round.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dpcausal.errors import FenceError, LossError
+from dpcausal.mechanisms.additive import laplace_scale
+from dpcausal.mechanisms.gate import Array, exact, release
+from dpcausal.privacy import noise
+from dpcausal.privacy.events import Event
+from dpcausal.privacy.ledger import Allotment
+from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.sensitivity import Norm, Query
+
+
+def first_above(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, *, threshold: int) -> int | None:
+    """Release the index of the first answer that is above a threshold, both with noise; ``None`` if none is.
+
+    first i with  f_i + ν_i ≥ t + ρ,  ρ ~ Geo(2Δ/ε),  ν_i ~ Geo(4Δ/ε) independent
+
+    Parameters
+    ----------
+    query : Query
+        Integers, shape (k,), k ≥ 1, in a public order, bounded in l∞ by one Δ: the largest of all.
+    allotment : Allotment
+        Where the loss is taken from.
+    loss : PureDP
+        ε of this round, whatever is found.
+    threshold : int
+        Public.
+
+    Returns
+    -------
+    int or None
+        Nothing else is told: neither the noisy answer nor the noisy threshold, which a next round draws anew.
+
+    Notes
+    -----
+    *Guarantee*: ε-DP for the query's relation and unit, claim ``sparse-vector``.
+    *Source*: Dwork & Roth (2014), Algorithm 1; Lyu, Su & Li (2017), Algorithm 1 with c = 1.
+    """
+    if len(query.shape) != 1 or query.shape[0] == 0 or not query.integral:
+        raise FenceError(f"'{query.label}' must be one row of integers")
+    if query.sensitivity.norm is not Norm.LINF:
+        raise FenceError(f"'{query.label}' is bounded in {query.sensitivity.norm.value}, the search needs l-infinity")
+    if isinstance(allotment.loss, NoPrivacy):
+        return _first(exact(query, allotment), threshold)
+    if not isinstance(loss, PureDP):
+        raise LossError("the sparse vector is paid for in PureDP")
+    bound = math.ceil(query.sensitivity.bound)
+    scale = laplace_scale(2 * bound, loss)
+    # Half of ε for the threshold's Δ, half for the 2Δ of the answer that is found; halved and rounded down.
+    half = math.nextafter(loss.epsilon / 2, 0)
+
+    def draw(answer: Any) -> Array:
+        bar = noise.add_geometric(np.array([threshold]), scale * _UP, sensitivity=bound, epsilon=half)
+        noisy = noise.add_geometric(answer, 2 * scale * _UP, sensitivity=2 * bound, epsilon=half)
+        return np.asarray(noisy >= bar[0])
+
+    event = Event(
+        mechanism="sparse-vector",
+        label=query.label,
+        loss=loss,
+        sensitivity=float(bound),
+        norm=query.sensitivity.norm.value,
+        scale=scale,
+        proof=query.sensitivity.proof,
+    )
+    found = release(query, allotment, event, draw)
+    # A recording gate answers with numbers in the query's shape: they stand for the noisy answers.
+    return _first(found, threshold) if found.dtype != np.bool_ else _first(found.astype(np.int64), 1)
+
+
+_UP = 1 + 1e-12
+
+
+def _first(answers: Any, threshold: int) -> int | None:
+    above = np.flatnonzero(np.asarray(answers) >= threshold)
+    return int(above[0]) if above.size else None

@@ -1,0 +1,244 @@
+"""The call: what it costs, what it refuses, what it holds, that asking again is free, and its defined edge cases."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.discovery.plan import METHODS, SYSTEMS
+from dpcausal.errors import (
+    BudgetExceededError,
+    InfeasibleError,
+    LossError,
+    ParameterError,
+    SchemaError,
+    UnprovenError,
+)
+
+RHO = dpc.ZCDP(0.5)
+BOTH = {"parities": RHO, "moments": RHO, "gaussian-pc": RHO}
+
+
+def chain(rows: int = 4_000, columns: int = 4) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(5)
+    values = [rng.integers(0, 2, rows)]
+    for _ in range(columns - 1):
+        values.append(np.where(rng.random(rows) < 0.85, values[-1], 1 - values[-1]))
+    return {f"v{k}": value for k, value in enumerate(values)}
+
+
+def asked(frame: dict[str, np.ndarray] | None = None, budget: Any = None, **arguments: Any) -> dpc.Discovery:
+    frame = chain() if frame is None else frame
+    loss = arguments.pop("loss", dpc.PureDP(1))
+    schema = arguments.pop("schema", None) or dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
+    without = isinstance(loss, dpc.NoPrivacy)
+    ledger = dpc.Ledger.without_privacy() if without else dpc.Ledger.in_memory(budget or loss)
+    return dpc.discover(dpc.Table(frame, schema, ledger), loss=loss, **arguments)
+
+
+CHAIN = frozenset(frozenset((f"v{k}", f"v{k + 1}")) for k in range(3))
+
+
+@pytest.mark.parametrize("method", ["table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc"])
+def test_every_method_finds_a_clear_chain_without_privacy(method: str) -> None:
+    found = asked(method=method, loss=dpc.NoPrivacy())
+    assert found.graph.skeleton == CHAIN and not found.graph.directed
+    assert not found.guarantee.private
+
+
+@pytest.mark.parametrize("method", ["table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc"])
+def test_every_method_costs_what_was_allotted_whatever_it_finds(method: str) -> None:
+    """A chain, and columns without any dependence or variety: all of the loss is spent, and no more."""
+    loss = BOTH.get(method, dpc.PureDP(2))
+    for frame in (chain(), {f"v{k}": np.zeros(50, dtype=np.int64) for k in range(4)}):
+        schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
+        ledger = dpc.Ledger.in_memory(loss)
+        found = dpc.discover(dpc.Table(frame, schema, ledger), loss=loss, method=method)
+        assert found.guarantee.loss == loss and found.guarantee.private
+        (entry,) = ledger.entries()
+        assert entry.loss == str(loss)
+        with pytest.raises(BudgetExceededError):
+            dpc.discover(dpc.Table(frame, schema, ledger), loss=dpc.PureDP(1e-6))
+
+
+def test_a_clear_graph_is_found_with_noise() -> None:
+    with dpc.simulated_noise(3):
+        found = asked(chain(50_000), loss=dpc.PureDP(1))
+    assert found.graph.skeleton == CHAIN and found.method == "table" and found.search == "score"
+    assert all(found.margin[edge] > 3 for edge in CHAIN)
+
+
+def test_asking_a_release_again_is_free_and_can_change_its_mind() -> None:
+    loss = dpc.PureDP(1)
+    frame = chain(50_000)
+    ledger = dpc.Ledger.in_memory(loss)
+    table = dpc.Table(frame, dpc.Schema({name: dpc.Levels([0, 1]) for name in frame}), ledger)
+    with dpc.simulated_noise(3):
+        found = dpc.discover(table, loss=loss)
+    for arguments in ({"alpha": 0.001}, {"search": "pc", "max_order": 2}, {}):
+        again = dpc.discover(found.release, **arguments)
+        assert again.guarantee == found.guarantee and again.graph.skeleton == CHAIN
+    without = dpc.discover(found.release, knowledge=dpc.Knowledge(forbidden=[("v0", "v1"), ("v1", "v0")]))
+    assert frozenset(("v0", "v1")) not in without.graph.skeleton
+    pointed = dpc.discover(found.release, knowledge=dpc.Knowledge(tiers=[["v0"], ["v1"], ["v2"], ["v3"]]))
+    assert pointed.graph.directed == {("v0", "v1"), ("v1", "v2"), ("v2", "v3")}
+    assert len(ledger.entries()) == 1
+    with pytest.raises(ParameterError):
+        dpc.discover(found.release, loss=dpc.PureDP(1))
+
+
+@pytest.mark.parametrize("method", ["table", "parities", "moments"])
+def test_support_is_drawn_without_cost(method: str) -> None:
+    with dpc.simulated_noise(4):
+        found = asked(chain(30_000), method=method, loss=BOTH.get(method, dpc.PureDP(1))).with_support(20)
+    assert found.support is not None and found.support.redraws == 20
+    assert all(found.support.edges[edge] == 1 for edge in CHAIN)
+    assert all(0 <= share <= 1 for share in found.support.edges.values())
+    assert "100% of re-drawn noise" in found.summary()
+
+
+def test_support_falls_where_the_noise_is_large() -> None:
+    rng = np.random.default_rng(6)
+    a = rng.integers(0, 2, 3_000)
+    frame = {"a": a, "b": np.where(rng.random(3_000) < 0.53, a, 1 - a), "c": rng.integers(0, 2, 3_000)}
+    with dpc.simulated_noise(9):
+        found = asked(frame, loss=dpc.PureDP(0.05)).with_support(60)
+    assert found.support is not None
+    assert found.support.edges.get(frozenset("ab"), 0.0) < 0.95
+
+
+def test_decisions_alone_have_no_support() -> None:
+    found = asked(method="svt-pc")
+    assert found.release is None and not found.margin
+    with pytest.raises(ParameterError):
+        found.with_support(10)
+    with pytest.raises(ParameterError):
+        asked().with_support(0)
+
+
+def test_a_result_says_what_it_is() -> None:
+    with dpc.simulated_noise(3):
+        found = asked(chain(20_000))
+    text = found.summary()
+    assert text.startswith("NOT PRIVATE") and "method table" in text and "Proofs: contingency-table, geometric." in text
+    told = json.loads(found.to_json())
+    assert told["graph"]["nodes"] == ["v0", "v1", "v2", "v3"] and len(told["edges"]) == len(found.graph.skeleton)
+    assert json.loads(json.dumps(found.release.to_dict()))["counts"]
+    frame = found.to_frame()
+    assert list(frame["from"]) and (frame["loss"] == "PureDP(1)").all()
+    copy = pickle.loads(pickle.dumps(found))
+    assert copy.graph == found.graph and copy.summary() == text
+    assert dpc.discover(copy.release).graph == found.graph
+
+
+@pytest.mark.parametrize("method", ["table", "parities", "moments", "priv-pc", "em-pc"])
+def test_constant_columns_one_level_and_unseen_levels_are_defined(method: str) -> None:
+    frame = {"a": np.full(40, 9), "b": np.zeros(40, dtype=np.int64), "c": np.arange(40) % 2}
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1]), "c": dpc.Levels([0, 1], other=None)})
+    one = dpc.Schema({"a": dpc.Levels([0]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
+    loss = BOTH.get(method, dpc.PureDP(1))
+    for declared in (schema,) if method == "moments" else (schema, one):
+        found = asked(frame, schema=declared, method=method, loss=loss)
+        assert set(found.graph.nodes) == {"a", "b", "c"}
+
+
+def test_two_columns_and_two_rows_will_do() -> None:
+    frame = {"a": np.array([0, 1]), "b": np.array([1, 0])}
+    assert asked(frame).graph.nodes == ("a", "b")
+    with pytest.raises(ParameterError, match="2 rows"):
+        asked({"a": np.array([0]), "b": np.array([1])})
+    with pytest.raises(ParameterError, match="2 to"):
+        asked({"a": np.array([0, 1])})
+
+
+def test_sixty_columns_have_a_clear_word_before_anything_is_spent() -> None:
+    frame = {f"v{k:02d}": np.arange(100) % 2 for k in range(60)}
+    schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    table = dpc.Table(frame, schema, ledger)
+    with pytest.raises(LossError, match="60 columns make a table"):
+        dpc.discover(table, loss=dpc.PureDP(1))
+    for method in ("table", *SYSTEMS[:4]):
+        with pytest.raises(InfeasibleError, match="cells"):
+            dpc.discover(table, loss=RHO if method == "gaussian-pc" else dpc.PureDP(1), method=method)  # type: ignore[arg-type]
+    assert not ledger.entries()
+    assert asked(frame, loss=dpc.ApproxDP(1, 1e-6), max_order=0).method == "parities"
+
+
+def test_auto_follows_schema_size_and_loss() -> None:
+    numbers = {name: np.linspace(-1, 1, 30) for name in "abc"}
+    bounded = dpc.Schema({name: dpc.Bounded(-2, 2) for name in "abc"})
+    assert asked(numbers, schema=bounded, loss=RHO).method == "moments"
+    assert asked(numbers, schema=bounded).method == "table"
+    mixed = dpc.Schema({"a": dpc.Bounded(-2, 2, cuts=[0]), "b": dpc.Bounded(-2, 2), "c": dpc.Bounded(-2, 2)})
+    found = asked(numbers, schema=mixed)
+    assert found.release is not None and found.release.statistic.sizes == (2, 4, 4)  # type: ignore[union-attr]
+    assert asked(loss=dpc.ZCDP(1)).method == "table"
+    eleven = {f"v{k}": np.arange(40) % 2 for k in range(11)}
+    assert asked(eleven, loss=dpc.ApproxDP(1, 1e-6), max_order=1).method == "parities"
+
+
+def test_an_approximate_loss_of_a_table_is_spent_without_delta() -> None:
+    found = asked(loss=dpc.ApproxDP(1, 1e-6), method="table", budget=dpc.ApproxDP(2, 1e-6))
+    assert found.guarantee.loss == dpc.PureDP(1) and "needs no delta" in found.summary()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"loss": None}, LossError),
+        ({"loss": dpc.PureDP(21)}, LossError),
+        ({"loss": 1.0}, LossError),
+        ({"method": "ges"}, ParameterError),
+        ({"method": "parities"}, LossError),
+        ({"method": "moments", "schema": dpc.Schema({f"v{k}": dpc.Levels([0, 1, 2]) for k in range(4)}), "loss": RHO},
+         SchemaError),
+        ({"columns": ["v0"]}, ParameterError),
+        ({"columns": ["v0", "v0"]}, ParameterError),
+        ({"columns": ["v0", "x"]}, SchemaError),
+        ({"columns": "v0"}, ParameterError),
+        ({"alpha": 0}, ParameterError),
+        ({"alpha": True}, ParameterError),
+        ({"max_order": -1}, ParameterError),
+        ({"search": "best"}, ParameterError),
+        ({"search": "score", "method": "parities", "loss": RHO}, ParameterError),
+        ({"knowledge": [("v0", "v1")]}, ParameterError),
+        ({"knowledge": dpc.Knowledge(forbidden=[("v0", "x")])}, ParameterError),
+        ({"calibration": "published"}, ParameterError),
+        ({"calibration": "published", "method": "priv-pc"}, UnprovenError),
+    ],
+)
+def test_public_arguments_are_refused_before_anything_is_spent(arguments: dict[str, Any], error: type) -> None:
+    frame = chain(50)
+    schema = arguments.pop("schema", None) or dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(50, 1e-3))
+    with pytest.raises(error):
+        dpc.discover(dpc.Table(frame, schema, ledger), **({"loss": dpc.PureDP(1)} | arguments))
+    assert not ledger.entries()
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(ParameterError):
+        dpc.discover({"a": [1]}, loss=dpc.PureDP(1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", SYSTEMS[:4])
+def test_published_systems_run_with_consent_in_memory_only(method: str, tmp_path: Any) -> None:
+    frame = chain(2_000)
+    schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
+    found = asked(frame, method=method, calibration="published", loss=dpc.PureDP(5), accept_unproven=True)
+    assert not found.guarantee.private and "DP after" in found.reported and found.guarantee.proofs == ()
+    with dpc.Ledger.create(tmp_path / "a.ledger", budget=dpc.PureDP(9)) as ledger, pytest.raises(UnprovenError):
+        dpc.discover(
+            dpc.Table(frame, schema, ledger), method=method, calibration="published", loss=dpc.PureDP(5),  # type: ignore[arg-type]
+            accept_unproven=True,
+        )  # fmt: skip
+
+
+def test_the_methods_are_these() -> None:
+    assert ("auto", "table", "parities", "moments", *SYSTEMS) == METHODS

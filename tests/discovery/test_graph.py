@@ -1,0 +1,140 @@
+"""Graphs: classes of DAGs against brute force, distances, d-separation, texts for other tools."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import pickle
+from collections import defaultdict
+
+import networkx
+import numpy as np
+import pytest
+
+from dpcausal import Cpdag
+from dpcausal.errors import ParameterError
+
+NODES = ("a", "b", "c", "d")
+PAIRS = list(itertools.combinations(NODES, 2))
+
+
+def all_dags() -> list[frozenset[tuple[str, str]]]:
+    found = []
+    for marks in itertools.product((0, 1, 2), repeat=len(PAIRS)):
+        arcs = [pair if mark == 1 else pair[::-1] for pair, mark in zip(PAIRS, marks, strict=True) if mark]
+        if networkx.is_directed_acyclic_graph(networkx.DiGraph(arcs)):
+            found.append(frozenset(arcs))
+    return found
+
+
+DAGS = all_dags()
+
+
+def independences(dag: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str, frozenset[str]]]:
+    graph = networkx.DiGraph(list(dag))
+    graph.add_nodes_from(NODES)
+    return frozenset(
+        (x, y, frozenset(given))
+        for x, y in PAIRS
+        for size in range(3)
+        for given in itertools.combinations([n for n in NODES if n not in (x, y)], size)
+        if networkx.is_d_separator(graph, {x}, {y}, set(given))
+    )
+
+
+CLASSES = defaultdict(set)
+for _dag in DAGS:
+    CLASSES[independences(_dag)].add(_dag)
+
+
+def test_the_class_of_every_dag_on_four_nodes_is_that_of_its_independences() -> None:
+    assert len(DAGS) == 543 and len(CLASSES) == 185  # Robinson's and Gillispie & Perlman's counts
+    for members in CLASSES.values():
+        graphs = {Cpdag.from_dag(NODES, dag) for dag in members}
+        assert len(graphs) == 1
+        graph = graphs.pop()
+        assert graph.directed == frozenset.intersection(*members)
+
+
+def test_the_dags_of_a_class_are_its_members() -> None:
+    for members in CLASSES.values():
+        graph = Cpdag.from_dag(NODES, next(iter(members)))
+        listed = list(graph.dags())
+        assert len(listed) == len(set(listed)) and set(listed) == members
+        assert graph.a_dag() in members
+
+
+def test_d_separation_is_that_of_the_members() -> None:
+    for known, members in itertools.islice(CLASSES.items(), 40):
+        graph = Cpdag.from_dag(NODES, next(iter(members)))
+        for x, y in PAIRS:
+            assert graph.d_separated(x, y) == ((x, y, frozenset()) in known)
+            rest = [n for n in NODES if n not in (x, y)]
+            assert graph.d_separated(x, y, rest) == ((x, y, frozenset(rest)) in known)
+
+
+def test_distances_count_pairs() -> None:
+    truth = Cpdag(NODES, directed=[("a", "b"), ("c", "b")], undirected=[{"c", "d"}])
+    assert truth.shd(truth) == 0 and truth.f1(truth) == truth.skeleton_f1(truth) == 1
+    other = Cpdag(NODES, directed=[("b", "a"), ("c", "b"), ("c", "d")])
+    assert other.shd(truth) == 2
+    assert other.skeleton_f1(truth) == 1
+    assert other.f1(truth) == pytest.approx(2 * 2 / (3 + 4))
+    empty = Cpdag(NODES)
+    assert empty.f1(empty) == 1 and empty.f1(truth) == 0 and empty.shd(truth) == 3
+
+
+def test_v_structures_are_told() -> None:
+    graph = Cpdag.from_dag(NODES, [("a", "c"), ("b", "c"), ("c", "d")])
+    assert graph.v_structures == {("a", "c", "b")}
+    assert graph.directed == {("a", "c"), ("b", "c"), ("c", "d")}
+
+
+def test_a_graph_without_members_says_so() -> None:
+    square = Cpdag(NODES, undirected=[{"a", "b"}, {"b", "c"}, {"c", "d"}, {"d", "a"}])
+    assert square.a_dag() is None and list(square.dags()) == []
+    with pytest.raises(ParameterError):
+        square.d_separated("a", "c")
+
+
+def test_the_texts_are_read_by_other_tools() -> None:
+    names = ('a "b"', "c<d>", "e")
+    graph = Cpdag(names, directed=[(names[0], names[1])], undirected=[{names[1], names[2]}])
+    read = networkx.read_graphml(io.BytesIO(graph.to_graphml().encode()))
+    assert set(read.nodes) == set(names) and read.number_of_edges() == 2
+    assert sorted(read.get_edge_data(*edge)["kind"] for edge in read.edges) == ["directed", "undirected"]
+    assert '"a \\"b\\"" -> "c<d>"' in graph.to_dot() and "dir=none" in graph.to_dot()
+    assert graph.to_dagitty().startswith("pdag {") and '"c<d>" -- "e"' in graph.to_dagitty()
+    assert set(graph.to_networkx().edges) == {(names[0], names[1]), (names[1], names[2]), (names[2], names[1])}
+
+
+def test_a_graph_is_a_value() -> None:
+    graph = Cpdag.from_dag(NODES, [("a", "b")])
+    assert pickle.loads(pickle.dumps(graph)) == graph and len({graph, graph}) == 1
+    assert graph.to_dict() == {"nodes": list(NODES), "directed": [], "undirected": [["a", "b"]]}
+    assert str(graph) == "a -- b" and str(Cpdag(NODES)) == "no edges"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{"directed": [("a", "a")]}, {"directed": [("a", "z")]}, {"directed": [("a", "b"), ("b", "a")]},
+     {"undirected": [{"a", "b"}], "directed": [("a", "b")]}],
+)  # fmt: skip
+def test_what_is_no_graph_is_refused(parts: dict[str, list[tuple[str, str]]]) -> None:
+    with pytest.raises(ParameterError):
+        Cpdag(NODES, **parts)
+
+
+def test_a_cycle_is_no_dag() -> None:
+    with pytest.raises(ParameterError):
+        Cpdag.from_dag(NODES, [("a", "b"), ("b", "c"), ("c", "a")])
+
+
+def test_random_larger_classes_agree_with_their_members() -> None:
+    rng = np.random.default_rng(8)
+    names = tuple("abcdefgh")
+    for _ in range(20):
+        arcs = [(names[i], names[j]) for i, j in itertools.combinations(range(8), 2) if rng.random() < 0.3]
+        graph = Cpdag.from_dag(names, arcs)
+        assert frozenset(arcs) in set(graph.dags())
+        assert all(Cpdag.from_dag(names, dag) == graph for dag in itertools.islice(graph.dags(), 5))

@@ -1,0 +1,116 @@
+"""The PC loop with a perfect pruner finds the class; knowledge skips tests; every answer has an outcome."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dpcausal import Cpdag, Knowledge
+from dpcausal.discovery.pc import Test, Verdict, find_skeleton, orient
+from dpcausal.errors import ParameterError
+
+NAMES = tuple("abcdef")
+
+
+def random_dag(rng: np.random.Generator, share: float = 0.4) -> list[tuple[str, str]]:
+    return [(NAMES[i], NAMES[j]) for i, j in itertools.combinations(range(len(NAMES)), 2) if rng.random() < share]
+
+
+def oracle(graph: Cpdag, asked: list[Test]):  # type: ignore[no-untyped-def]
+    def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
+        asked.append((x, y, given))
+        return Verdict(graph.d_separated(x, y, given))
+
+    return ask
+
+
+def test_a_perfect_pruner_gives_the_class_of_the_truth() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        truth = Cpdag.from_dag(NAMES, random_dag(rng))
+        found = find_skeleton(NAMES, oracle(truth, []), knowledge=Knowledge(), max_order=4)
+        assert found.edges == truth.skeleton
+        assert orient(NAMES, found, Knowledge()) == truth
+        for pair, given in found.separating.items():
+            assert truth.d_separated(*sorted(pair), given)
+
+
+def test_the_skeleton_does_not_depend_on_the_order_of_the_columns() -> None:
+    rng = np.random.default_rng(2)
+    verdicts: dict[tuple[frozenset[str], frozenset[str]], bool] = {}
+
+    def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
+        key = frozenset((x, y)), frozenset(given)
+        return Verdict(verdicts.setdefault(key, bool(rng.random() < 0.3)))
+
+    first = find_skeleton(NAMES, ask, knowledge=Knowledge(), max_order=2)
+    for order in (NAMES[::-1], NAMES[3:] + NAMES[:3]):
+        assert find_skeleton(order, ask, knowledge=Knowledge(), max_order=2).edges == first.edges
+
+
+def test_knowledge_skips_tests_and_points_arrows() -> None:
+    truth = Cpdag.from_dag(NAMES, [("a", "b"), ("b", "c"), ("c", "d")])
+    known = Knowledge(
+        forbidden=[("a", "d"), ("d", "a"), ("e", "f"), ("f", "e")],
+        required=[("a", "b")],
+        tiers=[["a", "b"], ["c"], ["d"]],
+    )
+    asked: list[Test] = []
+    found = find_skeleton(NAMES, oracle(truth, asked), knowledge=known, max_order=3)
+    assert not [test for test in asked if set(test[:2]) in ({"a", "d"}, {"e", "f"}, {"a", "b"})]
+    graph = orient(NAMES, found, known)
+    assert graph.directed == {("a", "b"), ("b", "c"), ("c", "d")} and not graph.undirected
+
+
+def test_forbidden_arrows_that_leave_nothing_are_defined() -> None:
+    nothing = Knowledge(forbidden=list(itertools.permutations(NAMES, 2)))
+    asked: list[Test] = []
+    found = find_skeleton(NAMES, oracle(Cpdag(NAMES), asked), knowledge=nothing, max_order=3)
+    assert not found.edges and not asked and orient(NAMES, found, nothing) == Cpdag(NAMES)
+
+
+def test_an_edge_whose_both_directions_contradict_stays_without_direction() -> None:
+    """b → a is required to be absent and the colliders want it: the outcome is defined and has no cycle."""
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        arcs = list(itertools.permutations(NAMES, 2))
+        known = Knowledge(forbidden=[arcs[k] for k in rng.choice(len(arcs), 8, replace=False)])
+        found = find_skeleton(
+            NAMES, lambda *test: Verdict(bool(rng.random() < 0.3)), knowledge=known, max_order=3
+        )
+        graph = orient(NAMES, found, known)
+        assert graph.skeleton == found.edges
+        assert graph.marks().acyclic()
+        assert all(known.allows(*arc) for arc in graph.directed)
+
+
+def test_what_is_not_tested_stays() -> None:
+    found = find_skeleton(("a", "b"), lambda *test: Verdict(None), knowledge=Knowledge(), max_order=3)
+    assert found.edges == {frozenset("ab")} and not found.weakest
+
+
+def test_the_largest_p_value_of_a_kept_edge_is_noted() -> None:
+    values = iter([0.01, 0.03, 0.02])
+    found = find_skeleton(
+        ("a", "b", "c"), lambda *test: Verdict(False, next(values)), knowledge=Knowledge(), max_order=0
+    )
+    assert sorted(found.weakest.values()) == [0.01, 0.02, 0.03] and found.tests == 3
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{"required": [("a", "b")], "forbidden": [("a", "b")]}, {"required": [("a", "b"), ("b", "c"), ("c", "a")]},
+     {"required": [("a", "b"), ("b", "a")]}, {"required": [("b", "a")], "tiers": [["a"], ["b"]]},
+     {"tiers": [["a"], ["a"]]}, {"tiers": "ab"}, {"tiers": ["ab"]}, {"forbidden": [("a", "a")]}, {"forbidden": ["ab"]},
+     {"required": "ab"}],
+)  # fmt: skip
+def test_knowledge_that_contradicts_itself_is_refused(parts: dict) -> None:  # type: ignore[type-arg]
+    with pytest.raises(ParameterError):
+        Knowledge(**parts)
+
+
+def test_knowledge_of_unknown_columns_is_refused() -> None:
+    with pytest.raises(ParameterError, match="'z'"):
+        Knowledge(forbidden=[("a", "z")]).check_names(NAMES)

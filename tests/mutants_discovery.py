@@ -1,0 +1,186 @@
+"""Mutants of discovery: its statistics, the sparse vector, and a search that looks at what was not released."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import dpcausal as dpc
+from dpcausal.audit import compare
+from dpcausal.dependence.conditional_kendall import conditional_kendall, conditional_kendall_sensitivity
+from dpcausal.dependence.contingency import contingency, contingency_sensitivity, histograms, histograms_sensitivity
+from dpcausal.dependence.contrasts import complete_square, contrast_of
+from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
+from dpcausal.discovery import discover as task
+from dpcausal.discovery.contrasts import Releaser
+from dpcausal.discovery.discover import discover
+from dpcausal.discovery.published import claimed_sensitivity, published_score
+from dpcausal.mechanisms.additive import geometric
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ApproxDP, PureDP
+from dpcausal.privacy.sensitivity import Norm, Query
+from tests.mutants import Case, by_black_box, by_falsifier
+
+Rows = Any
+CODED: dict[str, Any] = {"columns": 3, "high": [1.0, 2.0, 1.0], "sizes": (5, 9)}
+SIZES = (2, 3, 2)
+SINGLE = [(0,), (1,), (2,)]
+SETS = [*SINGLE, *itertools.combinations(range(3), 2)]
+
+
+def codes(rows: Rows) -> list[Any]:
+    return list(np.rint(rows).astype(np.int64).T)
+
+
+def counts(rows: Rows) -> Any:
+    return contingency(codes(rows), SIZES).ravel()
+
+
+def pair_contrasts(rows: Rows) -> Any:
+    columns = codes(rows)
+    return np.concatenate([contrast_of(contingency([columns[i] for i in s], [SIZES[i] for i in s])) for s in SETS])
+
+
+def as_published(rows: Rows) -> float:
+    return published_score(contingency(codes(rows), (2, 2, 2)))
+
+
+def four_columns(rows: Rows) -> Any:
+    return histograms(list(np.minimum((rows.T * 4).astype(np.int64), 3)), 4).ravel()
+
+
+def unshortened(rows: Rows) -> Any:
+    return second_moments(np.trunc(np.ldexp(rows, grid_bits(len(rows), 1.5))))
+
+
+def shortened(rows: Rows) -> Any:
+    return second_moments(clip_rows(rows, 1.5, grid_bits(len(rows), 1.5)))
+
+
+def corner(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    rows = np.zeros((m, len(low)))
+    rows[:, 0] = high[0]
+    return rows
+
+
+def opposed(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    """The tight construction: one stratum in order but for a record, one reversed that it goes above."""
+    half = (m - 1) // 2
+    line = (np.arange(half) + 1) / (half + 2)
+    rows = np.zeros((m, 3))
+    rows[:half] = np.stack([line, line, np.zeros(half)], axis=1)
+    rows[half : 2 * half] = np.stack([line, line[::-1], np.ones(half)], axis=1)
+    rows[2 * half :] = 0, 1, 0
+    return rows
+
+
+def only_cells_that_occur(table: Any, plan: Any, allotment: Any) -> Any:
+    exact = contingency(list(table.columns(plan.names).values()), plan.sizes)
+    occurring = np.flatnonzero(exact.ravel())
+    return geometric(Query(exact.ravel()[occurring], contingency_sensitivity(), "cells"), allotment, plan.spent)
+
+
+class Peeking(Releaser):
+    """Releases only the pairs whose exact counts look dependent."""
+
+    def _missing(self, tests: Any) -> Any:
+        joint = contingency(self.codes, self.sizes)
+        return super()._missing(tests if joint[0, 0, 0] > 1 else tests[:1])
+
+
+SCHEMA = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
+ONE = np.array([[0, 0, 0]] + [[1, 2, 1]] * 8 + [[0, 0, 0]])
+OTHER = np.array([[1, 0, 1]] + [[1, 2, 1]] * 8 + [[0, 0, 0]])
+
+
+def by_grey_box(name: str, method: str, loss: Any, *patches: Any) -> Case:
+    def ask(rows: Rows) -> Callable[[], Any]:
+        def run() -> Any:
+            columns = {key: rows[:, place].copy() for place, key in enumerate("abc")}
+            discover(dpc.Table(columns, SCHEMA, Ledger.in_memory(loss)), method=method, loss=loss)  # type: ignore[arg-type]
+
+        return run
+
+    def flagged() -> bool:
+        found = False
+        for answers in ("low", "high"):
+            with patched(patches):
+                audit = compare(ask(ONE), ask(OTHER), answers=answers)  # type: ignore[arg-type]
+            found |= audit.violated
+        return found
+
+    return Case(name, "grey box", flagged)
+
+
+def patched(patches: Any) -> Any:
+    stack = contextlib.ExitStack()
+    for target, attribute, value in patches:
+        stack.enter_context(mock.patch.object(target, attribute, value))
+    return stack
+
+
+def first_of(bar: float, answer_noise: float) -> Callable[[int], Any]:
+    """Return the sparse vector over a hundred answers of −4 that move to −3, at threshold 0."""
+
+    def outputs(size: int) -> tuple[Any, Any]:
+        coins = np.random.default_rng(6)
+        sides = []
+        for answers in ((-4.0,) * 100, (-3.0,) * 100):
+            noisy = np.asarray(answers) + coins.laplace(0, answer_noise, (size, 100))
+            level = coins.laplace(0, bar, (size, 1)) if bar else np.zeros((size, 1))
+            above = noisy >= level
+            sides.append(np.where(above.any(axis=1), above.argmax(axis=1), 100))
+        return sides[0], sides[1]
+
+    return outputs
+
+
+def raw(size: int) -> tuple[Any, Any]:
+    return np.zeros(size), np.ones(size)
+
+
+def two_of_a_stratum(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    """All but two records alike; a third record in the small stratum makes it count."""
+    rows = np.zeros((m, 3))
+    rows[-2:] = 1
+    return rows
+
+
+STRATA: dict[str, Any] = {"columns": 3, "levels": [0, 1], "sizes": (200,), "starts": {"two": two_of_a_stratum}}
+
+MUTANTS: list[Case] = [
+    by_falsifier("a table of counts with sensitivity 1", counts, 1, norm=Norm.L1, **CODED),
+    by_falsifier("several histograms by the bound of one", four_columns, 2**0.5, norm=Norm.L2, columns=3),
+    by_falsifier("contrasts of pairs by the bound of the single columns", pair_contrasts,
+                 complete_square(SIZES, 1) ** 0.5, norm=Norm.L2, **CODED),
+    by_falsifier("second moments without shortening", unshortened,
+                 lambda m: second_moments_sensitivity(1.5, grid_bits(m, 1.5), 3).bound, norm=Norm.L2, columns=3,
+                 low=-3.0, high=3.0),
+    by_falsifier("second moments by the bound of an added row", shortened,
+                 lambda m: (2 ** grid_bits(m, 1.5) * 1.5) ** 2, norm=Norm.L2, columns=3, low=-3.0, high=3.0,
+                 starts={"corner": corner}),
+    by_falsifier("conditional tau as published, small strata skipped", as_published, claimed_sensitivity, **STRATA),
+    by_falsifier("T by the bound of one stratum",
+                 lambda rows: conditional_kendall(rows[:, 0], rows[:, 1], np.rint(rows[:, 2])),
+                 lambda m: 4 / m, columns=3, sizes=(31,), starts={"opposed": opposed}),
+    by_black_box("sparse vector without noise on the bar", first_of(0, 1.0)),
+    by_black_box("the raw answer, called published", raw),
+    by_grey_box("only the cells that occur", "table", PureDP(1), (task, "_whole_table", only_cells_that_occur)),
+    by_grey_box("tests chosen by exact counts", "parities", ApproxDP(1, 1e-6), (task, "Releaser", Peeking)),
+]  # fmt: skip
+
+CONTROLS: list[Case] = [
+    by_falsifier("the table of counts", counts, 2, norm=Norm.L1, **CODED),
+    by_falsifier("several histograms by their bound", four_columns, histograms_sensitivity(3).bound, norm=Norm.L2,
+                 columns=3),
+    by_falsifier("T by its bound", lambda rows: conditional_kendall(rows[:, 0], rows[:, 1], np.rint(rows[:, 2])),
+                 lambda m: conditional_kendall_sensitivity(m).bound, columns=3),
+    by_black_box("the sparse vector's law", first_of(2.0, 4.0)),
+    by_grey_box("discovery by parities", "parities", ApproxDP(1, 1e-6)),
+    by_grey_box("discovery by a table", "table", PureDP(1)),
+]  # fmt: skip

@@ -1,0 +1,273 @@
+"""Rows of discovery: its statistics, its mechanisms, and each way of the call."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import dpcausal as dpc
+from dpcausal.audit import GreyBoxAudit, compare
+from dpcausal.dependence.conditional_kendall import (
+    conditional_kendall,
+    conditional_kendall_sensitivity,
+    conditional_kendall_steps,
+    conditional_kendall_steps_sensitivity,
+    conditional_spearman,
+    conditional_spearman_sensitivity,
+)
+from dpcausal.dependence.contingency import contingency, contingency_sensitivity, histograms, histograms_sensitivity
+from dpcausal.dependence.contrasts import contrast_of, contrasts_sensitivity
+from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
+from dpcausal.discovery import contrasts as by_contrasts
+from dpcausal.discovery import moments as by_moments
+from dpcausal.discovery.discover import discover
+from dpcausal.mechanisms.replication import replicate
+from dpcausal.mechanisms.sparse_vector import first_above
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ApproxDP, PureDP
+from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
+
+Rows = Any
+SIZES = (2, 3, 2)
+SETS = [chosen for size in (1, 2) for chosen in itertools.combinations(range(3), size)]
+RADIUS = 1.5
+
+
+def opposed(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    """The tight construction: one stratum in order but for a record, one reversed that it goes above."""
+    half = (m - 1) // 2
+    line = (np.arange(half) + 1) / (half + 2)
+    rows = np.zeros((m, 3))
+    rows[:half] = np.stack([line, line, np.zeros(half)], axis=1)
+    rows[half : 2 * half] = np.stack([line, line[::-1], np.full(half, 2.0)], axis=1)
+    rows[2 * half :] = 0, 1, 0
+    return rows
+
+
+def strata(rows: Rows) -> Any:
+    return rows[:, 0], rows[:, 1], np.rint(rows[:, 2])
+
+
+def codes(rows: Rows) -> list[Any]:
+    return list(np.rint(rows).astype(np.int64).T)
+
+
+def pair_contrasts(rows: Rows) -> Any:
+    columns = codes(rows)
+    return np.concatenate(
+        [contrast_of(contingency([columns[i] for i in s], [SIZES[i] for i in s])) for s in SETS]
+    )
+
+
+def moments(rows: Rows) -> Any:
+    return second_moments(clip_rows(rows, RADIUS, grid_bits(len(rows), RADIUS)))
+
+
+def corner(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    rows = np.zeros((m, len(low)))
+    rows[:, 0] = high[0]
+    return rows
+
+
+IN_STRATA = {"columns": 3, "high": [1.0, 1.0, 2.0], "starts": {"opposed": opposed}}
+CODED = {"columns": 3, "high": [1.0, 2.0, 1.0]}
+
+SENSITIVITIES = (
+    SensitivityRow("conditional-kendall", lambda rows: conditional_kendall(*strata(rows)),
+                   conditional_kendall_sensitivity, (5, 11), 0.99,
+                   ("conditional tau as published, small strata skipped", "T by the bound of one stratum"), IN_STRATA),
+    SensitivityRow("conditional-kendall-steps", lambda rows: conditional_kendall_steps(*strata(rows)),
+                   lambda m: conditional_kendall_steps_sensitivity(), (11,), 0.75,
+                   ("T by the bound of one stratum",), IN_STRATA),
+    SensitivityRow("conditional-spearman", lambda rows: conditional_spearman(*strata(rows)),
+                   conditional_spearman_sensitivity, (5, 11), 0.96,
+                   ("T by the bound of one stratum",), IN_STRATA),
+    SensitivityRow("contingency-table", lambda rows: contingency(codes(rows), SIZES).ravel(),
+                   lambda m: contingency_sensitivity(), (4, 9), 1,
+                   ("a table of counts with sensitivity 1",), CODED),
+    SensitivityRow("column-histograms",
+                   lambda rows: histograms(list(np.minimum((rows.T * 4).astype(np.int64), 3)), 4).ravel(),
+                   lambda m: histograms_sensitivity(3), (4, 9), 0.99,
+                   ("several histograms by the bound of one",), {"columns": 3}),
+    SensitivityRow("contrasts", pair_contrasts, lambda m: contrasts_sensitivity(SIZES, SETS, m), (4, 9), 0.99,
+                   ("contrasts of pairs by the bound of the single columns",), CODED),
+    SensitivityRow("second-moments", moments,
+                   lambda m: second_moments_sensitivity(RADIUS, grid_bits(m, RADIUS), 3), (4, 9), 0.99,
+                   ("second moments without shortening", "second moments by the bound of an added row"),
+                   {"columns": 3, "low": -3.0, "high": 3.0, "starts": {"corner": corner}}),
+)  # fmt: skip
+"""The integer steps are tight as n grows; the bound is for every n."""
+
+
+def _sparse_vector(answer: Any, epsilon: float, size: int, share: float) -> Any:
+    loss, whole = PureDP(epsilon), PureDP(PureDP(epsilon / share).exact_epsilon * size)
+    allotment = Ledger.in_memory(PureDP(whole.exact_epsilon + 1)).allot(whole, task="audit")
+    claim = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "conditional-kendall-steps")
+    query = Query(np.asarray(answer, dtype=np.int64), claim, "audited")
+    found = [first_above(query, allotment, loss, threshold=0) for _ in range(size)]
+    return np.array([len(answer) if index is None else index for index in found])
+
+
+def _replication(answer: Any, epsilon: float, size: int, share: float) -> Any:
+    loss = PureDP(epsilon)
+    claim = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "published-unproven")
+    outputs = []
+    for _ in range(size):
+        allotment = Ledger.in_memory(loss).allot(loss, task="audit", unproven=True)
+        outputs.append(replicate(Query(np.asarray(answer), claim, "audited"), allotment, lambda exact: int(exact[0])))
+    return outputs
+
+
+def _three_and_one(epsilon: float) -> float:
+    """Return the exact loss of "the fourth is first" on the pair below, by a sum over the noise of the threshold."""
+
+    def law(answers: tuple[int, ...]) -> float:
+        reach = math.ceil(240 / epsilon)
+        bars = np.arange(-reach, reach + 1)
+        a, b = math.exp(-epsilon / 2), math.exp(-epsilon / 4)
+        left = (1 - a) / (1 + a) * a ** np.abs(bars)
+        for place, answer in enumerate(answers):
+            gap = bars - answer
+            above = np.where(gap > 0, b ** np.maximum(gap, 0) / (1 + b), 1 - b ** (1 - np.minimum(gap, 0)) / (1 + b))
+            left = left * (above if place == len(answers) - 1 else 1 - above)
+        return float(left.sum())
+
+    return abs(math.log(law((-1, -1, -1, 0)) / law((0, 0, 0, -1))))
+
+
+MECHANISMS = (
+    # The loss ε is attained as the list grows, at ever rarer outcomes: see its own test.
+    MechanismRow("sparse-vector", "sparse_vector:first_above", "sparse-vector", ((-1, -1, -1, 0), (0, 0, 0, -1)),
+                 _sparse_vector, ("sparse vector that tells every answer", "sparse vector without noise on the bar"),
+                 attained=_three_and_one),
+    MechanismRow("replication", "replication:replicate", None, ([0], [1]), _replication,
+                 ("the raw answer, called published",), attained=lambda epsilon: 1e9),
+)  # fmt: skip
+
+NAMES = ("a", "b", "c")
+DISCRETE = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
+BOUNDED = dpc.Schema({name: dpc.Bounded(-1, 1) for name in NAMES})
+
+
+def columns(rows: Rows, discrete: bool) -> dict[str, Any]:
+    values = np.rint(rows).astype(np.int64) if discrete else rows
+    return {name: values[:, place].copy() for place, name in enumerate(NAMES)}
+
+
+def asked_on_neighbours(method: str, loss: Any) -> Callable[[int, Any], GreyBoxAudit]:
+    """Return the grey box of a method: one row of a made-up table is replaced by a corner of the domain."""
+    discrete = method != "moments"
+
+    def ask(rows: Rows) -> Any:
+        table = dpc.Table(columns(rows, discrete), DISCRETE if discrete else BOUNDED, Ledger.in_memory(loss))
+        found = discover(table, method=method, loss=loss)  # type: ignore[arg-type]
+        released = {} if found.release is None else found.release.statistic.to_dict()
+        return found.graph.to_dict(), released
+
+    def audit(seed: int, answers: Any) -> GreyBoxAudit:
+        rng = np.random.default_rng(seed)
+        high = np.array([1.0, 2.0, 1.0])
+        shapes = [
+            lambda: rng.integers(0, high.astype(int) + 1, (30, 3)).astype(float),
+            lambda: np.zeros((30, 3)),
+            lambda: np.repeat(rng.integers(0, 2, (30, 1)), 3, axis=1).astype(float),
+            lambda: np.tile(high, (30, 1)),
+        ]
+        rows = shapes[seed % 4]() if discrete else rng.uniform(-1, 1, (30, 3)) * (seed % 4 > 0)
+        neighbour = rows.copy()
+        neighbour[int(rng.integers(30))] = [high, np.zeros(3)][seed % 2] if discrete else rng.choice([-1.0, 1.0], 3)
+        return compare(lambda: ask(rows), lambda: ask(neighbour), answers=answers)
+
+    return audit
+
+
+def of_table(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return the lesser of two lead counts, each moved by the replaced row: both are large only if both draws are."""
+    a = np.zeros(20, dtype=np.int64)
+    a[10:] = 1
+    a[0] = side
+    loss = PureDP(epsilon)
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
+    outputs = []
+    for _ in range(size):
+        table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(loss))
+        counts = discover(table, loss=loss, search="pc", max_order=0).release.statistic.counts  # type: ignore[union-attr]
+        outputs.append(int(min(counts[0, 0] - 10, 10 - counts[1, 1])))
+    return outputs
+
+
+def of_contrasts(side: int, epsilon: float, size: int) -> list[float]:
+    loss = ApproxDP(epsilon, 1e-6)
+    outputs = []
+    for _ in range(size):
+        allotment = Ledger.in_memory(loss).allot(loss, task="audit")
+        a = np.array([side, *[0] * 9, *[1] * 10])
+        releaser = by_contrasts.Releaser(("a", "b"), (2, 2), [a, a], allotment, dpc_rho(loss), 0)
+        releaser.begin(0, [("a", "b", ())], {"a": ("b",), "b": ("a",)})
+        outputs.append(float(sum(value.sum() for value in releaser.noisy.values.values())))
+    return outputs
+
+
+def dpc_rho(loss: ApproxDP) -> Any:
+    from dpcausal.privacy.loss import affordable_zcdp
+
+    return affordable_zcdp(loss)
+
+
+def of_moments(side: int, epsilon: float, size: int) -> list[float]:
+    loss = ApproxDP(epsilon, 1e-6)
+    outputs = []
+    x = np.array([1.0 if side else -1.0, *[-1.0] * 9, *[1.0] * 10])
+    for _ in range(size):
+        ledger = Ledger.in_memory(loss)
+        table = dpc.Table({"a": x, "b": x}, dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1)}), ledger)
+        released = by_moments.release(table, ("a", "b"), ledger.allot(loss, task="audit"), dpc_rho(loss))
+        outputs.append(released.middles[0])
+    return outputs
+
+
+def of_decision(method: str) -> Callable[[int, float, int], list[Any]]:
+    """Return whether two columns are joined, on a pair that moves their tau by the most it can."""
+
+    def draw(side: int, epsilon: float, size: int) -> list[Any]:
+        a = np.array([1 - side, *[0] * 10, *[1] * 10])
+        b = np.array([0, *[0] * 10, *[1] * 10])
+        loss: Any = ApproxDP(epsilon, 1e-6) if method == "gaussian-pc" else PureDP(epsilon)
+        schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
+        outputs = []
+        for _ in range(size):
+            table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss))
+            outputs.append(str(discover(table, loss=loss, method=method, max_order=0).graph))  # type: ignore[arg-type]
+        return outputs
+
+    return draw
+
+
+STEPS = "conditional-kendall-steps"
+RANKS = ("T by the bound of one stratum", "conditional tau as published, small strata skipped")
+
+TASKS = (
+    TaskRow("discover table", "discover", ("contingency-table", "geometric"), asked_on_neighbours("table", PureDP(1)),
+            of_table, 0.4, ("a table of counts with sensitivity 1", "only the cells that occur")),
+    TaskRow("discover parities", "discover", by_contrasts.PROOFS,
+            asked_on_neighbours("parities", ApproxDP(1, 1e-6)), of_contrasts, 0.0,
+            ("contrasts of pairs by the bound of the single columns", "tests chosen by exact counts")),
+    TaskRow("discover moments", "discover", by_moments.PROOFS, asked_on_neighbours("moments", ApproxDP(1, 1e-6)),
+            of_moments, 0.0, ("second moments without shortening", "several histograms by the bound of one")),
+    TaskRow("discover priv-pc", "discover", (STEPS, "sparse-vector", "geometric"),
+            asked_on_neighbours("priv-pc", PureDP(1)), of_decision("priv-pc"), 0.0,
+            ("sparse vector without noise on the bar", *RANKS)),
+    TaskRow("discover svt-pc", "discover", (STEPS, "sparse-vector"), asked_on_neighbours("svt-pc", PureDP(1)),
+            of_decision("svt-pc"), 0.0, ("sparse vector that tells every answer", *RANKS)),
+    TaskRow("discover em-pc", "discover", (STEPS, "noisy-max"), asked_on_neighbours("em-pc", PureDP(1)),
+            of_decision("em-pc"), 0.0, ("noisy max with Δ for 2Δ", *RANKS)),
+    TaskRow("discover gaussian-pc", "discover", (STEPS, "gaussian"),
+            asked_on_neighbours("gaussian-pc", ApproxDP(1, 1e-6)), of_decision("gaussian-pc"), 0.0,
+            ("0.8 of the Gaussian noise", *RANKS)),
+)  # fmt: skip
