@@ -12,12 +12,13 @@ from typing import Any
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.errors import LossError, ParameterError, SchemaError
-from dpcausal.independence import crt, gcm
+from dpcausal.independence import crt, crt_global, gcm, hsic, rank_tests, scalar, tests_of_blocks
 from dpcausal.independence.route import OPTIONS, Plan, Route
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 
-ROUTES: dict[str, Route] = {route.method: route for route in (*gcm.ROUTES, *crt.ROUTES)}
+PAGES = gcm, crt, crt_global, scalar, rank_tests, tests_of_blocks, hsic
+ROUTES: dict[str, Route] = {route.method: route for page in PAGES for route in page.ROUTES}
 """Every method by its name."""
 
 LARGEST_BOUND, LEAST_WIDTH = 1e100, 1e-100

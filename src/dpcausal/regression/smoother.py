@@ -38,7 +38,7 @@ EXACT_ROWS = 250
 PAIRS = 60
 """Pairs of random features for one number; in all, for an isotropic kernel, three times as many."""
 
-LEAST_PAIRS = 25
+LEAST_PAIRS = 40
 """Pairs for each number of an additive kernel of many."""
 
 WIDTH = 0.25
@@ -158,7 +158,7 @@ def _unexplained(U: Reals, projected: Reals, values: Reals) -> float:
 def _width(columns: int, shape: Shape) -> float:
     if shape == "isotropic":
         return WIDTH * math.sqrt(columns)
-    return WIDTH if columns <= 1 else 2 * WIDTH
+    return WIDTH
 
 
 def _with_indicators(z: Reals, levels: Integers) -> Reals:

@@ -1,0 +1,86 @@
+"""Where a statistic stands among copies of it: a decision by noisy statistics, and scores of ranks.
+
+With T_0 and copies T_1, …, T_m that are exchangeable under a null, adding independent noise of one law to all of them
+leaves them exchangeable, so "T_0 + noise is among the k largest" has probability k/(m + 1) at most.  Proofs:
+``noisy_rank.md``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+
+Reals = npt.NDArray[np.float64]
+
+
+def margin_sensitivity(own: Sensitivity, copies: Sensitivity) -> Sensitivity:
+    """Return the sensitivity of ``rank_margin``: Δ_0 + Δ_1, and 2⁻⁴⁰ of it for rounding.
+
+    Parameters
+    ----------
+    own, copies : Sensitivity
+        Of T_0, and of each T_j, j ≥ 1, for fixed coins.
+    """
+    bound = (Fraction(own.bound) + Fraction(copies.bound)) * (1 + Fraction(1, 2**40))
+    return Sensitivity(bound, Norm.ABSOLUTE, own.relation, "noisy-rank", own.unit)
+
+
+def rank_margin(
+    statistics: Reals, rank: int, scale: float, claim: Sensitivity, generator: PublicGenerator, label: str
+) -> Query:
+    """Return T_0 less the k-th largest of the T_j + z_j, hidden; z_j ~ Laplace(scale) are public coins.
+
+    With Laplace noise of the same scale on it, the margin is above 0 just if the noisy T_0 is among the k largest.
+
+    Parameters
+    ----------
+    statistics : float array, shape (m + 1,)
+        T_0, T_1, …, T_m; large ones speak against the null.
+    rank : int
+        k, 1 to m.
+    scale : float
+        That of the noise which the margin will get.
+    claim : Sensitivity
+        From ``margin_sensitivity``.
+    generator : PublicGenerator
+        Public randomness.
+
+    Notes
+    -----
+    *Guarantee*: claim ``noisy-rank``.
+    *Source*: Kim & Schrab (2023), section 3, whose noise is all secret.
+    """
+    copies = statistics[1:] + generator.laplace(scale=scale, size=len(statistics) - 1)
+    if not 1 <= rank <= len(copies):
+        raise ParameterError("the rank must be between 1 and the number of copies")
+    return Query(float(statistics[0] - np.sort(copies)[-rank]), claim, label)
+
+
+def rank_scores(statistics: Reals, bound: float, label: str, like: Sensitivity) -> Query:
+    """Return the scores −|Q_c − T_0|/(2Δ), Q the statistics from the largest down, hidden, with sensitivity 1.
+
+    Parameters
+    ----------
+    statistics : float array, shape (m + 1,)
+        T_0, T_1, …, T_m.
+    bound : float
+        Δ ≥ the sensitivity of each statistic.
+    like : Sensitivity
+        That of the statistics, in the maximum norm.
+
+    Notes
+    -----
+    *Guarantee*: claim ``rank-scores``.
+    *Source*: Kalemaj, Kasiviswanathan & Ramdas (2024), Algorithm 2.
+    """
+    if not bound >= like.rounded_up:
+        raise ParameterError("the bound of the scores must be at least the sensitivity of the statistics")
+    ordered = np.sort(statistics)[::-1]
+    scores = -np.abs(ordered - statistics[0]) / (2 * bound)
+    return Query(scores, Sensitivity(1 + 2.0**-40, Norm.LINF, like.relation, "rank-scores", like.unit), label)
