@@ -1,6 +1,6 @@
 """Run benchmarks, each in a process of its own.
 
-    python -m benchmarks                     all but the audits, one after the other
+    python -m benchmarks                     all but audits and pictures, one after the other
     python -m benchmarks efficiency          one; what follows the name is passed on to it
     python -m benchmarks --list              what there is
 """
@@ -13,9 +13,13 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-BENCHMARKS = ("efficiency", "direction_speed", "hsic_speed", "ledger_speed")
+BENCHMARKS = (
+    "efficiency", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "igci", "paper1_tables",
+)  # fmt: skip
 AUDITS = tuple(sorted(path.stem for path in HERE.glob("audit_*.py")))
 """Longer runs, of guarantees rather than of speed: by name only."""
+PICTURES = tuple(sorted(path.stem for path in HERE.glob("draw_*.py")))
+"""What draws a picture of the docs: by name only."""
 
 
 def about(name: str) -> str:
@@ -34,7 +38,7 @@ def run(name: str, arguments: list[str]) -> int:
 
 def main(arguments: list[str]) -> int:
     """Return 0 if every benchmark that ran met its targets."""
-    names = BENCHMARKS + AUDITS
+    names = BENCHMARKS + AUDITS + PICTURES
     if arguments and arguments[0] in names:
         return run(arguments[0], arguments[1:])
     if arguments:

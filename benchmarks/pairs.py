@@ -25,19 +25,23 @@ class DataAbsentError(Exception):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two columns, of which ``cause`` is the cause of ``effect``, and the ranges that count as public."""
+    """Two columns, of which ``cause`` is the cause of ``effect``, and the ranges that count as public.
+
+    ``weight`` is below 1 where several pairs of a collection come from one source.
+    """
 
     cause: Column
     effect: Column
     range_cause: Interval
     range_effect: Interval
+    weight: float = 1.0
+    name: str = ""
 
 
-def _pair(cause: Column, effect: Column) -> Pair:
+def _pair(cause: Column, effect: Column, weight: float, name: str) -> Pair:
     """Return a real pair; the smallest and largest value of the sample count as public bounds, as in the papers."""
-    return Pair(
-        cause, effect, (float(cause.min()), float(cause.max())), (float(effect.min()), float(effect.max()))
-    )
+    ranges = (float(cause.min()), float(cause.max())), (float(effect.min()), float(effect.max()))
+    return Pair(cause, effect, *ranges, weight, name)
 
 
 def _zip(name: str) -> zipfile.ZipFile:
@@ -64,7 +68,8 @@ def tuebingen(count: int) -> Iterator[Pair]:
         known.sort(key=lambda row: -int(row["n"]))
         for row in known[:count]:
             first, second = _columns(archive, f"{row['pair']}.txt")
-            yield _pair(first, second) if row["direction_from_meta"] == "->" else _pair(second, first)
+            pair = (first, second) if row["direction_from_meta"] == "->" else (second, first)
+            yield _pair(*pair, float(row["weight"]), row["pair"])
 
 
 def simulated() -> Iterator[Pair]:
@@ -78,4 +83,5 @@ def simulated() -> Iterator[Pair]:
                 continue
             number, cause = line.split()[:2]
             first, second = _columns(archive, f"SIM/pair{number}.txt")
-            yield _pair(first, second) if cause == "1" else _pair(second, first)
+            pair = (first, second) if cause == "1" else (second, first)
+            yield _pair(*pair, 1.0, f"SIM {number}")
