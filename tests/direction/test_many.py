@@ -165,6 +165,20 @@ def test_all_answers_about_a_test_half_split_the_rows_alike(monkeypatch: pytest.
     assert len(seen) == 12 and len(set(seen)) == 1
 
 
+def test_halves_of_several_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_size = many.checked
+
+    def settled(*arguments: Any, **named: Any) -> Any:
+        return of_size(*arguments, **named | {"training_share": 0.5 if named["score"] == "iqr" else 0.8})
+
+    monkeypatch.setattr(many, "checked", settled)
+    asked = table()
+    with pytest.raises(ParameterError, match="one half for all"):
+        all_of(asked, protect="test", scores=["kendall", "iqr"])
+    assert not asked.ledger.entries()
+    all_of(asked, [("a", "b")], protect="test", scores=["iqr"])
+
+
 # ----------------------------------------------------------------------------------------------- refusals
 
 REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
@@ -257,7 +271,8 @@ def test_the_entry_holds_what_was_asked() -> None:
     assert json.loads(entry.detail) == {
         "columns": ["d", "a", "b"], "pairs": [[0, 1], [1, 2]], "scores": ["kendall", "igci"],
         "epsilons": [0.125, 0.375, 0.125, 0.375], "divided_by": "epsilon", "protect": "everyone",
-        "methods": ["blocks"], "blocks": [1], "min_probability": 0.75,
+        "methods": ["blocks"], "blocks": [1], "training_shares": [None], "penalties": [None], "widths": [None],
+        "min_probability": 0.75,
     }  # fmt: skip
 
 

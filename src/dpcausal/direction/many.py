@@ -35,10 +35,12 @@ def direction_all(
     loss: Loss,
     scores: Sequence[str] = ("hsic",),
     shares: Mapping[Pair | str, float] | None = None,
-    protect: Literal["everyone", "test"] = "everyone",
-    method: Literal["auto", "blocks"] = "auto",
+    protect: Literal["everyone", "test", "training"] = "everyone",
+    method: Literal["auto", "blocks", "joint", "holdout"] = "auto",
     blocks: int | None = None,
     training_share: float | None = None,
+    penalty: float | tuple[float, ...] | None = None,
+    width: float | tuple[float, ...] | None = None,
     min_probability: float | None = None,
     accept_large_epsilon: bool = False,
 ) -> Directions:
@@ -65,8 +67,8 @@ def direction_all(
     shares : mapping, optional
         Positive shares wᵢ, by pair or by score, 1 where none is given; those of an answer's pair and score multiply.
         ``{("x", "y"): 3}`` pays that pair three times the ε of the others.
-    protect, method, blocks, training_share, min_probability, accept_large_epsilon
-        As in ``direction``, for every answer.  With ``protect="test"`` all answers share one test half.
+    protect, method, blocks, training_share, penalty, width, min_probability, accept_large_epsilon
+        As in ``direction``, for every answer.  Where one half is protected, it is the same half for all answers.
 
     Returns
     -------
@@ -98,7 +100,7 @@ def direction_all(
     """
     plans, division = planned(
         table, pairs, loss, scores, shares, accept_large_epsilon, protect=protect, method=method, blocks=blocks,
-        training_share=training_share, min_probability=min_probability,
+        training_share=training_share, penalty=penalty, width=width, min_probability=min_probability,
     )  # fmt: skip
     for score in dict.fromkeys(plan.score for plan in plans):
         rehearse(score)
@@ -161,6 +163,8 @@ def planned(
         checked(table, *pair, part, score=score, accept_large_epsilon=accept_large_epsilon, **arguments)
         for (pair, score), part in zip(releases, division.parts, strict=True)
     ]
+    if plans[0].protect != "everyone" and len({plan.training_share for plan in plans}) > 1:
+        raise ParameterError("the protected half must be one half for all answers: give training_share")
     return plans, division
 
 
@@ -220,6 +224,9 @@ def detail(plans: Sequence[Plan], division: Division, scores: Sequence[str]) -> 
         "protect": plans[0].protect,
         "methods": list(dict.fromkeys(plan.method for plan in plans)),
         "blocks": list(dict.fromkeys(plan.blocks for plan in plans)),
+        "training_shares": list(dict.fromkeys(plan.training_share for plan in plans)),
+        "penalties": list(dict.fromkeys(plan.penalty for plan in plans)),
+        "widths": list(dict.fromkeys(plan.width for plan in plans)),
         "min_probability": plans[0].min_probability,
     }
 
