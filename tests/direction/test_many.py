@@ -90,7 +90,7 @@ def test_a_small_delta_pays_a_hundred_answers_more_than_twice_as_much_each() -> 
     pairs = list(itertools.combinations(names, 2))[:100]
     with dpc.simulated_noise(1):
         r = all_of(dpc.Table(wide, schema, dpc.Ledger.in_memory(loss)), pairs, scores=["igci"], loss=loss)
-    assert r.guarantee.loss == loss and "cost-accounts" in r.guarantee.proofs
+    assert r.guarantee.loss == loss and "divided-loss" in r.guarantee.proofs
     assert all(one.spent.epsilon > 2.2 / 100 for one in r.directions)
 
 
@@ -149,7 +149,7 @@ def test_test_set_privacy_is_stamped_on_the_whole_and_on_each_answer() -> None:
         assert one.summary().startswith("PROTECTS THE TEST HALF ONLY")
 
 
-@pytest.mark.proves("allotment")
+@pytest.mark.proves("one-half-for-all")
 def test_all_answers_about_a_test_half_split_the_rows_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one of them learns from, no other one tests on: the protected rows are the same in all."""
     seen: list[tuple[int, ...]] = []

@@ -34,6 +34,7 @@ def epsilons(division: Division) -> list[Fraction]:
     return [part.exact_epsilon for part in division.parts]  # type: ignore[union-attr]
 
 
+@pytest.mark.proves("divided-loss")
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(losses, shares)
 def test_the_parts_stand_in_the_ratio_of_the_shares_and_use_the_allotment_up(loss: Any, weights: list[Any]) -> None:
@@ -51,6 +52,7 @@ def test_the_parts_stand_in_the_ratio_of_the_shares_and_use_the_allotment_up(los
         assert sum(parts) == loss.exact_epsilon
 
 
+@pytest.mark.proves("divided-loss")
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(losses, shares)
 def test_what_the_ledger_is_charged_is_what_the_parts_add_up_to(loss: Any, weights: list[Any]) -> None:
@@ -64,6 +66,7 @@ def test_what_the_ledger_is_charged_is_what_the_parts_add_up_to(loss: Any, weigh
         assert cost.rho == math.ceil(rho * 10**9)
 
 
+@pytest.mark.proves("divided-loss")
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(amounts, st.sampled_from([1e-12, 1e-6, 1e-3, 0.1]), shares)
 def test_an_approximate_loss_is_divided_by_the_account_that_gives_more(
@@ -88,6 +91,7 @@ def test_parts_shrink_with_the_root_of_their_number_where_delta_pays() -> None:
     assert "delta gives these releases no more" in divided(loss, [Fraction(1)] * 4).note
 
 
+@pytest.mark.proves("divided-loss")
 def test_dp_accounting_agrees_that_a_hundred_parts_are_within_the_loss() -> None:
     from dp_accounting import dp_event, pld
 

@@ -19,7 +19,7 @@ from dpcausal.privacy.loss import ZCDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
 from tests.direction.neighbours import SCHEMA, halves, new_row, replaced, some_rows, table
-from tests.registry.rows import TaskRow
+from tests.registry.rows import TaskRow, TextRow
 
 ROWS = 24
 SHAPES = 8
@@ -85,13 +85,19 @@ MUTANTS = ("many answers, each at the whole ε", "parts by the root of their num
 TEST_SCORES = ("spearman", "kendall")
 
 MANY = (
-    TaskRow("direction_all by epsilon", "direction_all", (*by_blocks.PROOFS, "allotment"),
+    TaskRow("direction_all by epsilon", "direction_all", (*by_blocks.PROOFS, "divided-loss"),
             asked_on_neighbours(PureDP(1), "everyone", ("spearman", "igci")), on_one_block(PureDP), 0.5, MUTANTS),
-    TaskRow("direction_all by rho", "direction_all", (*by_blocks.PROOFS, "allotment", "cost-accounts"),
+    TaskRow("direction_all by rho", "direction_all", (*by_blocks.PROOFS, "divided-loss"),
             asked_on_neighbours(ZCDP(0.5), "everyone", ("kendall", "igci-gaussian")), on_one_block(half_of_both), 0.5,
             MUTANTS),
     TaskRow("direction_all test half", "direction_all",
-            (*dict.fromkeys(claim for score in TEST_SCORES for claim in holdout.RULES[score].proofs), "allotment"),
+            (*dict.fromkeys(claim for score in TEST_SCORES for claim in holdout.RULES[score].proofs), "divided-loss",
+             "one-half-for-all"),
             asked_on_neighbours(PureDP(1), "test", TEST_SCORES), on_scored_rows, 0.5,
             (*MUTANTS, "the halves dealt anew for each answer")),
 )  # fmt: skip
+
+MANY_TEXTS = (
+    TextRow("divided-loss", "lemma", "how one loss is divided among pure releases"),
+    TextRow("one-half-for-all", "lemma", "the protected half is the same in all answers of a call"),
+)

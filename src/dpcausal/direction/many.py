@@ -85,7 +85,7 @@ def direction_all(
     Notes
     -----
     *Guarantee*: all answers together are within ``loss`` under replace-one, for the rows that ``protect`` names:
-    claims of each answer, ``allotment`` and ``cost-accounts``.
+    claims of each answer, ``divided-loss``, and ``one-half-for-all`` where one half is protected.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def direction_all(
         seed=seed,
         guarantee=Guarantee.of(
             allotment,
-            proofs=_proofs(plans, division),
+            proofs=_proofs(plans),
             caveats=tuple(caveat for caveat in told if caveat not in allotment.caveats),
             public=PUBLIC,
         ),
@@ -231,8 +231,8 @@ def detail(plans: Sequence[Plan], division: Division, scores: Sequence[str]) -> 
     }
 
 
-def _proofs(plans: Sequence[Plan], division: Division) -> tuple[str, ...]:
+def _proofs(plans: Sequence[Plan]) -> tuple[str, ...]:
     own = dict.fromkeys(proof for plan in plans for proof in plan.proofs)
     if not own:
         return ()  # without privacy
-    return (*own, "allotment", *(("cost-accounts",) if division.by_rho else ()))
+    return (*own, "divided-loss", *(("one-half-for-all",) if plans[0].protect != "everyone" else ()))

@@ -1,7 +1,4 @@
-"""How one loss pays for several pure releases: a plan of exact parts, made from public numbers alone.
-
-Claims: ``allotment`` for the whole, ``cost-accounts`` for what a pure part counts in ρ.
-"""
+"""How one loss pays for several pure releases: exact parts, from public numbers alone.  Proof: ``division.md``."""
 
 from __future__ import annotations
 
@@ -62,8 +59,7 @@ def divided(loss: Loss, shares: Sequence[Fraction]) -> Division:
 
     Notes
     -----
-    *Guarantee*: all parts together, chosen in any order, are within ``spent``, and within ``zcdp`` if it is given:
-    claims ``allotment`` and ``cost-accounts``.
+    *Guarantee*: all parts together are within ``spent``, and within ``zcdp`` if it is given: claim ``divided-loss``.
 
     Examples
     --------
