@@ -20,6 +20,10 @@ from dpcausal.report import Guarantee
 PUBLIC = ("the number of rows", "column names and bounds", "the order of the rows", "all arguments", "the seed")
 
 UNPROTECTED_TRAINING = "the rows of the training half are NOT protected: only the test half is"
+UNPROTECTED_TEST = "the rows of the test half are NOT protected: only the training half is"
+
+UNPROTECTED = {"test": UNPROTECTED_TRAINING, "training": UNPROTECTED_TEST}
+"""The first caveat, by ``protect``."""
 
 
 def direction(
@@ -31,12 +35,14 @@ def direction(
     score: Literal[
         "hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-gaussian", "igci-slope"
     ] = "hsic",
-    protect: Literal["everyone", "test"] = "everyone",
-    method: Literal["auto", "blocks"] = "auto",
+    protect: Literal["everyone", "test", "training"] = "everyone",
+    method: Literal["auto", "blocks", "joint", "holdout"] = "auto",
     release_scores: bool = False,
     calibration: Literal["corrected", "published"] = "corrected",
     blocks: int | None = None,
     training_share: float | None = None,
+    penalty: float | tuple[float, ...] | None = None,
+    width: float | tuple[float, ...] | None = None,
     min_probability: float | None = None,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
@@ -62,19 +68,32 @@ def direction(
         or normal law) and ``"igci-slope"``.
     protect : str
         ``"everyone"``: every row.  ``"test"``: the rows of the test half only, as in the paper; the training half
-        is NOT protected.
+        is NOT protected.  ``"training"``: the rows that the regressions are fitted on only, as in the paper; the test
+        half is NOT protected; scores ``"hsic"`` and ``"iqr"``.
     method : str
-        For everyone: ``"auto"`` and ``"blocks"`` are the same, a noisy count of the votes of disjoint blocks.
+        For everyone: ``"blocks"``, a noisy count of the votes of disjoint blocks, or ``"joint"``, noise on the
+        difference of the scores (``"hsic"``) for the larger of what a training and a test row can move.  ``"auto"``
+        is always blocks, which are right more often at every size, ε and design that was measured.  For one half:
+        ``"auto"`` and ``"holdout"`` are the same.
     release_scores : bool
-        With ``protect="test"``: release both scores, at the same total loss and a less sure direction.
+        With one half protected: release both scores, at the same total loss and a less sure direction.
     calibration : str
         ``"published"`` with ``protect="test"``: the paper's mechanisms with its constants.  Those of the ranks and
         HSIC are valid; that of the IQR is not private and needs ``accept_unproven=True`` and an ``ApproxDP`` loss.
+        With ``protect="training"``: HSIC by Theorem 7, and rank scores where they are stable by Theorem 6 (gaps between
+        values, one step more careful), which is never on real data and needs an ``ApproxDP`` loss.
     blocks : int, optional
         Public number of blocks; by default a public rule of n and ε.
     training_share : float, optional
-        With ``protect="test"`` and without privacy: share of the rows that the regressions are fitted on, in
-        (0, 1); by default 0.5.  Blocks use leave-one-out residuals of all their rows instead.
+        With one half protected and without privacy: share of the rows that the regressions are fitted on, in
+        (0, 1); by default 0.5.  With ``method="joint"`` 0.8, or more if over 50,000 rows would be scored.  Blocks use
+        leave-one-out residuals of all their rows instead.
+    penalty, width : float or tuple of float, optional
+        Where the regressions are protected (``protect="training"``, ``method="joint"``): λ of the ridge, in
+        [1e-5, 1e5], and the width of its Gaussian kernel, in [.01, 100] halves of the regressor's public range.  By
+        default λ follows a public rule of n and ε, and the width is 0.5.  Of a tuple one is chosen by report noisy
+        max, for a quarter of the loss: the one whose margin stands out most from its noise, which need not be the
+        one that is right most often.
     min_probability : float, optional
         In (.5, 1): where ``probability_correct`` is below it, the answer is undecided: ``cause`` and ``effect`` are
         ``None``, the margin is still there.  It costs nothing, a rule on what was released.  Without privacy there
@@ -96,8 +115,8 @@ def direction(
 
     Notes
     -----
-    *Guarantee*: ε-DP under replace-one for every row (``protect="everyone"``: claims block-votes, geometric), or
-    for the rows of the test half.
+    *Guarantee*: ε-DP under replace-one for every row (``protect="everyone"``: claims block-votes, geometric; with
+    ``method="joint"`` joint-difference, laplace), or for the rows of one half.
     *Source*: Kusner, Sun, Sridharan & Weinberger (2016), Algorithm 1; blocks, flip distances and constants are
     this library's.
 
@@ -114,7 +133,7 @@ def direction(
     """
     plan = checked(
         table, first, second, loss, score=score, protect=protect, method=method, calibration=calibration,
-        release_scores=release_scores, blocks=blocks, training_share=training_share,
+        release_scores=release_scores, blocks=blocks, training_share=training_share, penalty=penalty, width=width,
         min_probability=min_probability, accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon,
     )  # fmt: skip
     rehearse(plan.score)
@@ -141,6 +160,8 @@ def detail(plan: Plan) -> dict[str, Any]:
         "calibration": plan.calibration,
         "release_scores": plan.release_scores,
         "blocks": plan.blocks,
+        "penalty": plan.penalty,
+        "width": plan.width,
         "min_probability": plan.min_probability,
     }
 
@@ -161,8 +182,8 @@ def is_undecided(plan: Plan, released: Released) -> bool:
 def result(plan: Plan, allotment: Allotment, released: Released, seed: int, caveats: tuple[str, ...] = ()) -> Direction:
     """Return what was released as a result; ``caveats`` are those of the whole call."""
     caveats = (plan.note, *caveats) if plan.note else caveats
-    if plan.protect == "test" and not isinstance(plan.spent, NoPrivacy):
-        caveats = (UNPROTECTED_TRAINING, *caveats)
+    if plan.protect in UNPROTECTED and not isinstance(plan.spent, NoPrivacy):
+        caveats = (UNPROTECTED[plan.protect], *caveats)
     # At a margin of exactly 0 the first named column is the cause, a fixed rule.
     is_first = released.margin is not None and released.margin >= 0
     cause, effect = (plan.first, plan.second) if is_first else (plan.second, plan.first)
@@ -190,4 +211,6 @@ def result(plan: Plan, allotment: Allotment, released: Released, seed: int, cave
             caveats=caveats,
             public=PUBLIC,
         ),
+        penalty=released.penalty,
+        width=released.width,
     )

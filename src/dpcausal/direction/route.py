@@ -21,12 +21,17 @@ UNITS = {"everyone": Unit.ROW, "test": Unit.TEST_ROW, "training": Unit.TRAINING_
 
 @dataclass(frozen=True)
 class Released:
-    """What left: the margin in its unit, how sure the noise lets one be, and the scores where they were released."""
+    """What left: the margin in its unit, how sure the noise lets one be, and the scores where they were released.
+
+    ``penalty`` and ``width`` are those of protected regressions, as given or as privately chosen.
+    """
 
     margin: float | None
     unit: Literal["score", "records", "votes"]
     probability: float | None
     scores: tuple[float, float] | None = None
+    penalty: float | None = None
+    width: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,254 @@
+"""Residuals for rows whose regressions are protected too: everything public but the rows themselves.
+
+Both columns are scaled to [−1, 1] by their public bounds.  The regressions are those of ``regression.stability``, the
+score is √HSIC_V with Gaussian kernels of public widths.  One replaced training row moves the difference D of the two
+scores by ``training_sensitivity`` at most.  ``training`` and ``joint`` release it.  Proofs: ``stable.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic, root_hsic_residual_sensitivity
+from dpcausal.direction.anm import Column, Interval, half_sizes, split_rows
+from dpcausal.direction.calculators import after_one_draw
+from dpcausal.direction.route import Plan, Released
+from dpcausal.errors import ParameterError
+from dpcausal.mechanisms.additive import laplace, laplace_scale
+from dpcausal.mechanisms.selection import noisy_max
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.regression.stability import (
+    LARGEST_PENALTY,
+    LARGEST_WIDTH,
+    LEAST_PENALTY,
+    LEAST_WIDTH,
+    feature_table,
+    fit_stable,
+    prediction_sensitivity,
+)
+
+WIDTH = 0.5
+"""Default width of the regressions' kernel, in halves of the regressor's public range."""
+
+SCORE_WIDTH = 0.4
+"""Width of the score's kernels, of the regressor and of the residuals, in halves of the public range."""
+
+RANGE, RESIDUAL_RANGE = (-1.0, 1.0), (-2.0, 2.0)
+
+ROUNDING = Fraction(1, 2**52)
+"""The difference of two scores in [0, ½], as a float, is within 2⁻⁵³ of exact; neighbours are two such."""
+
+LARGEST = 0.5
+"""D lies in [−½, ½]."""
+
+CHOICE_SHARE = Fraction(1, 4)
+"""Share of the loss that choosing among several settings costs."""
+
+MOST_SETTINGS = 64
+
+MOST_CLEAR = 2.0**20
+"""A margin of more than so many times its sensitivity is as clear as any."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """λ and the width of the regressions' kernel, for both directions."""
+
+    penalty: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The rows of both halves, scaled to [−1, 1] by public bounds."""
+
+    training_x: Column
+    training_y: Column
+    x: Column
+    y: Column
+
+    @property
+    def n(self) -> int:
+        """Number of training rows."""
+        return len(self.training_x)
+
+    @property
+    def m(self) -> int:
+        """Number of test rows."""
+        return len(self.x)
+
+    def residuals(self, setting: Setting) -> tuple[Column, Column]:
+        """Return the residuals of y on x and of x on y, of the test rows, in [−2, 2]."""
+        table = feature_table(setting.width)
+        forward = fit_stable(self.training_x, self.training_y, penalty=setting.penalty, table=table)
+        backward = fit_stable(self.training_y, self.training_x, penalty=setting.penalty, table=table)
+        return self.y - forward(self.x), self.x - backward(self.y)
+
+
+def scaled(values: Column, interval: Interval) -> Column:
+    """Return values of a public range in [−1, 1], each by itself."""
+    lower, upper = interval
+    return np.clip((values - lower) / (upper - lower) * 2 - 1, -1.0, 1.0)
+
+
+def halved(x: Column, y: Column, plan: Plan, generator: PublicGenerator) -> Halves:
+    """Return the two halves of a public random split, scaled."""
+    train, test = split_rows(len(x), share_of(plan), generator)
+    x, y = scaled(x, plan.range_first), scaled(y, plan.range_second)
+    return Halves(x[train], y[train], x[test], y[test])
+
+
+def share_of(plan: Plan) -> float:
+    """Return the settled share of training rows."""
+    return 0.5 if plan.training_share is None else plan.training_share
+
+
+def sizes(plan: Plan) -> tuple[int, int]:
+    """Return the public numbers of training and test rows of a settled plan."""
+    return half_sizes(plan.n, share_of(plan))
+
+
+def root_scores(x: Column, y: Column, left_y: Column, left_x: Column) -> tuple[float, float]:
+    """Return √HSIC_V of ("x causes y", "y causes x")."""
+
+    def score(regressor: Column, residual: Column) -> float:
+        return root_hsic(
+            regressor, residual, kernel="gaussian", width_x=SCORE_WIDTH, width_y=SCORE_WIDTH,
+            range_x=RANGE, range_y=RESIDUAL_RANGE,
+        )  # fmt: skip
+
+    return score(x, left_y), score(y, left_x)
+
+
+def training_sensitivity(n: int, m: int, penalty: float, unit: Unit = Unit.TRAINING_ROW) -> Sensitivity:
+    """Return how far one of n training rows moves D, and the two scores of m test rows in l1: 2 (ρ + 2η)/s + rounding.
+
+    Notes
+    -----
+    *Source*: ``stable.md``, training-difference.
+
+    Examples
+    --------
+    >>> round(float(training_sensitivity(4000, 4000, 1.0).bound), 4)
+    0.0064
+    """
+    shift = prediction_sensitivity(n, penalty, unit=unit).rounded_up
+    each = root_hsic_residual_sensitivity(m, shift, SCORE_WIDTH, RESIDUAL_RANGE, unit=unit)
+    return Sensitivity(
+        2 * Fraction(each.bound) + ROUNDING, Norm.L1, Relation.REPLACE_ONE, "training-difference", unit
+    )
+
+
+def settings(plan: Plan) -> tuple[Setting, ...]:
+    """Return the settings to choose from: the product of the declared penalties and widths, in their order."""
+    penalties = plan.penalty if isinstance(plan.penalty, tuple) else (plan.penalty,)
+    widths = plan.width if isinstance(plan.width, tuple) else (plan.width,)
+    return tuple(Setting(float(penalty), float(width)) for penalty in penalties for width in widths)  # type: ignore[arg-type]
+
+
+def default_penalty(rows: int, epsilon: float) -> float:
+    """Return the public λ for n training rows at ε: (8000/(nε))^{3/4}, within [.01, 3].
+
+    A larger λ makes a worse regression that one row moves less.
+
+    Examples
+    --------
+    >>> default_penalty(8000, 1.0), default_penalty(100, 1.0)
+    (1.0, 3.0)
+    """
+    return min(3.0, max(0.01, float((8000 / (rows * epsilon)) ** 0.75)))
+
+
+def settle(plan: Plan, *, share: float, most_penalty: float = LARGEST_PENALTY, several: bool = True) -> Plan:
+    """Check the share of training rows, λ and the width, and fill their defaults, from public numbers."""
+    if not several and (isinstance(plan.penalty, tuple) or isinstance(plan.width, tuple)):
+        raise ParameterError("the published variants take one penalty and one width: choosing is not part of them")
+    given = share if plan.training_share is None else plan.training_share
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < 1:
+        raise ParameterError("training_share must be a number above 0 and below 1")
+    plan = replace(plan, training_share=float(given))
+    n, m = sizes(plan)
+    if plan.score == "hsic" and m > MOST_RECORDS["gaussian"]:
+        raise ParameterError(
+            f"the hsic score takes at most {MOST_RECORDS['gaussian']} rows in a test half here: give a training_share "
+            f"of at least {math.ceil(10**4 * (1 - MOST_RECORDS['gaussian'] / plan.n)) / 10**4}"
+        )
+    epsilon = float(plan.spent.exact_epsilon)  # type: ignore[union-attr]
+    penalty = min(most_penalty, default_penalty(n, epsilon)) if plan.penalty is None else plan.penalty
+    plan = replace(
+        plan,
+        penalty=_checked("penalty", penalty, LEAST_PENALTY, most_penalty),
+        width=_checked("width", WIDTH if plan.width is None else plan.width, LEAST_WIDTH, LARGEST_WIDTH),
+    )
+    if len(settings(plan)) > MOST_SETTINGS:
+        raise ParameterError(f"penalty and width together may name at most {MOST_SETTINGS} settings")
+    return plan
+
+
+def _checked(name: str, value: object, least: float, most: float) -> float | tuple[float, ...]:
+    entries = value if isinstance(value, tuple) else (value,)
+    for entry in entries:
+        is_number = isinstance(entry, (int, float)) and not isinstance(entry, bool)
+        if not (is_number and least <= entry <= most):
+            raise ParameterError(f"{name} must be a number between {least:g} and {most:g}, or a tuple of such")
+    if not entries or len(set(entries)) < len(entries):
+        raise ParameterError(f"{name} as a tuple must hold at least one number, and each once")
+    return tuple(map(float, entries)) if isinstance(value, tuple) else float(value)  # type: ignore[arg-type]
+
+
+def choice_sensitivity(unit: Unit) -> Sensitivity:
+    """Return the sensitivity 1, and rounding, of |D_i|/Δ_i over all settings i, in the maximum norm.
+
+    Notes
+    -----
+    *Source*: ``stable.md``, margin-choice.
+    """
+    return Sensitivity(1 + Fraction(1, 2**30), Norm.LINF, Relation.REPLACE_ONE, "margin-choice", unit)
+
+
+def clearness(margins: Sequence[float], bounds: Sequence[Sensitivity]) -> Column:
+    """Return |D_i|/Δ_i of each setting: how far its margin stands out from noise made for its Δ_i."""
+    return np.array([min(abs(a) / float(one.bound), MOST_CLEAR) for a, one in zip(margins, bounds, strict=True)])
+
+
+def chosen(
+    margins: Sequence[float], sensitivities: Sequence[Sensitivity], allotment: Allotment, loss: PureDP
+) -> tuple[int, PureDP]:
+    """Return which setting to release and what is left of the loss: by noisy max of |D_i|/Δ_i if there are several.
+
+    The largest |D_i|/Δ_i is the setting whose margin the noise hides least.
+    """
+    if len(margins) == 1:
+        return 0, loss
+    unit = sensitivities[0].unit
+    clear = clearness(margins, sensitivities)
+    part = PureDP(loss.exact_epsilon * CHOICE_SHARE)
+    place = noisy_max(Query(clear, choice_sensitivity(unit), "choice of the setting"), allotment, part)
+    return place, PureDP(loss.exact_epsilon - part.exact_epsilon)
+
+
+def release_margin(
+    margins: Sequence[float],
+    sensitivities: Sequence[Sensitivity],
+    options: Sequence[Setting],
+    largest: float,
+    allotment: Allotment,
+    loss: PureDP,
+) -> Released:
+    """Return one margin with Laplace noise, of the setting that is chosen."""
+    place, rest = chosen(margins, sensitivities, allotment, loss)
+    margin = laplace(Query(margins[place], sensitivities[place], "margin"), allotment, rest)
+    scale = laplace_scale(sensitivities[place].bound, rest)
+    probability = after_one_draw(margin, scale, largest)
+    return Released(
+        margin, "score", probability, penalty=options[place].penalty, width=options[place].width
+    )

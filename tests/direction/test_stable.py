@@ -1,0 +1,161 @@
+"""Scaled halves, public widths and a charged choice: what all protected regressions share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.dependence import gaussian_sums
+from dpcausal.direction import stable
+from dpcausal.direction.plan import checked
+from dpcausal.direction.stable import Setting, choice_sensitivity, clearness, default_penalty, training_sensitivity
+from dpcausal.errors import ParameterError
+from dpcausal.mechanisms.gate import recording_gate
+from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.noise import generator_from_seed
+from tests.conformance import check_claim, search
+from tests.registry.training_claims import GROUP, LARGE, RANGES, N, apart, of_scores, shares_of_means
+
+PAIR = dpc.simulate.anm_pair(400, seed=2)
+
+
+def plan(**arguments: Any) -> Any:
+    arguments = {"protect": "training", "loss": dpc.PureDP(1)} | arguments
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(10))
+    table = dpc.Table(PAIR.columns, PAIR.schema, ledger)
+    return checked(table, "x", "y", arguments.pop("loss"), **arguments)
+
+
+def ask(columns: Any = PAIR.columns, schema: dpc.Schema = PAIR.schema, **arguments: Any) -> dpc.Direction:
+    arguments = {"protect": "training", "loss": dpc.PureDP(1)} | arguments
+    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    return dpc.direction(table, "x", "y", **arguments)
+
+
+@pytest.mark.proves("training-difference")
+def test_both_scores_move_by_the_share_that_the_page_states_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gaussian_sums, "TILE", 16)
+    bound = training_sensitivity(N, 2 * GROUP, LARGE).bound
+    moves = apart(None, 1, None, None)
+    reached = abs(of_scores(moves) - of_scores(1 - moves)) / float(bound)
+    assert 0.47 < reached < 0.6
+    # The search of 8,000 pairs is the registry's.
+    assert search(of_scores, bound, sizes=(1,), evaluations=200, **RANGES).ratio < 0.6
+
+
+@pytest.mark.proves("training-difference")
+def test_every_residual_moves_by_what_one_training_row_can_do_and_the_margin_by_its_bound() -> None:
+    rng = np.random.default_rng(0)
+    settled = plan(penalty=2.0)
+    halves = stable.halved(PAIR.columns["x"], PAIR.columns["y"], settled, generator_from_seed(1))
+    setting = stable.settings(settled)[0]
+    before = halves.residuals(setting)
+    margin = np.subtract(*stable.root_scores(halves.x, halves.y, *before))
+    bound = float(training_sensitivity(halves.n, halves.m, 2.0).bound)
+    for _ in range(20):
+        row = int(rng.integers(halves.n))
+        x, y = halves.training_x.copy(), halves.training_y.copy()
+        x[row], y[row] = rng.choice([-1.0, 1.0], 2)
+        neighbour = replace(halves, training_x=x, training_y=y)
+        after = neighbour.residuals(setting)
+        shift = float(stable.prediction_sensitivity(halves.n, 2.0).bound)
+        assert all(np.abs(a - b).max() <= shift for a, b in zip(before, after, strict=True))
+        assert abs(margin - np.subtract(*stable.root_scores(halves.x, halves.y, *after))) <= bound
+
+
+@pytest.mark.proves("margin-choice")
+def test_no_row_moves_the_clearness_of_a_setting_by_more_than_one() -> None:
+    check_claim(shares_of_means, lambda m: choice_sensitivity(Unit.ROW), sizes=(5, 9))
+
+
+def test_clearness_is_capped() -> None:
+    bounds = [training_sensitivity(10**6, 1000, 1.0)] * 2
+    assert clearness([0.0, 1e9], bounds).tolist() == [0.0, stable.MOST_CLEAR]
+
+
+def test_the_choice_takes_the_setting_that_stands_out_most_and_the_rest_of_the_loss_pays_the_margin() -> None:
+    answers = {"noisy-max": 1, "laplace": 0.25}
+    with recording_gate(lambda event, value: np.asarray(answers[event.mechanism])) as recording:
+        result = ask(penalty=(0.5, 2.0), width=(0.3, 0.6))
+    choice, margin = recording.passages
+    assert choice.value.shape == (4,) and choice.event.sensitivity == pytest.approx(1)
+    assert choice.event.loss == dpc.PureDP(0.25) and margin.event.loss == dpc.PureDP(0.75)
+    assert (result.penalty, result.width) == (0.5, 0.6)  # the second of penalty × width
+    assert margin.bound == training_sensitivity(200, 200, 0.5).rounded_up
+    assert choice.value[1] == pytest.approx(abs(float(margin.value)) / margin.bound)
+    assert result.guarantee.loss == dpc.PureDP(1)
+    assert result.guarantee.proofs[-2:] == ("margin-choice", "noisy-max")
+
+
+def test_one_setting_costs_no_choice() -> None:
+    with recording_gate() as recording:
+        result = ask(penalty=0.7, width=0.3)
+    (passage,) = recording.passages
+    assert passage.event.loss == dpc.PureDP(1) and (result.penalty, result.width) == (0.7, 0.3)
+
+
+def test_columns_are_scaled_by_their_public_bounds_and_by_nothing_else() -> None:
+    settled = plan()
+    x, y = PAIR.columns["x"], PAIR.columns["y"]
+    halves = stable.halved(x, y, settled, generator_from_seed(1))
+    both = np.sort(np.concatenate([halves.training_x, halves.x]))
+    lower, upper = settled.range_first
+    assert both == pytest.approx(np.sort(2 * (x - lower) / (upper - lower) - 1))
+    # Another unit of both columns: the same answer at the gate.
+    milli = {name: values * 1000 for name, values in PAIR.columns.items()}
+    bounds = {name: PAIR.schema[name] for name in ("x", "y")}
+    schema = dpc.Schema({name: dpc.Bounded(one.lower * 1000, one.upper * 1000) for name, one in bounds.items()})  # type: ignore[union-attr]
+    values = []
+    for columns, declared in ((PAIR.columns, PAIR.schema), (milli, schema)):
+        with recording_gate() as recording:
+            ask(columns, declared)
+        values.append(float(recording.passages[0].value))
+    assert values[0] == pytest.approx(values[1], abs=1e-6)
+
+
+def test_the_default_penalty_falls_with_rows_and_epsilon_and_stays_in_its_range() -> None:
+    sizes = ((10, 1.0), (8000, 1.0), (8000, 2.0), (80_000, 1.0), (10**9, 1.0))
+    rules = [default_penalty(n, epsilon) for n, epsilon in sizes]
+    assert rules == sorted(rules, reverse=True)
+    assert rules[0] == 3 and rules[1] == 1 and rules[-1] == 0.01
+    assert plan().penalty == default_penalty(200, 1.0)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a penalty of 0": ({"penalty": 0}, "penalty must be a number between 1e-05 and 100000"),
+    "a penalty as a list": ({"penalty": [1.0]}, "or a tuple of such"),
+    "no penalty of a tuple": ({"penalty": ()}, "at least one number"),
+    "a penalty twice": ({"penalty": (1.0, 1)}, "each once"),
+    "a penalty as a bool": ({"penalty": True}, "penalty must be"),
+    "a width too small": ({"width": 0.001}, "width must be a number between 0.01 and 100"),
+    "a width of NaN in a tuple": ({"width": (1.0, float("nan"))}, "width must be"),
+    "too many settings": ({"penalty": tuple(range(1, 10)), "width": tuple(range(1, 9))}, "at most 64 settings"),
+    "a training share of 1": ({"training_share": 1.0}, "above 0 and below 1"),
+    "a published grid": ({"penalty": (0.5, 1.0), "calibration": "published"}, "one penalty and one width"),
+    "a published penalty above 1": ({"penalty": 1.5, "calibration": "published"}, "between 1e-05 and 1"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(REFUSED))
+def test_settings_out_of_range_are_refused_before_anything_is_spent(case: str) -> None:
+    arguments, message = REFUSED[case]
+    with pytest.raises(ParameterError, match=message):
+        plan(**arguments)
+
+
+def test_more_test_rows_than_gaussian_kernels_take_are_refused_with_the_share_that_serves() -> None:
+    rows = 100_003
+    columns = {name: np.zeros(rows) for name in ("x", "y")}
+    table = dpc.Table(columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    with pytest.raises(ParameterError, match=r"training_share of at least 0\.5001"):
+        checked(table, "x", "y", dpc.PureDP(1), protect="training")
+    assert checked(table, "x", "y", dpc.PureDP(1), protect="training", score="iqr").training_share == 0.5
+
+
+def test_the_start_of_the_search_moves_both_directions_at_once() -> None:
+    assert apart(None, 1, None, None).shape == (1, 4 * GROUP)
+    assert Setting(1.0, 0.5) == Setting(1.0, 0.5)

@@ -1,0 +1,118 @@
+"""Mutants of protected regressions and of what is made of their residuals: one black box, else the falsifier."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dpcausal.dependence.hsic import root_hsic
+from dpcausal.dependence.iqr import interquartile_range
+from dpcausal.dependence.rank import kendall
+from dpcausal.direction import stable, training
+from dpcausal.direction.anm import typical_distance
+from dpcausal.direction.joint import of_test_row
+from dpcausal.privacy.noise import simulated_noise
+from dpcausal.privacy.sensitivity import Norm
+from dpcausal.regression.stability import fit_stable, prediction_sensitivity
+from tests.mutants import Case, by_black_box, by_falsifier
+from tests.mutants_statistics import two_clusters
+from tests.registry import training_claims as rows_of
+from tests.registry.training_claims import BOX, GROUP, HELD_X, LARGE, PENALTY, RANGES, TABLE, N, Rows
+
+HEAVY = 20.0
+"""A ridge so heavy that one row moves predictions by a hundredth."""
+
+
+def centred(rows: Rows) -> Any:
+    x, y = rows.T
+    mean = float(y.mean())
+    return mean + fit_stable(x, y - mean, penalty=HEAVY, table=TABLE).heights
+
+
+def uncentred(rows: Rows) -> Any:
+    return fit_stable(rows[:, 0], rows[:, 1], penalty=HEAVY, table=TABLE).heights
+
+
+def own_bandwidth(rows: Rows) -> float:
+    """The width of the residuals' kernel is that of the training responses: a row changes the kernel itself."""
+    x, y = rows.T
+    left = rows_of.LEFT - fit_stable(x, y, penalty=HEAVY, table=TABLE)(HELD_X)
+    width = typical_distance(y, 1.0)
+    return root_hsic(
+        HELD_X, left, kernel="gaussian", width_x=0.4, width_y=width, range_x=stable.RANGE, range_y=stable.RESIDUAL_RANGE
+    )
+
+
+MANY_X, MANY_Y = np.repeat([0.0, 0.9], 20), np.repeat([0.0, -0.3], 20)
+
+
+def of_few_training_rows(rows: Rows) -> float:
+    return rows_of.difference(rows[:, 0], rows[:, 1], MANY_X, MANY_Y)
+
+
+def log_ranges(rows: Rows) -> float:
+    left_y, left_x = rows_of.moved(rows, rows_of.SHIFT)
+    return math.log(interquartile_range(left_x)) - math.log(interquartile_range(left_y))
+
+
+CLOSE = np.arange(2 * GROUP) * 0.8 * rows_of.RANK_SHIFT
+
+
+def close_order(rows: Rows) -> tuple[Any, float]:
+    left = CLOSE + rows_of.RANK_SHIFT * (rows[0, : 2 * GROUP] - 0.5)
+    return left, 1e4 * kendall(rows_of.HELD_Z, left)
+
+
+def by_gaps_of_ranks(rows: Rows) -> Any:
+    _, score = close_order(rows)
+    return np.array([training.rank_distance(1.0, N, 1.0), score])
+
+
+def by_gaps_of_values(rows: Rows) -> Any:
+    left, score = close_order(rows)
+    return np.array([training.rank_distance(training.rank_gap(left), N, 1.0), score])
+
+
+def raw_margins(rows: Rows) -> Any:
+    """|D_i| over the bound of the first: what stands out is then the setting with the largest scale."""
+    return np.abs([float(rows[:, 0].mean()) - 0.3, 2 * float(rows[:, 1].mean()) - 1]) * len(rows)
+
+
+def eager(share: float) -> Any:
+    def outputs(size: int) -> tuple[Any, Any]:
+        with simulated_noise(77):
+            first, second = (rows_of.stable_draws(answer, 1.0, size, share) for answer in rows_of.STABLE_VALUE.pair)
+        return first, second
+
+    return outputs
+
+
+MUTANTS: list[Case] = [
+    by_falsifier("0.8 of the regression's bound", rows_of.predictions,
+                 lambda m: 0.8 * prediction_sensitivity(m, PENALTY).bound, sizes=(21,), norm=Norm.LINF, **BOX),
+    by_falsifier("a regression centred by its training mean", centred,
+                 lambda m: prediction_sensitivity(m, HEAVY).bound, sizes=(21,), norm=Norm.LINF, evaluations=400, **BOX),
+    by_falsifier("a residual bandwidth from the training rows", own_bandwidth,
+                 lambda m: stable.training_sensitivity(m, 2 * GROUP, HEAVY).bound, sizes=(64,), evaluations=200,
+                 low=-1.0, starts={"clusters": two_clusters}),
+    by_falsifier("a third of the training bound", rows_of.of_scores,
+                 lambda m: stable.training_sensitivity(N, 2 * GROUP, LARGE).bound / 3, sizes=(1,), evaluations=200,
+                 **RANGES),
+    by_falsifier("noise for the smaller of the two halves' bounds", of_few_training_rows,
+                 lambda m: of_test_row(len(MANY_X), PENALTY), sizes=(9,), evaluations=60, **BOX),
+    by_falsifier("clearness by one bound for all settings", raw_margins, 1, sizes=(5, 9), norm=Norm.LINF),
+    by_falsifier("log ranges by the bound of ranges", log_ranges, lambda m: training.iqr_sensitivity(N, LARGE).bound,
+                 sizes=(1,), evaluations=400, **RANGES),
+    by_falsifier("stable ranks by gaps between ranks", by_gaps_of_ranks, 1, sizes=(1,), norm=Norm.TESTED,
+                 evaluations=400, columns=2 * GROUP),
+    by_black_box("stable values at twice the ε", eager(0.5), delta=rows_of.STABLE_DELTA),
+]  # fmt: skip
+
+CONTROLS: list[Case] = [
+    by_falsifier("a regression without an intercept", uncentred, lambda m: prediction_sensitivity(m, HEAVY).bound,
+                 sizes=(21,), norm=Norm.LINF, evaluations=800, **BOX),
+    by_falsifier("stable ranks by gaps between values", by_gaps_of_values, 1, sizes=(1,), norm=Norm.TESTED,
+                 evaluations=1_500, columns=2 * GROUP),
+]  # fmt: skip

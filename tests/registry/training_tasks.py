@@ -1,0 +1,133 @@
+"""Rows of ``direction`` with protected regressions: one half that trains, or every row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpcausal.audit import GreyBoxAudit, compare
+from dpcausal.direction import joint, stable, training
+from dpcausal.direction.stable import Setting
+from dpcausal.mechanisms.additive import laplace
+from dpcausal.mechanisms.stable_value import stable_value
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ApproxDP, PureDP
+from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from tests.direction.neighbours import ask, halves, new_row, replaced, some_rows
+from tests.registry.rows import TaskRow
+
+ROWS = 24
+SHAPES = 8
+
+
+def asked_on_neighbours(protect: str, **arguments: Any) -> Callable[[int, Any], GreyBoxAudit]:
+    """Return the grey box for a direction: a row of the protected part is replaced."""
+    call = {"protect": protect, **arguments}
+    share = 0.5 if protect == "training" else 0.8
+
+    def audit(seed: int, answers: Any) -> GreyBoxAudit:
+        rng = np.random.default_rng(seed)
+        rows = list(some_rows(rng, ROWS))[seed % SHAPES]
+        train, test = halves(ROWS, share)
+        # Of every row, half of the audits replace one that is scored.
+        places = test if protect == "everyone" and seed % 2 else train
+        neighbour = replaced(rows, int(rng.choice(places)), new_row(rng, rows))
+        return compare(lambda: ask(rows, **call), lambda: ask(neighbour, **call), answers=answers)
+
+    return audit
+
+
+def of_margins(bound: Callable[[float], Sensitivity], penalties: tuple[float, ...] = (1.0,)) -> Any:
+    """Return released margins that are a bound apart on the two sides: everything after the scores."""
+
+    def draw(side: int, epsilon: float, size: int) -> list[Any]:
+        bounds = [bound(penalty) for penalty in penalties]
+        options = [Setting(penalty, 0.5) for penalty in penalties]
+        margins = [side * float(one.bound) * (1 - 1e-12) for one in bounds]
+        loss = PureDP(epsilon)
+        whole = PureDP(loss.exact_epsilon * size)
+        allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=bounds[0].unit)
+        return [
+            stable.release_margin(margins, bounds, options, 4.0, allotment, loss).margin / float(bounds[0].bound)  # type: ignore[operator]
+            for _ in range(size)
+        ]
+
+    return draw
+
+
+def of_scores(both: Sensitivity) -> Any:
+    """Return the difference of two released scores that share a bound in l1, all of it in the first."""
+
+    def draw(side: int, epsilon: float, size: int) -> list[Any]:
+        loss = PureDP(epsilon)
+        whole = PureDP(loss.exact_epsilon * size)
+        allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=both.unit)
+        query = Query(np.array([side * float(both.bound) * (1 - 1e-12), 0.0]), both, "scores")
+        return [float(laplace(query, allotment, loss)[0]) / float(both.bound) for _ in range(size)]
+
+    return draw
+
+
+def of_ranks(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return whether rank scores are released at a distance of one step and of two."""
+    loss = ApproxDP(epsilon, 1e-6)
+    whole = ApproxDP(epsilon * size, 1e-6 * size)
+    allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=Unit.TRAINING_ROW)
+    claim = Sensitivity(1, Norm.TESTED, training.published_hsic_sensitivity(9, 9, 1.0).relation, "training-ranks",
+                        Unit.TRAINING_ROW)  # fmt: skip
+    query = Query(np.array([1.0 + side, 0.5, 0.5]), claim, "rank scores")
+    return [stable_value(query, allotment, loss) is None for _ in range(size)]
+
+
+def of_training(penalty: float) -> Sensitivity:
+    return stable.training_sensitivity(1000, 1000, penalty)
+
+
+def of_iqr(penalty: float) -> Sensitivity:
+    return training.iqr_sensitivity(1000, penalty)
+
+
+def of_joint(penalty: float) -> Sensitivity:
+    return joint.joint_sensitivity(800, 200, penalty)
+
+
+OWN = ("a regression centred by its training mean", "a residual bandwidth from the training rows")
+CHOICE = ("margin-choice", "noisy-max")
+GRID = {"penalty": (0.5, 2.0)}
+RANKS = ApproxDP(1, 1e-6)
+
+TRAINING = (
+    TaskRow("direction training hsic", "direction", training.CLAIMS["hsic"], asked_on_neighbours("training"),
+            of_margins(of_training), 0.6, ("a third of the training bound", *OWN)),
+    TaskRow("direction training hsic scores", "direction", training.CLAIMS["hsic"],
+            asked_on_neighbours("training", release_scores=True), of_scores(of_training(1.0)), 0.6, OWN),
+    TaskRow("direction training iqr", "direction", training.CLAIMS["iqr"],
+            asked_on_neighbours("training", score="iqr"), of_margins(of_iqr), 0.6,
+            ("log ranges by the bound of ranges",)),
+    TaskRow("direction training iqr scores", "direction", training.CLAIMS["iqr"],
+            asked_on_neighbours("training", score="iqr", release_scores=True),
+            of_scores(training.iqr_sensitivity(1000, 1.0, ranges=2)), 0.6, ("log ranges by the bound of ranges",)),
+    TaskRow("direction training choice", "direction", (*training.CLAIMS["hsic"], *CHOICE),
+            asked_on_neighbours("training", **GRID), of_margins(of_training, (0.5, 2.0)), 0.1,
+            ("clearness by one bound for all settings",)),
+    TaskRow("direction training published hsic", "direction", ("hsic-training-published", "laplace"),
+            asked_on_neighbours("training", calibration="published"),
+            of_scores(training.published_hsic_sensitivity(1000, 1000, 1.0)), 0.6, OWN),
+    *(
+        TaskRow(f"direction training published {score}", "direction", ("training-ranks", "stable-value"),
+                asked_on_neighbours("training", calibration="published", score=score, loss=RANKS), of_ranks, 0.0,
+                ("stable ranks by gaps between ranks",))
+        for score in ("spearman", "kendall")
+    ),
+    TaskRow("direction joint", "direction", joint.PROOFS, asked_on_neighbours("everyone", method="joint"),
+            of_margins(of_joint), 0.6, ("noise for the smaller of the two halves' bounds", *OWN)),
+    TaskRow("direction joint choice", "direction", (*joint.PROOFS, *CHOICE),
+            asked_on_neighbours("everyone", method="joint", **GRID), of_margins(of_joint, (0.5, 2.0)), 0.1,
+            ("clearness by one bound for all settings",)),
+)  # fmt: skip
+"""The audit's pairs are margins a whole bound apart: how near data come to it is the falsifier's question."""
+
+TRAINING_WAYS = {row.name for row in TRAINING}
