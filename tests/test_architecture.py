@@ -22,10 +22,12 @@ BELOW: dict[str, set[str]] = {
     "data": {"errors", "privacy"},
     "dependence": {"errors", "privacy"},
     "regression": {"errors", "privacy"},
-    "simulate": {"errors", "privacy", "data"},
+    "simulate": {"errors", "privacy", "data", "simulate_panels"},
+    "simulate_panels": {"errors", "privacy", "data"},
     "direction": {
         "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"
     },
+    "synthetic_control": {"errors", "privacy", "mechanisms", "data", "regression", "report", "plots"},
     "discovery": {
         "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"
     },

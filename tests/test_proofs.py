@@ -15,7 +15,7 @@ SOURCE = ROOT / "src" / "dpcausal"
 CLAIM = re.compile(r"^## ([a-z0-9]+(?:-[a-z0-9]+)*)$", re.MULTILINE)
 
 # Variants as published whose claim is false: they run only with consent and have no proof page.
-UNPROVEN = {"iqr-published-unproven"}
+UNPROVEN = {"iqr-published-unproven", "objective-perturbation-published"}
 
 
 def named_in_code() -> set[str]:

@@ -5,17 +5,18 @@ import inspect
 import dpcausal as dpc
 
 NAMES = {
-    "Cpdag", "Discovery", "Knowledge", "discover",
-    "ApproxDP", "Bounded", "Direction", "Directions", "Guarantee", "Ledger", "Levels", "NoPrivacy", "PureDP",
-    "Relation", "Schema", "Table", "Unit", "ZCDP", "calculators", "direction", "direction_all", "errors", "explain",
-    "simulate", "simulated_noise",
+    "ApproxDP", "Bounded", "Cpdag", "Direction", "Directions", "Discovery", "Guarantee", "Knowledge", "Ledger",
+    "Levels", "NoPrivacy", "Panel", "PureDP",
+    "Relation", "Schema", "SyntheticControl", "Table", "Unit", "ZCDP", "calculators", "direction", "direction_all",
+    "errors", "explain", "plan_synthetic_control", "simulate", "simulated_noise", "synthetic_control",
+    "synthetic_controls",
 }  # fmt: skip
 
 
 def test_the_public_names_are_these() -> None:
-    rooms = {"data", "dependence", "mechanisms", "privacy", "proofs", "regression", "report"}
+    rooms = {"data", "dependence", "discovery", "mechanisms", "privacy", "proofs", "regression", "report"}
     public = {name for name in vars(dpc) if not name.startswith("_")}
-    assert public - rooms - {"audit", "cli", "plots", "demo"} == NAMES
+    assert public - rooms - {"audit", "cli", "plots", "demo", "simulate_panels"} == NAMES
 
 
 def test_every_public_name_has_a_docstring() -> None:
@@ -24,14 +25,14 @@ def test_every_public_name_has_a_docstring() -> None:
 
 
 def test_a_loss_is_keyword_only_and_has_no_default() -> None:
-    for call in (dpc.direction, dpc.direction_all):
+    for call in (dpc.direction, dpc.direction_all, dpc.synthetic_control, dpc.synthetic_controls):
         parameter = inspect.signature(call).parameters["loss"]
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
         assert parameter.default is inspect.Parameter.empty
 
 
 def test_everyone_is_protected_by_default() -> None:
-    for call in (dpc.direction, dpc.direction_all):
+    for call in (dpc.direction, dpc.direction_all, dpc.synthetic_control, dpc.synthetic_controls):
         assert inspect.signature(call).parameters["protect"].default == "everyone"
 
 

@@ -2,6 +2,7 @@
 
 from dpcausal import errors as errors
 from dpcausal import simulate as simulate
+from dpcausal.data.panel import Panel as Panel
 from dpcausal.data.schema import Bounded as Bounded
 from dpcausal.data.schema import Levels as Levels
 from dpcausal.data.schema import Schema as Schema
@@ -25,5 +26,9 @@ from dpcausal.privacy.neighbours import Unit as Unit
 from dpcausal.privacy.noise import simulated_noise as simulated_noise
 from dpcausal.proofs import explain as explain
 from dpcausal.report import Guarantee as Guarantee
+from dpcausal.synthetic_control.estimate import synthetic_control as synthetic_control
+from dpcausal.synthetic_control.estimate import synthetic_controls as synthetic_controls
+from dpcausal.synthetic_control.plan import plan_synthetic_control as plan_synthetic_control
+from dpcausal.synthetic_control.result import SyntheticControl as SyntheticControl
 
 __version__ = "0.1.0"

@@ -17,6 +17,9 @@ import numpy.typing as npt
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
+from dpcausal.simulate_panels import SimulatedPanel as SimulatedPanel
+from dpcausal.simulate_panels import factor_panel as factor_panel
+from dpcausal.simulate_panels import linear_panel as linear_panel
 
 Reals = npt.NDArray[np.float64]
 Mechanism = Literal["linear", "cubic", "tanh", "exponential", "sine", "quadratic", "smooth"]

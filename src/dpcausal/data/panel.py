@@ -1,0 +1,279 @@
+"""A panel: the series of many donors, private, and of one or more targets, public, under one public set of bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.panel_cells import Cells, array_cells, filled, frame_cells
+from dpcausal.data.periods import Label, period_label
+from dpcausal.data.schema import Bounded
+from dpcausal.errors import HiddenAnswerError, ParameterError, SchemaError
+from dpcausal.privacy.ledger import Ledger
+
+Reals = NDArray[np.float64]
+
+MOST_CELLS = 200_000_000
+"""Most donors × periods that are brought into memory: 1.6 GB."""
+
+MISSING = ("carry", "midpoint")
+
+
+class Panel:
+    """Donors and targets over time: a long frame, its public bounds, and the ledger.
+
+    Parameters
+    ----------
+    frame : frame, mapping or path
+        Long: a row for each unit and time.  Back ends as for ``Table``.  *The donors' rows are private*; it must not
+        change afterwards.
+    unit, time, outcome : str
+        Columns.  Times are whole numbers, dates, timestamps, periods or texts that sort.
+    target : name of a unit, or a list of them
+        The treated units.  *Public: a target's own series is not protected*, and it is printed in results.
+    start : time, or a mapping from target to time
+        The first treated period; one of the target's own.  *Public.*
+    bounds : Bounded
+        Bounds of the outcome.  *Public.*
+    ledger : Ledger
+        Where each question about the donors is paid.
+    missing : str
+        What an absent or null cell of a donor counts as, by a rule that looks at this donor only: ``"carry"``, its
+        value before, else its first value, else the midpoint of the bounds; or ``"midpoint"``.
+    covariates : mapping from column to Bounded, optional
+        Further things to match on: each unit's mean over the periods before its start (the earliest start for a donor).
+
+    Attributes
+    ----------
+    n : int
+        Donors: units other than the targets.  Public under replace-one.
+    times : tuple
+        The targets' periods, sorted: whole numbers, or ISO texts.  Public.  Donors' rows at other times do not count.
+    targets : tuple
+        Their names.
+    bounds, ledger, missing
+
+    Notes
+    -----
+    *Guarantee*: the unit of privacy is a donor, that is its whole series; the relation is replace-one.  Each donor is
+    cleaned by itself by total rules (values outside the bounds are moved to the nearer one, several rows of one unit
+    and time count as their mean, rows without a unit belong to nobody), so a replaced donor changes one row of the
+    array that mechanisms see.  No error depends on a donor's values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcausal.privacy.ledger import Ledger
+    >>> from dpcausal.privacy.loss import PureDP
+    >>> frame = {
+    ...     "state": np.array(["A", "A", "A", "B", "B", "B", "C", "C", "C"]),
+    ...     "year": np.array([1987, 1988, 1989] * 3),
+    ...     "sales": np.arange(9.0),
+    ... }
+    >>> panel = Panel(frame, unit="state", time="year", outcome="sales", target="A", start=1989,
+    ...               bounds=Bounded(0, 10), ledger=Ledger.in_memory(PureDP(1.0)))
+    >>> panel
+    Panel(n=2 donors, 3 periods, target A from 1989)
+    """
+
+    __slots__ = (
+        "_bounds", "_cells", "_covariates", "_ledger", "_missing", "_n", "_series", "_starts", "_target_covariates",
+        "_times",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        frame: Any,
+        *,
+        unit: str,
+        time: str,
+        outcome: str,
+        target: Any,
+        start: Any,
+        bounds: Bounded,
+        ledger: Ledger,
+        missing: str = "carry",
+        covariates: Mapping[str, Bounded] | None = None,
+    ) -> None:
+        columns = dict(covariates or {})
+        _check_public(bounds, ledger, missing, columns)
+        listed = list(target) if isinstance(target, (list, tuple)) else [target]
+        cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed)
+        self._settle(cells, start, bounds, ledger, missing, columns)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        donors: Any,
+        target: Any,
+        *,
+        start: Any,
+        bounds: Bounded,
+        ledger: Ledger,
+        times: Sequence[Any] | None = None,
+        missing: str = "carry",
+    ) -> Panel:
+        """Return a panel from wide arrays.
+
+        Parameters
+        ----------
+        donors : float array, shape (n, T)
+            *Private.*  NaN is a missing cell.
+        target : float array, shape (T,), or a mapping from name to such arrays
+            *Public.*
+        start : time
+            One of ``times``; a mapping for several targets.
+        times : sequence of T times, optional
+            0, …, T−1 by default.
+        bounds, ledger, missing
+            As for ``Panel``.
+        """
+        _check_public(bounds, ledger, missing, {})
+        panel = cls.__new__(cls)
+        series = dict(target) if isinstance(target, Mapping) else {"target": target}
+        panel._settle(array_cells(donors, series, times), start, bounds, ledger, missing, {})
+        return panel
+
+    def _settle(
+        self, cells: Cells, start: Any, bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded]
+    ) -> None:
+        if cells.donors < 1:
+            raise SchemaError("a panel needs at least one donor beside its targets")
+        periods = len(cells.times)
+        if cells.donors * periods > MOST_CELLS:
+            raise SchemaError(f"a panel holds at most {MOST_CELLS} cells, donors times periods")
+        if isinstance(start, Mapping) and set(start) != set(cells.targets):
+            raise ParameterError("start must name every target once")
+        starts = {name: start[name] if isinstance(start, Mapping) else start for name in cells.targets}
+        places = {name: _place(cells.times, name, value) for name, value in starts.items()}
+        raw = cells.target_rows()
+        series, kept = {}, {}
+        for name, block in raw.items():
+            values = filled(block[:1], bounds, missing)[0]
+            values.setflags(write=False)
+            series[name] = values
+            kept[name] = _covariate_means(block[None, 1:], list(covariates.values()), places[name], missing)[0]
+        for field, value in (
+            ("_cells", cells), ("_times", cells.times), ("_n", cells.donors), ("_series", series), ("_starts", places),
+            ("_bounds", bounds), ("_ledger", ledger), ("_missing", missing), ("_covariates", covariates),
+            ("_target_covariates", kept),
+        ):  # fmt: skip
+            object.__setattr__(self, field, value)
+
+    @property
+    def n(self) -> int:
+        """The number of donors: public under replace-one."""
+        return self._n
+
+    @property
+    def times(self) -> tuple[Label, ...]:
+        """The public periods."""
+        return self._times
+
+    @property
+    def targets(self) -> tuple[Any, ...]:
+        """The names of the treated units."""
+        return tuple(self._series)
+
+    @property
+    def bounds(self) -> Bounded:
+        """The public bounds of the outcome."""
+        return self._bounds
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that pays for answers about the donors."""
+        return self._ledger
+
+    @property
+    def missing(self) -> str:
+        """The rule for missing cells."""
+        return self._missing
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """The names of the covariates."""
+        return tuple(self._covariates)
+
+    def start(self, target: Any) -> int:
+        """Return T0, the number of periods before a target's treatment."""
+        return self._starts[target]
+
+    def series(self, target: Any) -> Reals:
+        """Return a target's outcome, shape (T,), within the bounds.  Public."""
+        return self._series[target]
+
+    def target_covariates(self, target: Any) -> Reals:
+        """Return a target's covariates, scaled to [−1, 1].  Public."""
+        return self._target_covariates[target]
+
+    def donors(self) -> Reals:
+        """Bring the donors' outcomes into memory, shape (n, T), within the bounds.  *Private.*
+
+        For mechanisms and statistics, after the ledger allotted.
+        """
+        return filled(self._cells.donor_rows(0), self._bounds, self._missing)
+
+    def donor_covariates(self) -> Reals:
+        """Bring the donors' covariates into memory, shape (n, p), scaled to [−1, 1].  *Private.*"""
+        before = min(self._starts.values())
+        blocks = [self._cells.donor_rows(place + 1) for place in range(len(self._covariates))]
+        stacked = np.stack(blocks, axis=1) if blocks else np.empty((self._n, 0, len(self._times)))
+        return _covariate_means(stacked, list(self._covariates.values()), before, self._missing)
+
+    def __repr__(self) -> str:
+        named = ", ".join(f"target {name} from {self._times[place]}" for name, place in self._starts.items())
+        return f"Panel(n={self._n} donors, {len(self._times)} periods, {named})"
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a panel is frozen")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("a panel is frozen")
+
+    def __copy__(self) -> Panel:
+        return self
+
+    def __deepcopy__(self, memo: Mapping[int, object]) -> Panel:
+        return self
+
+    def __getstate__(self) -> NoReturn:
+        raise HiddenAnswerError("a panel holds private records: it cannot be pickled")
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise HiddenAnswerError("a panel holds private records: it cannot be pickled")
+
+
+def _check_public(bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded]) -> None:
+    if not isinstance(bounds, Bounded) or not all(isinstance(column, Bounded) for column in covariates.values()):
+        raise ParameterError("bounds, of the outcome and of each covariate, must be Bounded(lower, upper)")
+    if max(-bounds.lower, bounds.upper) > 1e100 or bounds.width < 1e-100:
+        raise ParameterError("bounds must lie within ±1e100 and at least 1e-100 apart: declare another unit")
+    if not isinstance(ledger, Ledger):
+        raise ParameterError(f"ledger must be a Ledger, got {type(ledger).__name__}")
+    if not (isinstance(missing, str) and missing in MISSING):
+        raise ParameterError(f"missing must be one of {', '.join(MISSING)}")
+
+
+def _place(times: tuple[Label, ...], target: Any, start: Any) -> int:
+    label = period_label(start)
+    if label not in times:
+        raise ParameterError(
+            f"start of {target!r} must be one of the periods {times[0]} … {times[-1]} that the targets have"
+        )
+    place = times.index(label)
+    if place < 1:
+        raise ParameterError(f"start of {target!r} leaves no period before it: the first is {times[0]}")
+    return place
+
+
+def _covariate_means(blocks: Reals, columns: list[Bounded], before: int, missing: str) -> Reals:
+    """Return each unit's means before the start, (units, p), scaled to [−1, 1]; ``blocks`` is (units, p, T)."""
+    means = np.empty((len(blocks), len(columns)))
+    for place, column in enumerate(columns):
+        clean = filled(blocks[:, place, :before], column, missing)
+        means[:, place] = (clean.mean(axis=1) - column.midpoint) / (column.width / 2)
+    return np.clip(means, -1, 1)

@@ -1,0 +1,193 @@
+"""The cells of a panel: from long frames or wide arrays to a row for each unit, NaN where there is no cell.
+
+What makes a donor's row looks at this donor's records and at the targets' public periods, never at another donor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.cleaning import check_declared
+from dpcausal.data.frame import source_of
+from dpcausal.data.periods import Label, coded, period_label, unit_name
+from dpcausal.data.schema import Bounded
+from dpcausal.data.source import Kind, Source, withheld
+from dpcausal.errors import ParameterError, SchemaError
+
+Reals = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cells:
+    """Where a panel's cells come from.
+
+    Attributes
+    ----------
+    times : tuple
+        The targets' periods, sorted.  Public.
+    targets : tuple
+        Names.  Public.
+    donors : int
+        Their number.  Public.
+    target_rows : callable
+        Returns, for each target, its columns, shape (1 + p, T).  Public.
+    donor_rows : callable of a column's place
+        Brings one column of all donors into memory, shape (n, T).  *Private.*
+    """
+
+    times: tuple[Label, ...]
+    targets: tuple[Any, ...]
+    donors: int
+    target_rows: Callable[[], dict[Any, Reals]]
+    donor_rows: Callable[[int], Reals]
+
+
+def filled(rows: Reals, bounds: Bounded, missing: str) -> Reals:
+    """Return rows within the bounds, a missing cell by the rule, each row by itself.
+
+    ``"carry"``: the value before it, else the first value of the row, else the midpoint; ``"midpoint"``.
+    """
+    with np.errstate(all="ignore"):
+        clean = np.clip(rows, bounds.lower, bounds.upper) + 0.0
+    absent = np.isnan(clean)
+    if missing == "carry" and absent.any() and clean.shape[1]:
+        columns = np.arange(clean.shape[1])
+        first = np.argmin(absent, axis=1)  # 0 where all are absent: the midpoint comes in below
+        latest = np.maximum.accumulate(np.where(absent, -1, columns), axis=1)
+        clean = np.take_along_axis(clean, np.where(latest < 0, first[:, None], latest), axis=1)
+        absent = np.isnan(clean)
+    clean[absent] = bounds.midpoint
+    return clean
+
+
+def array_cells(donors: Any, targets: Mapping[Any, Any], times: Sequence[Any] | None) -> Cells:
+    """Return the cells of wide arrays."""
+    rows = _real(donors, "donors", 2)
+    series = {name: _real(values, "each target", 1) for name, values in targets.items()}
+    if not series or any(len(values) != rows.shape[1] for values in series.values()):
+        raise ParameterError(f"each target must have as many periods as the donors, {rows.shape[1]}")
+    labels = list(range(rows.shape[1])) if times is None else [period_label(value) for value in times]
+    if len(labels) != rows.shape[1]:
+        raise ParameterError(f"times must name the {rows.shape[1]} periods of the donors")
+    known = _sorted_times([label for label in labels if label is not None])
+    if list(known) != labels:
+        raise ParameterError("times must increase strictly")
+    return Cells(
+        times=known,
+        targets=tuple(series),
+        donors=len(rows),
+        target_rows=lambda: {name: values[None] for name, values in series.items()},
+        donor_rows=lambda column: rows,
+    )
+
+
+def _real(values: Any, name: str, dimensions: int) -> Reals:
+    array = values if isinstance(values, np.ndarray) else None
+    if array is None or array.dtype.kind not in "iuf" or array.ndim != dimensions:
+        raise ParameterError(f"{name} must be a numpy array of numbers with {dimensions} dimension(s)")
+    plain = np.array(np.ma.getdata(array), dtype=np.float64)
+    plain[np.ma.getmaskarray(array)] = np.nan
+    return plain
+
+
+def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], targets: list[Any]) -> Cells:
+    """Return the cells of a long frame; reads the columns of units and times, and the targets' records."""
+    source = _source(frame)
+    for name in (unit, time, *columns):
+        if not isinstance(name, str) or name not in source.names:
+            raise SchemaError(f"column {name!r} is not among the columns of the frame")
+    if len({unit, time, *columns}) < 2 + len(columns):
+        raise SchemaError("unit, time, outcome and covariates must be different columns")
+    for name, bounds in columns.items():
+        check_declared(name, bounds, source.declared(name))
+    as_text = source.declared(unit).kind is Kind.FIELD
+    names = [str(target) if as_text else unit_name(target) for target in targets]
+    if not names or None in names or len(set(names)) < len(names):
+        raise ParameterError("target must name one unit, or several different ones")
+
+    rows = source.count()
+    collected = source.collect((unit, time))
+    if len(collected) != rows:
+        raise SchemaError("the frame does not keep its number of rows")
+    unread = f"the {source.backend} columns of units and times cannot be read"
+    units, unit_names = withheld(lambda: coded(collected.objects(unit), rows, unit_name), unread)
+    moments, labels = withheld(lambda: coded(collected.objects(time), rows, period_label), unread)
+
+    codes = {name: code for code, name in enumerate(unit_names)}
+    absent = [target for target, name in zip(targets, names, strict=True) if name not in codes]
+    if absent:
+        raise ParameterError(f"no record has the target {absent[0]!r} as its unit")
+    of_targets = np.isin(units, [codes[name] for name in names])
+    times = _sorted_times([labels[code] for code in np.unique(moments[of_targets & (moments >= 0)])])
+    if not times:
+        raise SchemaError("no record of a target has a time that can be read")
+    places = np.full(len(labels) + 1, -1, dtype=np.int64)  # the last entry is that of a null, code −1
+    for code, label in enumerate(labels):
+        places[code] = _position(times, label)
+    moments = places[moments]
+
+    ranks = np.full(len(unit_names) + 1, -1, dtype=np.int64)
+    order = sorted((name for name in unit_names if name not in names), key=lambda name: (str(name), repr(name)))
+    for rank, name in enumerate([*names, *order]):
+        ranks[codes[name]] = rank
+    units = ranks[units]
+    counts = (units >= 0) & (moments >= 0)
+    flat = np.where(counts, units * len(times) + moments, -1)
+    listed = tuple(columns)
+
+    def column(place: int) -> Reals:
+        values = _numbers(source, listed[place], rows)
+        return _pivoted(values, flat, len(unit_names), len(times), columns[listed[place]])
+
+    def target_rows() -> dict[Any, Reals]:
+        blocks = [column(place)[: len(names)] for place in range(len(listed))]
+        return {target: np.stack([block[place] for block in blocks]) for place, target in enumerate(targets)}
+
+    return Cells(times, tuple(targets), len(unit_names) - len(names), target_rows,
+                 lambda place: column(place)[len(names):])  # fmt: skip
+
+
+def _source(frame: Any) -> Source:
+    if isinstance(frame, (str, PathLike)):
+        from dpcausal.data.files import file_source
+
+        return file_source(frame)
+    return source_of(frame)
+
+
+def _numbers(source: Source, name: str, rows: int) -> Reals:
+    collected = source.collect((name,))
+    if len(collected) != rows:
+        raise SchemaError("the frame no longer has the number of rows counted when the panel was made")
+    return withheld(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
+
+
+def _pivoted(values: Reals, flat: NDArray[np.int64], units: int, periods: int, bounds: Bounded) -> Reals:
+    """Return (units, periods): the mean of a cell's values, each within the bounds; NaN where there is none."""
+    with np.errstate(all="ignore"):
+        clean = np.clip(values, bounds.lower, bounds.upper)
+    kept = (flat >= 0) & ~np.isnan(clean)
+    total = np.bincount(flat[kept], weights=clean[kept], minlength=units * periods)
+    count = np.bincount(flat[kept], minlength=units * periods)
+    cells = np.full(units * periods, np.nan)
+    np.divide(total, count, out=cells, where=count > 0)
+    return cells.reshape(units, periods)
+
+
+def _sorted_times(labels: list[Any]) -> tuple[Label, ...]:
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise SchemaError("the targets' times must be all numbers, or all dates or texts")
+    return tuple(sorted(set(labels)))
+
+
+def _position(times: tuple[Label, ...], label: Any) -> int:
+    try:
+        return times.index(label)
+    except ValueError:
+        return -1

@@ -1,0 +1,104 @@
+"""Times of a panel: whatever a frame holds, brought to labels that sort and that JSON can hold.
+
+A label is a whole number, a float or a text; dates and timestamps become ISO texts, whose order is that of time.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Label = int | float | str
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def period_label(value: Any) -> Label | None:
+    """Return the label of a time, or ``None`` for what is none: nulls, booleans, NaN, other objects.
+
+    Total: no object makes it fail.
+
+    Examples
+    --------
+    >>> period_label(1989.0), period_label("1989"), period_label("1989-01-01"), period_label(float("nan"))
+    (1989, 1989, '1989-01-01', None)
+    """
+    if isinstance(value, np.datetime64):
+        value = None if np.isnat(value) else value.astype("datetime64[us]").item()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, (float, Decimal)):
+        number = float(value)
+        return (int(number) if number.is_integer() else number) if math.isfinite(number) else None
+    if isinstance(value, str):
+        return _of_text(value.strip())
+    if not isinstance(value, date):  # a pandas Period begins somewhere
+        value = getattr(value, "start_time", None)
+    return _of_date(value)
+
+
+def _of_text(text: str) -> Label | None:
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    try:
+        return _of_date(datetime.fromisoformat(text))
+    except ValueError:
+        return text or None
+
+
+def _of_date(value: Any) -> str | None:
+    if not isinstance(value, date) or value != value:  # NaT differs from itself
+        return None
+    if not isinstance(value, datetime):
+        return value.isoformat()
+    if value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    plain = datetime(value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond)
+    return plain.date().isoformat() if plain.time() == time(0) else plain.isoformat()
+
+
+def unit_name(value: Any) -> Hashable | None:
+    """Return what a unit is called, as a text or a number; ``None`` for a null.  Total."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, (str, int, float)):
+        return value
+    text = str(value)
+    return None if text in ("<NA>", "NaT") else text
+
+
+def coded(
+    chunks: Iterable[Sequence[object]], rows: int, name: Callable[[Any], Hashable | None]
+) -> tuple[NDArray[np.int64], list[Hashable]]:
+    """Return the code of each value and the names in order of first appearance; nulls have the code −1."""
+    codes: dict[Hashable, int] = {}
+    seen: dict[tuple[type, Any], int] = {}
+
+    def code(value: object) -> int:
+        try:
+            return seen[type(value), value]  # a table of the raw values: names are made once each
+        except (KeyError, TypeError):
+            label = name(value)
+            place = -1 if label is None else codes.setdefault(label, len(codes))
+            with suppress(TypeError):  # it has no hash
+                seen[type(value), value] = place
+            return place
+
+    found = np.fromiter((code(value) for chunk in chunks for value in chunk), dtype=np.int64, count=rows)
+    return found, list(codes)

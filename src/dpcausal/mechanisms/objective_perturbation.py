@@ -1,0 +1,254 @@
+"""Objective perturbation of a ridge regression of a target on donors: corrected, and as published.
+
+The corrected one keeps the weights in the l1 ball, without which the gradient that one donor moves has no bound, and
+covers its own solver: a public number of steps comes within a proved distance of the minimiser, and noise hides it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpcausal.errors import FenceError, LossError, ParameterError
+from dpcausal.mechanisms.gate import exact, release
+from dpcausal.privacy import noise
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.events import Event
+from dpcausal.privacy.loss import ApproxDP, NoPrivacy, PureDP
+from dpcausal.privacy.sensitivity import Query
+
+Reals = noise.Reals
+
+SOLVER_SHARE = Fraction(1, 100)
+"""The share of ε that hides where the solver stopped."""
+
+STEPS_LEAVE = 1e-9
+"""Distance from the exact minimiser that the steps leave in exact arithmetic."""
+
+MOST_STEPS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The constants of the corrected mechanism, all public.
+
+    Attributes
+    ----------
+    quadratic : float
+        M of the term (M/2)‖f‖².
+    gradient : float
+        G, the most that one donor moves the gradient inside the l1 ball.
+    log_volume : float
+        log Φ, the most that one donor moves the log of the Jacobian.
+    scale : float
+        β, the standard deviation of the random linear term.
+    steps : int
+        Projected gradient steps.
+    solver_error : float
+        Distance from the exact minimiser, rounding included.
+    solver_scale : float
+        Scale of the noise that hides it.
+    """
+
+    quadratic: float
+    gradient: float
+    log_volume: float
+    scale: float
+    steps: int
+    solver_error: float
+    solver_scale: float
+
+
+def gradient_bound(donors: int, periods: int) -> float:
+    """Return G = 4T0·max(2, √(n + 5/4))."""
+    return 4 * periods * max(2.0, math.sqrt(donors + 1.25))
+
+
+def log_volume_bound(periods: int, quadratic: float) -> float:
+    """Return log Φ, Φ = 1 + 2/(√(1 + M/(2T0)) − 1)."""
+    # √(1 + v) − 1 = v/(√(1 + v) + 1): no cancellation for small v.
+    v = quadratic / (2 * periods)
+    return math.log1p(2 * (math.sqrt(1 + v) + 1) / v)
+
+
+def calibrate(donors: int, periods: int, loss: ApproxDP, quadratic: float | None = None) -> Calibration:
+    """Return the constants for (ε, δ).
+
+    β = G(s + √(s² + 2ε0))/(2ε0),  s = √(2 log(1/δ)),  ε0 = 0.99ε − log Φ
+
+    ``quadratic`` defaults to the least M with log Φ ≤ 0.99ε/2.
+    """
+    if not loss.exact_delta > 0:
+        raise LossError("objective perturbation is paid for in ApproxDP with delta above 0")
+    epsilon = float(loss.exact_epsilon * (1 - SOLVER_SHARE))
+    if quadratic is None:
+        root = 1 + 2 / math.expm1(epsilon / 2)
+        quadratic = 2 * periods * (root * root - 1) * (1 + 1e-9)
+    left = epsilon - log_volume_bound(periods, quadratic) * (1 + 1e-12)
+    if left <= 0:
+        raise ParameterError("the quadratic term is too small for this epsilon: nothing is left for the noise")
+    G = gradient_bound(donors, periods)
+    s = math.sqrt(-2 * math.log(loss.delta))
+    beta = noise.check_scale(G * (s + math.sqrt(s * s + 2 * left)) / (2 * left) * (1 + 1e-9))
+    largest = beta * (math.sqrt(donors) + 12)  # ‖b‖ passes it with probability below e^{−72}
+    rounding = 2.0**-46 * donors * (4 * donors**1.5 * periods + quadratic + largest) / quadratic
+    steps = math.ceil((donors * periods + quadratic) / quadratic * math.log(2 / STEPS_LEAVE))
+    if steps > MOST_STEPS:
+        raise ParameterError(f"the minimiser needs more than {MOST_STEPS} steps: raise the quadratic term")
+    error = STEPS_LEAVE + rounding
+    solver_scale = noise.check_scale(2 * error / float(loss.exact_epsilon * SOLVER_SHARE) * (1 + 1e-9))
+    return Calibration(quadratic, G, log_volume_bound(periods, quadratic), beta, steps, error, solver_scale)
+
+
+def l1_ball(v: Reals) -> Reals:
+    """Return the point of the l1 ball of radius 1 nearest to v.  *Source*: Duchi et al. (2008), Figure 1."""
+    size = np.abs(v)
+    if size.sum() <= 1:
+        return v
+    order = np.sort(size)[::-1]
+    excess = (np.cumsum(order) - 1) / np.arange(1, len(v) + 1)
+    level = excess[np.flatnonzero(order > excess)[-1]]
+    return np.asarray(np.sign(v) * np.maximum(size - level, 0))
+
+
+def minimiser(X: Reals, y: Reals, b: Reals, quadratic: float, steps: int) -> Reals:
+    """Return argmin over ‖f‖₁ ≤ 1 of ‖y − X'f‖² + (M/2)‖f‖² + b'f, after a public number of steps."""
+    n, periods = X.shape
+    rate = 1 / (n * periods + quadratic)  # 2/(L + M) with L = 2nT0 + M
+    f = np.zeros(n)
+    for _ in range(steps):
+        gradient = -2 * (X @ (y - X.T @ f)) + quadratic * f + b
+        f = l1_ball(f - rate * gradient)
+    return f
+
+
+def objective_perturbation(
+    query: Query, allotment: Allotment, loss: ApproxDP | NoPrivacy, *, target: Reals, quadratic: float | None = None
+) -> Reals:
+    """Release weights of donors for a target by objective perturbation over the l1 ball.
+
+    argmin over ‖f‖₁ ≤ 1 of ‖y − X'f‖² + (M/2)‖f‖² + b'f,  b ~ N(0, β²I)
+
+    Parameters
+    ----------
+    query : Query
+        The donors before the treatment, real, shape (n, T0), a row for each unit; entries are cut to [−1, 1].
+    allotment : Allotment
+        Where the loss is taken from.
+    loss : ApproxDP
+        (ε, δ) of this release.
+    target : float array, shape (T0,)
+        y, public, entries cut to [−1, 1].
+    quadratic : float, optional
+        M > 0; see ``calibrate``.
+
+    Returns
+    -------
+    float array, shape (n,)
+
+    Notes
+    -----
+    *Guarantee*: (ε, δ)-DP when one row is replaced, for the weights as computed, claim ``objective-perturbation``.
+    *Source*: this library, after Rho, Cummings & Misra (2023), Algorithm 3, and Kifer, Smith & Thakurta (2012).
+    """
+    if isinstance(allotment.loss, NoPrivacy):
+        return np.asarray(exact(query, allotment))
+    if not isinstance(loss, ApproxDP):
+        raise LossError("objective perturbation is paid for in ApproxDP with delta above 0")
+    n, periods = _checked_shape(query, target)
+    constants = calibrate(n, periods, loss, quadratic)
+    y = np.clip(np.asarray(target, dtype=np.float64), -1, 1)
+    solver_epsilon = float(loss.exact_epsilon * SOLVER_SHARE)
+    rho = (constants.gradient / constants.scale) ** 2 / 2 * (1 + 1e-9)
+
+    def draw(answer: Reals) -> Reals:
+        b = noise.add_gaussian(np.zeros(n), constants.scale, sensitivity=constants.gradient, rho=rho)
+        f = minimiser(np.clip(answer, -1, 1), y, b, constants.quadratic, constants.steps)
+        bound = 2 * constants.solver_error
+        return noise.add_l2_ball(f, constants.solver_scale, sensitivity=bound, epsilon=solver_epsilon)
+
+    released = release(query, allotment, _event("objective-perturbation", query, loss, constants.scale), draw)
+    return _weights(released, n)
+
+
+def published_constants(
+    donors: int, periods: int, penalty: float, loss: PureDP | ApproxDP
+) -> tuple[float, float]:
+    """Return Δ and β as printed, with c = (1 + √(16n − 15))T0."""
+    n, epsilon = donors, loss.epsilon
+    c = (1 + math.sqrt(16 * n - 15)) * periods
+    left, extra = epsilon - math.log(1 + 2 * c / penalty + (c / penalty) ** 2), 0.0
+    if left <= 0:
+        left, extra = epsilon / 2, c / math.expm1(epsilon / 4) - penalty
+    first = 4 * periods * math.sqrt(8 + n) / left
+    if loss.delta > 0:
+        return extra, first * math.sqrt(2 * math.log(2 / loss.delta) + left)
+    return extra, min(first, (c * math.sqrt(n) + 4 * periods) / left)
+
+
+def published_objective_perturbation(
+    query: Query, allotment: Allotment, loss: PureDP | ApproxDP, *, target: Reals, penalty: float
+) -> Reals:
+    """Return weights by the printed objective perturbation, over all of R^n.
+
+    argmin ‖y − X'f‖² + ((λ + Δ)/2)‖f‖² + b'f,  density of b ∝ exp(−‖b‖/β), or N(0, β²I) if δ > 0
+
+    NOT PRIVATE AS CLAIMED, whatever β: the gradient that one donor moves grows with ‖f‖, which has no bound.  It runs
+    on unproven allotments only.
+
+    Parameters
+    ----------
+    query, allotment, loss, target
+        As for ``objective_perturbation``.
+    penalty : float
+        λ > 0.
+
+    Notes
+    -----
+    *Guarantee*: none.
+    *Source*: Rho, Cummings & Misra (2023), Algorithm 3.
+    """
+    if allotment.private:
+        raise FenceError("the printed objective perturbation has no proof and runs on unproven allotments only")
+    n, periods = _checked_shape(query, target)
+    extra, beta = published_constants(n, periods, penalty, loss)
+    M = penalty + extra
+    y = np.asarray(target, dtype=np.float64)
+
+    def draw(answer: Reals) -> Reals:
+        zeros = np.zeros(n)
+        if loss.delta > 0:
+            b = noise.add_gaussian(zeros, beta, sensitivity=1.0, rho=1 / beta**2)
+        else:
+            b = noise.add_l2_ball(zeros, beta, sensitivity=1.0, epsilon=2 / beta)
+        return np.asarray(np.linalg.solve(2 * answer @ answer.T + M * np.eye(n), 2 * answer @ y - b))
+
+    released = release(query, allotment, _event("objective-perturbation-published", query, loss, beta), draw)
+    return _weights(released, n)
+
+
+def _checked_shape(query: Query, target: Reals) -> tuple[int, int]:
+    if query.integral or len(query.shape) != 2 or query.shape[1] != len(target) or 0 in query.shape:
+        raise FenceError(f"'{query.label}' must be the donors' real rows, as long as the target")
+    return query.shape[0], query.shape[1]
+
+
+def _event(name: str, query: Query, loss: PureDP | ApproxDP, scale: float) -> Event:
+    return Event(
+        mechanism=name,
+        label=query.label,
+        loss=loss,
+        sensitivity=query.sensitivity.rounded_up,
+        norm=query.sensitivity.norm.value,
+        scale=scale,
+        proof=query.sensitivity.proof,
+    )
+
+
+def _weights(released: Reals, donors: int) -> Reals:
+    # A recording gate answers in the query's shape: the first entry of each row stands for its weight.
+    array = np.asarray(released, dtype=np.float64)
+    return array if array.shape == (donors,) else array[:, 0].copy()

@@ -1,0 +1,58 @@
+"""Ridge weights of donors, and how far one donor can move them: exactly, and whatever the number of donors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.sensitivity import Norm, Sensitivity
+
+Reals = npt.NDArray[np.float64]
+
+LEAST_LENGTH = 1e-9
+"""A target shorter than this counts as this long: a bound must be above 0."""
+
+
+def ridge_weights(X: Reals, y: Reals, ridge: float) -> Reals:
+    """Return the weights of the donors in a ridge regression of the target on them.
+
+    f = argmin ‖y − X'f‖² + μ‖f‖² = (XX' + μI)⁻¹ X y
+
+    where:
+
+    * X: donors before the treatment, shape (n, T0), entries in [−1, 1]
+    * y: the target before the treatment, shape (T0,)
+    * μ: ``ridge``, > 0.  The objective of Rho, Cummings & Misra, equation (4), has μ = λ/2.
+
+    Total: defined for every X.
+    """
+    n, periods = X.shape
+    if n <= periods:
+        small: Reals = np.linalg.solve(X @ X.T + ridge * np.eye(n), X @ y)
+        return small
+    dual: Reals = np.linalg.solve(X.T @ X + ridge * np.eye(periods), y)
+    return X @ dual
+
+
+def ridge_weight_bound(y: Reals, ridge: float) -> float:
+    """Return how far one donor can move the exact weights: Y/√μ if T0 ≥ μ, else 2√T0·Y/(μ + T0), Y = ‖y‖."""
+    length, squared = max(float(np.linalg.norm(y)), LEAST_LENGTH), len(y)
+    if squared >= ridge:
+        return length / math.sqrt(ridge)
+    return 2 * math.sqrt(squared) * length / (ridge + squared)
+
+
+def ridge_weight_sensitivity(y: Reals, ridge: float, donors: int) -> Sensitivity:
+    """Return the l2 sensitivity of ``ridge_weights`` as computed in floats: the bound plus what rounding may add.
+
+    *Guarantee*: claim ``ridge-weights``, replace one donor; y is public.
+    *Source*: this library; Rho, Cummings & Misra, Lemma 4.7, has 4·T0·√(8 + n)/λ.
+    """
+    bound = ridge_weight_bound(y, ridge)
+    size = min(donors, len(y))
+    condition = 1 + donors * len(y) / ridge
+    rounding = 8 * size**2 * 2.0**-53 * condition * max(float(np.linalg.norm(y)), LEAST_LENGTH) / math.sqrt(ridge)
+    return Sensitivity(bound + rounding, Norm.L2, Relation.REPLACE_ONE, "ridge-weights", Unit.DONOR)

@@ -1,0 +1,180 @@
+"""Matched donors: each predicts the target's change by itself and counts by how well it followed the target before.
+
+For few donors.  What a donor contributes is m + 1 numbers that depend on its own row and on public numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale, l2_ball, laplace_scale
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.synthetic_control.forecast import DonorFree
+from dpcausal.synthetic_control.rows import GRID, Integers, Reals, from_last, within_radius
+
+FULL = 4096
+"""The weight of a donor that followed the target exactly."""
+
+CUT_IN_ERRORS = 3.0
+"""Default cut of a donor's predicted change, in errors of the last-value forecast on the target's own past."""
+
+WIDTH_IN_SPREADS = 1.0
+"""Default width of the kernel, in standard deviations of the target's past: a donor that explains nothing of its
+variation gets e^{−1/2} of the full weight."""
+
+LEAST_WIDTH = 0.02
+"""Least width of the kernel on the scale [−1, 1]: a hundredth of the range."""
+
+COVARIATE_WIDTH = 0.5
+"""Width of the kernel in each covariate on the scale [−1, 1]: a quarter of its range."""
+
+MOST_SLOPE = 2.0
+"""No donor's change is stretched by more."""
+
+PROOFS = ("matched-sums",)
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """The public constants of matching, from the target's past, its bounds and public arguments.
+
+    Attributes
+    ----------
+    start, after : int
+        T0 and m.
+    past : float array, shape (T0,)
+        The target before its treatment, on the scale [−1, 1].
+    covariates : float array, shape (p,)
+        The target's.
+    kernel_width : float
+        h.
+    cut : float
+        c: predicted changes are cut to length c·√m.
+    """
+
+    start: int
+    after: int
+    past: Reals
+    covariates: Reals
+    kernel_width: float
+    cut: float
+
+    @property
+    def radius(self) -> int:
+        """C = c√m in steps of the grid; at least one step."""
+        return max(1, math.floor(self.cut * math.sqrt(self.after) * GRID))
+
+    @property
+    def weight_unit(self) -> int:
+        """What a weight is multiplied by beside the changes: the largest that costs nothing, ⌊√3 C⌋."""
+        return math.isqrt(3 * self.radius * self.radius)
+
+
+def matching(
+    past: Reals, after: int, covariates: Reals, free: DonorFree, kernel_width: float | None, cut: float | None
+) -> Matching:
+    """Return the constants: h = sd of the target's past, c = 3 errors of its last-value forecast, unless given."""
+    h = max(WIDTH_IN_SPREADS * float(np.std(past)), LEAST_WIDTH) if kernel_width is None else kernel_width
+    c = min(CUT_IN_ERRORS * free.last_error, 2.0) if cut is None else cut
+    return Matching(len(past), after, past, covariates, h, c)
+
+
+def weights_and_changes(rows: Integers, covariates: Reals, by: Matching) -> tuple[Integers, Reals]:
+    """Return each donor's weight in 0, …, FULL and its prediction of the target's change, shape (n, m), uncut.
+
+    b = (x̃·ỹ + T0h²)/(x̃·x̃ + T0h²) in [0, 2],  k = exp(−‖ỹ − b x̃‖²/(2T0h²)),  change = b (x_post − x_last)
+
+    where x̃ and ỹ are the pasts of donor and target less their means.  Each donor's from its own row alone.
+    """
+    h = by.kernel_width
+    past = rows[:, : by.start] / GRID
+    x = past - past.mean(axis=1, keepdims=True)
+    y = by.past - by.past.mean()
+    prior = by.start * h * h
+    slope = np.clip(((x * y).sum(axis=1) + prior) / ((x * x).sum(axis=1) + prior), 0, MOST_SLOPE)
+    distance = ((y - slope[:, None] * x) ** 2).mean(axis=1) / (h * h)
+    distance = distance + ((covariates - by.covariates) ** 2).sum(axis=1) / COVARIATE_WIDTH**2
+    weights = np.rint(FULL * np.exp(-distance / 2)).astype(np.int64)
+    return weights, slope[:, None] * from_last(rows, by.start)[:, by.start :]
+
+
+def matched_sums(weights: Integers, changes: Reals, by: Matching) -> Integers:
+    """Return (A ΣK, Σ K Z) as whole numbers: Z the changes cut to the radius, A the weight's unit."""
+    cut = within_radius(np.trunc(changes).astype(np.int64), by.radius)
+    return np.concatenate([[by.weight_unit * int(weights.sum())], weights @ cut])
+
+
+def matched_sensitivity(by: Matching) -> Sensitivity:
+    """Return 2·FULL·C, in l2 over the m + 1 numbers.  *Guarantee*: claim ``matched-sums``, replace one donor."""
+    return Sensitivity(2 * FULL * by.radius, Norm.L2, Relation.REPLACE_ONE, "matched-sums", Unit.DONOR)
+
+
+def noise_deviation(by: Matching, loss: PureDP | ZCDP | NoPrivacy) -> float:
+    """Return the standard deviation of the noise on each released number, in whole-number units.
+
+    The ball in dimension d = m + 1 has E‖z‖² = d(d+1)s², hence √(d + 1)·s a coordinate; s = Δ/ε.
+    """
+    bound = matched_sensitivity(by).bound
+    if isinstance(loss, PureDP):
+        return math.sqrt(by.after + 2) * laplace_scale(bound, loss)
+    return gaussian_scale(bound, loss) if isinstance(loss, ZCDP) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedRelease:
+    """What was released, and what follows from it.
+
+    Attributes
+    ----------
+    weight : float
+        ΣK/FULL, the number of donors that the answer rests on; noisy.
+    weight_noise : float
+        Standard deviation of its noise.
+    change : float array, shape (m,)
+        Predicted change of the target from its last value before the start, on the scale [−1, 1].
+    noise : float
+        Standard deviation of the noise in each entry of ``change``.
+    """
+
+    weight: float
+    weight_noise: float
+    change: npt.NDArray[np.float64]
+    noise: float
+
+
+def release(
+    weights: Integers, changes: Reals, by: Matching, allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy
+) -> MatchedRelease:
+    """Release the sums and estimate the change.
+
+    change = N W/(W² + σ²/τ²),  W = max(ΣK, 0) and N = ΣKZ as released
+
+    where σ is the standard deviation of the noise on N and τ = c/2 the size of changes expected beforehand: the mean
+    given the release under a normal prior.  As the donors' weight falls below the noise it goes to the last value.
+    """
+    sums = matched_sums(weights, changes, by)
+    label = "matched donors"
+    if isinstance(loss, PureDP):
+        noisy = l2_ball(Query(sums.astype(np.float64), matched_sensitivity(by), label), allotment, loss)
+    else:
+        noisy = gaussian(Query(sums, matched_sensitivity(by), label), allotment, loss)
+    deviation = noise_deviation(by, loss) / (FULL * GRID)
+    weight = float(noisy[0]) / (by.weight_unit * FULL)
+    total = np.asarray(noisy[1:], dtype=np.float64) / (FULL * GRID)
+    positive = max(weight, 0.0)
+    expected = by.cut / 2
+    scale = positive * positive + (deviation / expected) ** 2
+    factor = positive / scale if scale > 0 else 0.0
+    return MatchedRelease(
+        weight=weight,
+        weight_noise=deviation * GRID / by.weight_unit,
+        change=total * factor,
+        noise=deviation * factor,
+    )

@@ -1,0 +1,64 @@
+"""Pictures of a synthetic control: the target, which is public, and what was released.  No donor is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpcausal.plots import axes
+
+if TYPE_CHECKING:
+    from dpcausal.synthetic_control.result import SyntheticControl
+
+FEW = 8
+"""Most labels on the time axis."""
+
+
+def draw_path(answer: SyntheticControl, ax: Any = None) -> Any:
+    """Draw the observed outcome, the counterfactual with its interval, and the donor-free forecast."""
+    ax = axes(ax)
+    start, m = len(answer.past), len(answer.observed)
+    after = np.arange(start, start + m)
+    ax.plot(np.arange(start + m), np.concatenate([answer.past, answer.observed]), color="black", label="observed")
+    _path(ax, after, answer.counterfactual, "tab:blue", "-", "without the treatment (released)")
+    _path(ax, after, answer.donor_free_forecast, "0.6", ":", f"own {answer.donor_free_rule} forecast")
+    if answer.interval is not None:
+        half = (answer.interval[1] - answer.interval[0]) / 2
+        low, high = answer.counterfactual - half, answer.counterfactual + half
+        ax.fill_between(after, low, high, color="tab:blue", alpha=0.12, linewidth=0,
+                        label=f"± half the {answer.coverage:.0%} interval of the mean effect")  # fmt: skip
+    _finish(ax, answer, "outcome")
+    return ax
+
+
+def draw_gap(answer: SyntheticControl, ax: Any = None) -> Any:
+    """Draw the effect in each period, the mean effect, and the band that placebos stay in."""
+    ax = axes(ax)
+    start, m = len(answer.past), len(answer.observed)
+    after = np.arange(start, start + m)
+    ax.axhline(0, color="0.6", linewidth=1)
+    _path(ax, after, answer.effect, "tab:blue", "-", "effect (released)")
+    ax.plot([after[0], after[-1]], [answer.att, answer.att], color="black", linewidth=1, label="mean effect")
+    if answer.interval is not None:
+        half = (answer.interval[1] - answer.interval[0]) / 2
+        ax.axhspan(-half, half, color="0.6", alpha=0.15, linewidth=0, label=f"{answer.coverage:.0%} of placebo means")
+    _finish(ax, answer, "effect")
+    return ax
+
+
+def _path(ax: Any, places: Any, values: Any, colour: str, line: str, label: str) -> None:
+    ax.plot(places, values, line, color=colour, marker="o" if len(places) == 1 else None, label=label)
+
+
+def _finish(ax: Any, answer: SyntheticControl, label: str) -> None:
+    times = (*answer.past_times, *answer.times)
+    ax.axvline(len(answer.past) - 0.5, color="0.4", linestyle="--", linewidth=1)
+    places = np.unique(np.linspace(0, len(times) - 1, min(FEW, len(times))).round().astype(int))
+    ax.set_xticks(places, [str(times[place]) for place in places])
+    ax.set_ylabel(label)
+    stamp = answer.stamp()
+    sure = "" if answer.pvalue is None else f", placebo p = {answer.pvalue:.3g}"
+    title = f"{answer.target}: mean effect {answer.att:+.4g}{sure}"
+    ax.set_title(f"{title}\n{stamp}" if stamp else title)
+    ax.legend(fontsize="small")

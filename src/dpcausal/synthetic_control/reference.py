@@ -1,0 +1,106 @@
+"""Synthetic controls without privacy, to compare with: simplex weights, ridge, robust."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.regression.ridge import ridge_weights
+
+Reals = npt.NDArray[np.float64]
+
+ROUNDS = 200
+
+
+def simplex_weights(X: Reals, y: Reals) -> Reals:
+    """Return argmin ‖y − X'w‖² over w ≥ 0, Σw = 1, exactly but for rounding.
+
+    Parameters
+    ----------
+    X : float array, shape (n, T0)
+        Donors before the treatment.
+    y : float array, shape (T0,)
+        The target.
+
+    Notes
+    -----
+    An active-set method on the non-negative least squares whose last row, of a large weight, asks Σw = 1; then the
+    equality-constrained solution on the support.  *Source*: Abadie & Gardeazabal (2003); Lawson & Hanson (1974).
+    """
+    n = len(X)
+    if n == 1:
+        return np.ones(1)
+    middle = X.mean(axis=0)
+    A, b = (X - middle).T, y - middle  # with Σw = 1 a common shift changes nothing, and conditions better
+    scale = max(float(np.abs(A).max(initial=0.0)), float(np.abs(b).max(initial=0.0)), 1e-300)
+    A, b = A / scale, b / scale
+    w = np.zeros(n)
+    w[int(np.argmin(((A - b[:, None]) ** 2).sum(axis=0)))] = 1.0
+    support = w > 0
+    for _ in range(20 * ROUNDS):
+        gradient = A.T @ (A @ w - b)
+        level = float(gradient @ w)
+        entering = int(np.argmin(np.where(support, np.inf, gradient)))
+        if support.all() or gradient[entering] >= level - 1e-13:
+            break
+        support[entering] = True
+        for _ in range(n):
+            step = _equality(A[:, support], b)
+            if (step > 0).all():
+                w[:] = 0
+                w[support] = step
+                break
+            old = w[support]
+            falling = step <= 0
+            share = np.min(np.where(falling, old / np.maximum(old - step, 1e-300), np.inf))
+            moved = old + min(share, 1.0) * (step - old)
+            moved[falling & (moved <= 1e-15)] = 0
+            w[support] = moved
+            if not (w[support] <= 0).any():
+                w[np.flatnonzero(support)[int(np.argmin(moved))]] = 0
+            support = w > 0
+    w = np.maximum(w, 0)
+    weights: Reals = w / w.sum()
+    return weights
+
+
+def _equality(A: Reals, b: Reals) -> Reals:
+    """Return argmin ‖b − Aw‖² with Σw = 1, the shortest if there are several."""
+    k = A.shape[1]
+    system = np.zeros((k + 1, k + 1))
+    system[:k, :k] = A.T @ A + 1e-14 * np.eye(k)
+    system[k, :k] = system[:k, k] = 1
+    solved: Reals = np.linalg.lstsq(system, np.concatenate([A.T @ b, [1.0]]), rcond=1e-15)[0]
+    return np.asarray(solved[:k])
+
+
+def ridge_path(X: Reals, Y: Reals, y: Reals, penalty: float) -> Reals:
+    """Return the ridge synthetic control X_post'f of Rho, Cummings & Misra, Algorithm 1, μ = λ/2.
+
+    ``X`` is (n, T0), ``Y`` the donors afterwards, (n, m), ``penalty`` λ.
+    """
+    return Y.T @ ridge_weights(X, y, penalty / 2)
+
+
+def robust_path(X: Reals, Y: Reals, y: Reals, penalty: float, threshold: float | None = None) -> Reals:
+    """Return the robust synthetic control: keep large singular values of all the donors' rows, then ridge.
+
+    Parameters
+    ----------
+    threshold : float, optional
+        Singular values below it are dropped.  Default: ω times their median, ω = 0.56β³ − 0.95β² + 1.82β + 1.43, β
+        the aspect ratio.
+
+    Notes
+    -----
+    *Source*: Amjad, Shah & Shen (2018), Algorithm 1; the threshold Gavish & Donoho (2014), Section III.E.
+    """
+    whole = np.hstack([X, Y])
+    left, singular, right = np.linalg.svd(whole, full_matrices=False)
+    ratio = min(whole.shape) / max(whole.shape)
+    factor = 0.56 * ratio**3 - 0.95 * ratio**2 + 1.82 * ratio + 1.43
+    cut = factor * float(np.median(singular)) if threshold is None else threshold
+    kept = singular >= cut
+    kept[0] = True
+    denoised = (left[:, kept] * singular[kept]) @ right[kept]
+    return ridge_path(denoised[:, : X.shape[1]], denoised[:, X.shape[1] :], y, penalty)

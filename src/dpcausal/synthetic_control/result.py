@@ -1,0 +1,109 @@
+"""The result of a synthetic control: what would have happened, the effect, how sure, at what cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.data.periods import Label
+from dpcausal.report import Guarantee, Result
+
+Reals = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticControl(Result):
+    """What a target's outcome would have been, and the effect of its treatment, as released.
+
+    Attributes
+    ----------
+    target : object
+        The treated unit.  Its own series is public and NOT protected.
+    times : tuple
+        The treated periods.
+    counterfactual : float array, shape (m,)
+        Released: the outcome without the treatment, within the bounds.
+    effect : float array, shape (m,)
+        Observed less counterfactual.
+    att : float
+        Mean effect over the treated periods.
+    interval : tuple of two floats, or None
+        Of the mean effect, at ``coverage``; it makes room for the noise.  ``None``: see ``interval_reason``.
+    pvalue : float or None
+        Of the placebo test that nothing happened, by the exact law of the noisy count.  ``None``: see
+        ``pvalue_reason``.
+    donor_free_forecast : float array, shape (m,)
+        What the target's own past says, by ``donor_free_rule``.  Public, and free.
+    donor_free_rule : str
+        ``"last value"``, ``"mean"`` or ``"trend"``, whichever did best on the target's own past.
+    observed : float array, shape (m,)
+        The target after its start.  Public.
+    past : float array, shape (T0,)
+        The target before.  Public.
+    past_times : tuple
+    path_noise : float or None
+        Standard deviation of the noise in each period of the counterfactual; ``None`` where it is not known.
+    donor_weight : float or None
+        Released: ΣK of matched donors, the number that the answer rests on.
+    loadings : float array of shape (rank, T), or None
+        Released: the factors kept, of the factor model.
+    interval_reason, pvalue_reason : str
+        Why there is none; empty if there is.
+    coverage : float
+    method, calibration : str
+    constants : dict
+        The public constants that were used.
+    n : int
+        Donors, public.
+    guarantee : Guarantee
+    """
+
+    target: Any
+    times: tuple[Label, ...]
+    counterfactual: Reals
+    effect: Reals
+    att: float
+    interval: tuple[float, float] | None
+    pvalue: float | None
+    donor_free_forecast: Reals
+    donor_free_rule: str
+    observed: Reals
+    past: Reals
+    past_times: tuple[Label, ...]
+    path_noise: float | None
+    donor_weight: float | None
+    loadings: Reals | None
+    interval_reason: str
+    pvalue_reason: str
+    coverage: float
+    method: str
+    calibration: str
+    constants: dict[str, float]
+    n: int
+    guarantee: Guarantee
+
+    def headline(self) -> list[str]:
+        first, last = self.times[0], self.times[-1]
+        lines = [f"{self.target}, {first} to {last}: mean effect {self.att:+.4g}."]
+        if self.interval is None:
+            lines.append(f"No interval: {self.interval_reason}.")
+        else:
+            low, high = self.interval
+            lines.append(f"{self.coverage:.0%} interval of the mean effect: {low:.4g} to {high:.4g}.")
+        lines.append(f"No placebo test: {self.pvalue_reason}." if self.pvalue is None
+                     else f"Placebo p-value {self.pvalue:.3g}.")  # fmt: skip
+        own = float(np.mean(self.observed - self.donor_free_forecast))
+        lines.append(f"Without donors, against the target's own {self.donor_free_rule} forecast: {own:+.4g}.")
+        rests = "" if self.donor_weight is None else f", which count as {self.donor_weight:.3g} like the target"
+        noise = "" if self.path_noise is None else f"; noise in each period {self.path_noise:.3g}"
+        lines.append(f"Method {self.method}, {self.calibration} constants, {self.n} donors{rests}{noise}.")
+        return lines
+
+    def plot(self, ax: Any = None, *, what: str = "path") -> Any:
+        """Draw the path (observed and counterfactual) or, with ``what="gap"``, the effect with its interval."""
+        from dpcausal.synthetic_control.pictures import draw_gap, draw_path
+
+        return (draw_gap if what == "gap" else draw_path)(self, ax)

@@ -1,0 +1,191 @@
+"""Synthetic controls: the rows of their claims, of objective perturbation, and of the calls that spend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import dpcausal as dpc
+from dpcausal.mechanisms.objective_perturbation import objective_perturbation, published_objective_perturbation
+from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.regression.ridge import ridge_weight_sensitivity, ridge_weights
+from dpcausal.synthetic_control import factor, matched, perturbation, placebo
+from dpcausal.synthetic_control.matched import FULL, matched_sensitivity, matched_sums
+from dpcausal.synthetic_control.placebo import Placebos
+from dpcausal.synthetic_control.rows import GRID, on_grid, within_radius
+from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
+from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited
+
+Rows = Any
+
+ONES = np.ones(2)
+RADIUS = 3000
+WEIGHTS = np.array([-0.7, 0.1, 0.4, 0.2])
+BY = matched.Matching(3, 2, np.array([0.1, -0.2, 0.3]), np.empty(0), 0.2, 0.25)
+
+
+def whole(rows: Rows) -> Any:
+    return np.rint(rows * GRID).astype(np.int64)
+
+
+def placebos(rows: Rows) -> Placebos:
+    return Placebos(rows[:, 0], np.rint(FULL * (rows[:, 1] + 1) / 2).astype(np.int64))
+
+
+def sums(rows: Rows) -> Any:
+    """The matched sums of donors whose past is the target's but for its first value, and whose future is free."""
+    past = np.tile(BY.past, (len(rows), 1))
+    past[:, 0] += rows[:, 0]
+    future = np.clip(past[:, -1:] + rows[:, 1:], -1, 1)
+    cells = on_grid(np.clip(np.hstack([past, future]), -1, 1))
+    return matched_sums(*matched.weights_and_changes(cells, np.empty((len(cells), 0)), BY), BY)
+
+
+def followers(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    rows = np.zeros((m, 3))
+    rows[0, 1:] = 0.6
+    return rows
+
+
+def along(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    rows = np.zeros((m, 2))
+    rows[0] = 1
+    return rows
+
+
+def apart(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    rows = np.zeros((m, 2))
+    rows[0, 0] = 1
+    return rows
+
+
+SENSITIVITIES = (
+    SensitivityRow("ridge-weights", lambda rows: ridge_weights(rows, ONES, 3.0),
+                   lambda m: ridge_weight_sensitivity(ONES, 3.0, m), (1, 5), 0.99,
+                   ("ridge weights by the bound of a removal",),
+                   {"columns": 2, "low": -1.0, "starts": {"along": along}}),
+    SensitivityRow("panel-rows", lambda rows: rows.ravel(), lambda m: perturbation.row_sensitivity(3), (1, 5), 0.99,
+                   ("all later cells by the bound of one",), {"columns": 3, "low": -1.0}),
+    SensitivityRow("weighted-donors", lambda rows: rows.T @ WEIGHTS[: len(rows)],
+                   lambda m: perturbation.weighted_sensitivity(WEIGHTS[:m], 2), (1, 4), 0.99,
+                   ("weighted donors by the mean weight", "weighted donors less their own means"),
+                   {"columns": 2, "low": -1.0}),
+    SensitivityRow("matched-sums", sums, lambda m: matched_sensitivity(BY), (1, 6), 0.99,
+                   ("a kernel width from the donors", "matched means by the bound of equal weights"),
+                   {"columns": 3, "low": -1.0, "starts": {"followers": followers}}),
+    SensitivityRow("row-radius", lambda rows: factor.rows_within(whole(rows), RADIUS),
+                   lambda m: factor.count_sensitivity(), (2, 7), 1, ("a radius that the rows choose",),
+                   {"columns": 3, "low": -1.0}),
+    SensitivityRow("clipped-sum", lambda rows: within_radius(whole(rows), RADIUS).sum(axis=0),
+                   lambda m: factor.sum_sensitivity(RADIUS), (1, 6), 0.99,
+                   ("rows clipped before their mean is taken off", "a radius that the rows choose"),
+                   {"columns": 2, "low": -1.0}),
+    SensitivityRow("clipped-products", lambda rows: factor.products(within_radius(whole(rows), RADIUS)),
+                   lambda m: factor.products_sensitivity(RADIUS), (1, 6), 0.99,
+                   ("products by the bound of one row's own",),
+                   {"columns": 2, "low": -1.0, "starts": {"apart": apart}}),
+    SensitivityRow("placebo-spread", lambda rows: placebo.spread_sum(placebos(rows), 0.4),
+                   lambda m: placebo.spread_sensitivity(), (1, 9), 1, ("a placebo spread without a cut",),
+                   {"columns": 2, "low": -1.0}),
+    SensitivityRow("placebo-count", lambda rows: placebo.count_at_least(placebos(rows), 0.4),
+                   lambda m: placebo.count_sensitivity(), (1, 9), 1, ("placebo residuals of a fit per donor",),
+                   {"columns": 2, "low": -1.0}),
+)  # fmt: skip
+
+
+def _weights(answer: Any) -> Query:
+    return Query(np.array([[float(answer)]]), Sensitivity(1, Norm.L2, Relation.REPLACE_ONE, "panel-rows"), "weights")
+
+
+def _objective(answer: Any, epsilon: float, size: int, share: float) -> Any:
+    # One donor, one period: less noise is a larger ε, since β is not proportional to 1/ε.
+    loss = dpc.ApproxDP(epsilon / share, 1e-6)
+    budget = dpc.ApproxDP(loss.exact_epsilon * size, loss.exact_delta * size)
+    allotment = dpc.Ledger.in_memory(budget).allot(budget, task="audit")
+    y = np.ones(1)
+    return np.array([objective_perturbation(_weights(answer), allotment, loss, target=y)[0] for _ in range(size)])
+
+
+def _published(answer: Any, epsilon: float, size: int, share: float) -> Any:
+    loss = dpc.PureDP(epsilon / share)
+    budget = dpc.PureDP(loss.exact_epsilon * size)
+    allotment = dpc.Ledger.in_memory(budget).allot(budget, task="audit", unproven=True)
+    return np.array([
+        published_objective_perturbation(_weights(answer), allotment, loss, target=np.zeros(1), penalty=1.0)[0]
+        for _ in range(size)
+    ])  # fmt: skip
+
+
+MECHANISMS = (
+    # Not tight: the loss at this pair is at most .12 of ε (the proof page), so the audit shows no share of it.
+    MechanismRow(
+        "objective-perturbation", "objective_perturbation:objective_perturbation", "objective-perturbation",
+        (-0.5, 0.5), _objective, ("objective perturbation over all of space",), delta=lambda epsilon: 1e-6,
+        attained=lambda epsilon: 0.0, draws=1_000,
+    ),
+    MechanismRow(
+        "objective-perturbation-published", "objective_perturbation:published_objective_perturbation", None,
+        (0.0, 1.0), _published, ("objective perturbation over all of space",), attained=lambda epsilon: 1e9,
+    ),
+)  # fmt: skip
+
+DRAWS = 150
+"""Calls a side in the audit of a task: these pairs show that a call keeps its claim, mechanisms show tightness."""
+
+
+def pair(side: int) -> Any:
+    """Return a panel of 40 donors like the target, one of which jumps after the start, up or down."""
+    rows = np.tile(LINE, (40, 1))
+    rows[0, START:] = 1.0 if side else -1.0
+    return rows
+
+
+def drawn(**arguments: Any) -> Callable[[int, float, int], list[float]]:
+    def draw(side: int, epsilon: float, size: int) -> list[float]:
+        return [float(_first(ask(pair(side), **dict(arguments))).att) for _ in range(DRAWS)]
+
+    return draw
+
+
+def _first(answers: Any) -> Any:
+    return answers[0] if isinstance(answers, tuple) else answers
+
+
+def compared(**arguments: Any) -> Callable[[int, Any], Any]:
+    return lambda seed, answers: audited(seed, answers, **arguments)
+
+
+MUTANTS = {
+    "matched": ("a kernel width from the donors", "placebo residuals of a fit per donor"),
+    "factor": ("rows clipped before their mean is taken off", "a radius that the rows choose"),
+    "output-perturbation": ("ridge weights by the bound of a removal", "weighted donors by the mean weight"),
+    "objective-perturbation": ("objective perturbation over all of space",),
+}
+AT_EPSILON_ONE = {"matched by rho": dpc.ZCDP(0.02)}
+
+
+def claims_of(arguments: dict[str, Any]) -> tuple[str, ...]:
+    with dpc.simulated_noise(0):
+        answer = _first(ask(np.tile(LINE, (300, 1)), **dict(arguments)))
+    return tuple(answer.guarantee.proofs)
+
+
+def task(name: str, function: str, arguments: dict[str, Any]) -> TaskRow:
+    loss = AT_EPSILON_ONE.get(name, arguments["loss"])
+    return TaskRow(f"{function} {name}", function, claims_of(arguments), compared(**arguments),
+                   drawn(**{**arguments, "loss": loss}), 0.0, MUTANTS[arguments["method"]], delta=1e-6)  # fmt: skip
+
+
+TASKS = (
+    *(task(name, "synthetic_control", arguments) for name, arguments in WAYS.items()),
+    *(
+        task(name, "synthetic_controls", {**WAYS[name], "several": True})
+        for name in ("matched by epsilon", "factor")
+    ),
+)
+PANEL_WAYS = {row.name for row in TASKS}
+if len(LINE) != PERIODS:
+    raise ValueError("the target has all periods")

@@ -1,0 +1,96 @@
+"""Ridge weights: the exact reach of one donor, whatever the penalty and the number of donors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from dpcausal.privacy.neighbours import Unit
+from dpcausal.regression.ridge import ridge_weight_bound, ridge_weight_sensitivity, ridge_weights
+from tests.conformance import check_claim
+
+RATIOS = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0)
+"""λ/T0; the ridge is λ/2."""
+
+
+def along(y: Any, ridge: float) -> Any:
+    """Return a start: all donors 0 but the first, along y and as long as moves the weights most."""
+    size = min(1.0, math.sqrt(ridge / len(y)))
+
+    def start(rng: Any, m: int, low: Any, high: Any) -> Any:
+        rows = np.zeros((m, len(y)))
+        rows[0] = size * y
+        return rows
+
+    return start
+
+
+@pytest.mark.parametrize("donors,periods", [(3, 10), (10, 3), (10, 10)])
+def test_the_weights_are_those_of_scikit_learn(donors: int, periods: int) -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.uniform(-1, 1, (donors, periods)), rng.uniform(-1, 1, periods)
+    other = Ridge(alpha=0.7, fit_intercept=False, tol=1e-12).fit(X.T, y).coef_
+    np.testing.assert_allclose(ridge_weights(X, y, 0.7), other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.proves("ridge-weights")
+@pytest.mark.parametrize("ratio", RATIOS[::2])
+def test_no_neighbours_move_the_weights_past_the_bound(ratio: float) -> None:
+    y = np.ones(2)
+    ridge = ratio * len(y) / 2
+    check_claim(
+        lambda rows: ridge_weights(rows, y, ridge),
+        lambda m: ridge_weight_sensitivity(y, ridge, m),
+        sizes=(1, 4),
+        columns=2,
+        low=-1.0,
+        starts={"along": along(y, ridge)},
+        evaluations=2_700,
+    )
+
+
+@pytest.mark.proves("ridge-weights")
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("donors,periods", [(1, 10), (10, 10), (100, 10), (7, 40)])
+def test_the_bound_is_attained_at_every_size(ratio: float, donors: int, periods: int) -> None:
+    y = np.where(np.arange(periods) % 2, 1.0, -1.0)
+    ridge = ratio * periods / 2
+    X = np.zeros((donors, periods))
+    X[0] = min(1.0, math.sqrt(ridge / periods)) * y
+    moved = float(np.linalg.norm(ridge_weights(X, y, ridge) - ridge_weights(-X, y, ridge)))
+    assert moved == pytest.approx(ridge_weight_bound(y, ridge), rel=1e-12)
+    assert moved <= ridge_weight_sensitivity(y, ridge, donors).bound
+
+
+@pytest.mark.proves("ridge-weights")
+def test_setting_a_row_to_zero_moves_the_weights_by_half_the_bound_at_most() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(2_000):
+        n, periods, ridge = int(rng.integers(1, 9)), int(rng.integers(1, 6)), float(np.exp(rng.uniform(-3, 4)))
+        X, y = rng.uniform(-1, 1, (n, periods)), rng.uniform(-1, 1, periods)
+        if rng.random() < 0.5:
+            X = np.sign(X)
+        without = X.copy()
+        without[0] = 0
+        moved = float(np.linalg.norm(ridge_weights(X, y, ridge) - ridge_weights(without, y, ridge)))
+        if periods <= ridge:  # where the proof of (ii) speaks; beyond, two points of one ball
+            assert moved <= ridge_weight_bound(y, ridge) / 2 * (1 + 1e-12)
+        assert moved <= ridge_weight_bound(y, ridge)
+
+
+def test_the_papers_constant_is_valid_and_many_times_too_large() -> None:
+    y = np.ones(10)
+    for donors, least in ((10, 11.99), (100, 29)):
+        assert 4 * 10 * math.sqrt(8 + donors) / 10 > least * ridge_weight_bound(y, 5.0)
+        for ratio in (*RATIOS, 1e-4, 1e4):
+            assert 4 * math.sqrt(8 + donors) / ratio > 5 * ridge_weight_bound(y, ratio * 5)
+
+
+def test_a_target_of_zeros_has_a_bound_above_zero() -> None:
+    claim = ridge_weight_sensitivity(np.zeros(4), 1.0, 3)
+    assert claim.bound > 0 and claim.unit is Unit.DONOR
+    assert not ridge_weights(np.ones((3, 4)), np.zeros(4), 1.0).any()

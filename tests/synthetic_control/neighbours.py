@@ -1,0 +1,83 @@
+"""Made-up panels, their neighbours, and what a call brings to the gate on both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import dpcausal as dpc
+from dpcausal.audit import GreyBoxAudit, compare
+
+START, PERIODS = 6, 9
+LINE = np.array([0.1, 0.3, -0.2, 0.2, 0.0, 0.1, 0.4, 0.5, -0.1])
+"""The target."""
+
+WAYS: dict[str, dict[str, Any]] = {
+    "matched by epsilon": {"method": "matched", "loss": dpc.PureDP(1)},
+    "matched by rho": {"method": "matched", "loss": dpc.ZCDP(0.5)},
+    "factor": {"method": "factor", "loss": dpc.ApproxDP(1, 1e-6)},
+    "output-perturbation by epsilon": {"method": "output-perturbation", "loss": dpc.PureDP(1)},
+    "output-perturbation by rho": {"method": "output-perturbation", "loss": dpc.ApproxDP(1, 1e-6)},
+    "objective-perturbation": {"method": "objective-perturbation", "loss": dpc.ApproxDP(1, 1e-6)},
+    "output-perturbation published": {
+        "method": "output-perturbation", "calibration": "published", "loss": dpc.PureDP(1)
+    },
+}  # fmt: skip
+"""Ways to release whose proofs hold."""
+
+
+def panel(donors: Any, ledger: dpc.Ledger, targets: int = 1, covariates: bool = False) -> dpc.Panel:
+    bounds = dpc.Bounded(-1, 1)
+    if targets == 1:
+        return dpc.Panel.from_arrays(donors.copy(), LINE, start=START, bounds=bounds, ledger=ledger)
+    series = {"early": LINE, "late": LINE[::-1].copy()}
+    start = {"early": START, "late": START + 1}
+    return dpc.Panel.from_arrays(donors.copy(), series, start=start, bounds=bounds, ledger=ledger)
+
+
+def ask(donors: Any, **arguments: Any) -> Any:
+    """Ask with a ledger of exactly the loss, forced, so that placebos are left out only for want of budget."""
+    loss = arguments["loss"]
+    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+    several = arguments.pop("several", False)
+    if several:
+        return dpc.synthetic_controls(panel(donors, ledger, 2), force=True, **arguments)
+    return dpc.synthetic_control(panel(donors, ledger), force=True, **arguments)
+
+
+def some_donors(rng: np.random.Generator, n: int) -> Any:
+    """Return donors of an odd shape: alike, at the bounds, constant, jumping, missing, or anywhere."""
+    kind = int(rng.integers(6))
+    rows = {
+        0: np.tile(LINE, (n, 1)) + 0.02 * rng.standard_normal((n, PERIODS)),
+        1: np.sign(rng.uniform(-1, 1, (n, PERIODS))),
+        2: np.repeat(rng.uniform(-1, 1, (n, 1)), PERIODS, axis=1),
+        3: np.tile(LINE, (n, 1)) * rng.uniform(-3, 3, (n, 1)),
+        4: np.where(rng.random((n, PERIODS)) < 0.3, np.nan, rng.uniform(-1, 1, (n, PERIODS))),
+        5: rng.uniform(-1, 1, (n, PERIODS)),
+    }
+    return rows[kind]
+
+
+def new_donor(rng: np.random.Generator) -> Any:
+    """Return a row that follows the target and then jumps, lies at the bounds, is infinite, missing, or anywhere."""
+    kind = int(rng.integers(6))
+    if kind == 0:
+        return np.concatenate([LINE[:START], np.full(PERIODS - START, rng.choice([-1.0, 1.0]))])
+    if kind == 1:
+        return np.full(PERIODS, rng.choice([-1.0, 1.0]))
+    if kind == 2:
+        return np.full(PERIODS, np.nan)
+    if kind == 3:
+        return np.where(rng.random(PERIODS) < 0.5, np.inf, -1e30)
+    return np.sign(rng.uniform(-1, 1, PERIODS)) if kind == 4 else rng.uniform(-1, 1, PERIODS)
+
+
+def audited(seed: int, answers: Any, n: int = 300, **arguments: Any) -> GreyBoxAudit:
+    """Compare what comes to the gate on a panel and on one with a donor replaced."""
+    rng = np.random.default_rng(seed)
+    rows = some_donors(rng, n)
+    other = rows.copy()
+    other[int(rng.integers(n))] = new_donor(rng)
+    return compare(lambda: ask(rows, **dict(arguments)), lambda: ask(other, **dict(arguments)), answers=answers)

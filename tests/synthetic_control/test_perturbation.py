@@ -1,0 +1,82 @@
+"""Weighted donors: the second step's sensitivity, projections, and noise of the length that the K-norm has."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcausal as dpc
+from dpcausal.mechanisms.additive import l2_ball
+from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.sensitivity import Query
+from dpcausal.synthetic_control import perturbation
+from tests.conformance import check_claim
+
+WEIGHTS = np.array([0.1, -0.7, 0.4])
+
+
+@pytest.mark.proves("panel-rows")
+def test_no_donor_moves_the_cells_past_the_bound() -> None:
+    check_claim(lambda rows: rows.ravel(), lambda m: perturbation.row_sensitivity(3), sizes=(1, 5), columns=3, low=-1.0,
+                evaluations=2_800)  # fmt: skip
+
+
+@pytest.mark.proves("weighted-donors")
+@pytest.mark.parametrize("after", [1, 3])
+def test_no_donor_moves_the_weighted_donors_past_the_bound(after: int) -> None:
+    def heavy(rng: Any, m: int, low: Any, high: Any) -> Any:
+        return np.ones((m, after))
+
+    check_claim(
+        lambda rows: rows.T @ WEIGHTS[: len(rows)],
+        lambda m: perturbation.weighted_sensitivity(WEIGHTS[:m], after),
+        sizes=(2, 3),
+        columns=after,
+        low=-1.0,
+        starts={"heavy": heavy},
+        evaluations=2_800,
+    )
+
+
+@pytest.mark.proves("weighted-donors")
+def test_the_bound_of_the_weighted_donors_is_attained_at_the_largest_weight() -> None:
+    Y = np.ones((3, 4))
+    other = Y.copy()
+    other[1] = -1
+    moved = float(np.linalg.norm(Y.T @ WEIGHTS - other.T @ WEIGHTS))
+    assert moved == pytest.approx(perturbation.weighted_sensitivity(WEIGHTS, 4).bound, rel=1e-12)
+    assert perturbation.weighted_sensitivity(np.zeros(3), 4).bound > 0
+
+
+@pytest.mark.parametrize("project,ball", [(perturbation.simplex, False), (perturbation.l1_ball, True)])
+def test_projections_are_the_nearest_points(project: Any, ball: bool) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        v = rng.normal(size=6) * rng.uniform(0.05, 3)
+        near = project(v)
+        assert np.abs(near).sum() <= 1 + 1e-12 if ball else (near >= 0).all() and near.sum() == pytest.approx(1)
+        for _ in range(20):
+            other = rng.dirichlet(np.ones(6)) * (np.sign(rng.normal(size=6)) if ball else 1)
+            assert (v - near) @ (other - near) <= 1e-9
+
+
+@pytest.mark.parametrize("dimension", [1, 8])
+def test_noise_of_the_ball_has_a_gamma_length(dimension: int) -> None:
+    """Kolmogorov–Smirnov at 1e-9; the length that the paper's equation (10) has, without the dimension, is refused."""
+    loss, runs = dpc.PureDP(2), 200
+    whole = dpc.PureDP(2 * runs)
+    allotment = dpc.Ledger.in_memory(whole).allot(whole, task="test", unit=Unit.DONOR)
+    claim = perturbation.row_sensitivity(1)
+    lengths = [
+        float(np.linalg.norm(l2_ball(Query(np.zeros(dimension), claim, "zeros"), allotment, loss)))
+        for _ in range(runs)
+    ]
+    scale = claim.bound / loss.epsilon
+    assert stats.kstest(lengths, stats.gamma(dimension, scale=scale).cdf).pvalue > 1e-9
+    if dimension > 1:
+        assert stats.kstest(lengths, stats.gamma(1, scale=scale).cdf).pvalue < 1e-9
+        assert np.mean(lengths) == pytest.approx(dimension * scale, rel=6 / math.sqrt(dimension * runs))

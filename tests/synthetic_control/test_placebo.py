@@ -1,0 +1,113 @@
+"""Placebos: one donor's reach, the interval, and the exact law of the p-value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.audit import falsify
+from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.sensitivity import Norm
+from dpcausal.synthetic_control import placebo
+from dpcausal.synthetic_control.matched import FULL
+from dpcausal.synthetic_control.placebo import Placebos
+from tests.conformance import check_claim
+
+
+def of(rows: Any) -> Placebos:
+    """Each row: a residual in [−1, 1] and a weight in [0, 1]."""
+    return Placebos(rows[:, 0], np.rint(FULL * np.clip((rows[:, 1] + 1) / 2, 0, 1)).astype(np.int64))
+
+
+@pytest.mark.proves("placebo-spread")
+def test_no_donor_moves_the_spread_past_the_bound() -> None:
+    check_claim(lambda rows: placebo.spread_sum(of(rows), 0.4), lambda m: placebo.spread_sensitivity(), sizes=(1, 9),
+                columns=2, low=-1.0, slack=0.0, evaluations=2_800)  # fmt: skip
+
+
+@pytest.mark.proves("placebo-count")
+def test_no_donor_moves_the_count_past_the_bound() -> None:
+    check_claim(lambda rows: placebo.count_at_least(of(rows), 0.4), lambda m: placebo.count_sensitivity(), sizes=(1, 9),
+                columns=2, low=-1.0, slack=0.0, evaluations=2_800)  # fmt: skip
+
+
+@pytest.mark.proves("placebo-count")
+def test_residuals_of_a_fit_per_donor_are_caught() -> None:
+    """A donor's residual against the mean of the other donors: one row moves them all across the threshold."""
+
+    def statistic(rows: Any) -> int:
+        others = (rows[:, 0].sum() - rows[:, 0]) / (len(rows) - 1)
+        return placebo.count_at_least(Placebos(rows[:, 0] - others, np.full(len(rows), FULL)), 0.4)
+
+    def near(rng: Any, m: int, low: Any, high: Any) -> Any:
+        return np.column_stack([np.append(np.full(m - 1, 0.2), 0.9), np.ones(m)])
+
+    found = falsify(statistic, float(FULL), sizes=(4,), columns=2, low=-1.0, norm=Norm.ABSOLUTE, evaluations=3_000,
+                    starts={"near": near})  # fmt: skip
+    assert found.violated
+
+
+def granted(loss: Any) -> Any:
+    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+    return ledger.allot(loss, task="test", unit=Unit.DONOR)
+
+
+def test_without_privacy_the_interval_is_the_moment_inequality() -> None:
+    residuals = np.array([0.1, -0.1, 0.2, -0.2])
+    loss = dpc.NoPrivacy()
+    half = placebo.release_spread(Placebos(residuals, np.full(4, FULL)), 1.0, 4.0, 0.0, 0.9, granted(loss), loss)
+    assert half == pytest.approx(2 / 3 * math.sqrt(10) * math.sqrt(0.025), rel=1e-2)
+
+
+def test_the_moment_inequality_holds_for_unimodal_laws() -> None:
+    rng = np.random.default_rng(7)
+    for sample in (rng.normal(size=200_000), rng.uniform(-1, 1, 200_000) + 0.3, rng.exponential(size=200_000),
+                   rng.standard_t(3, 200_000)):  # fmt: skip
+        reach = placebo.factor_of(0.9) * np.sqrt(np.mean(sample**2))
+        assert np.mean(np.abs(sample) > reach) <= 0.1
+
+
+def test_an_interval_beyond_the_cut_is_none() -> None:
+    loss = dpc.NoPrivacy()
+    wide = Placebos(np.full(5, 0.9), np.full(5, FULL))
+    assert placebo.release_spread(wide, 1.0, 5.0, 0.0, 0.9, granted(loss), loss) is None
+    assert placebo.release_spread(wide, 1.0, 0.0, 0.0, 0.9, granted(loss), loss) is None
+
+
+def test_without_privacy_the_pvalue_is_the_rank() -> None:
+    residuals, loss = np.arange(1, 20) / 20, dpc.NoPrivacy()
+    placebos = Placebos(residuals, np.full(19, FULL))
+    for size, expected in ((2.0, 1 / 20), (0.95, 2 / 20), (0.0, 1.0)):
+        assert placebo.release_pvalue(placebos, size, 19.0, granted(loss), loss) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("loss", [dpc.PureDP(0.3), dpc.ZCDP(0.05)])
+def test_the_pvalue_is_uniform_under_its_own_law(loss: Any) -> None:
+    """2,000 counts of an exchangeable target: the share below a level is within 6 deviations of it (2e-9 a level)."""
+    rng, runs, n = np.random.default_rng(8), 2_000, 60
+    amount = loss.exact_epsilon if isinstance(loss, dpc.PureDP) else loss.exact_rho
+    whole = type(loss)(amount * runs)
+    with dpc.simulated_noise(9):
+        allotment = dpc.Ledger.in_memory(whole).allot(whole, task="test", unit=Unit.DONOR)
+        found = []
+        for _ in range(runs):
+            units = rng.normal(size=n + 1)
+            placebos = Placebos(units[1:], np.full(n, FULL))
+            found.append(placebo.release_pvalue(placebos, abs(units[0]), float(n), allotment, loss))
+    for level in (0.05, 0.2, 0.5):
+        share = np.mean(np.array(found) <= level)
+        assert abs(share - level) <= 6 * math.sqrt(level * (1 - level) / runs) + 1 / (n + 1)
+
+
+def test_the_noise_of_a_count_is_below_the_law_by_hand() -> None:
+    scale = FULL / 0.5
+    k = np.arange(-400_000, 400_001)
+    law = np.exp(-np.abs(k) / scale)
+    law /= law.sum()
+    for value in (-9_000, -1, 0, 1, 20_000):
+        by_hand = law[k <= value].sum()
+        assert placebo._below(value, dpc.PureDP(0.5)) == pytest.approx(by_hand, rel=1e-9)
