@@ -59,9 +59,27 @@ def by_black_box(name: str, outputs: Callable[[int], tuple[Any, Any]], *, delta:
 def cases() -> tuple[dict[str, Case], dict[str, Case]]:
     """Return all mutants and all controls by name."""
     # Imported here: the pages below make their cases with the functions above.
-    from tests import mutants_calls, mutants_discovery, mutants_many, mutants_noise, mutants_statistics
+    from tests import (
+        mutants_calls,
+        mutants_discovery,
+        mutants_iqr,
+        mutants_many,
+        mutants_noise,
+        mutants_panels,
+        mutants_statistics,
+        mutants_training,
+    )
 
-    pages = mutants_noise, mutants_statistics, mutants_calls, mutants_many, mutants_discovery
+    pages = (
+        mutants_noise,
+        mutants_statistics,
+        mutants_calls,
+        mutants_iqr,
+        mutants_many,
+        mutants_discovery,
+        mutants_training,
+        mutants_panels,
+    )
     mutants = [case for page in pages for case in page.MUTANTS]
     controls = [case for page in pages for case in page.CONTROLS]
     for group in (mutants, controls):

@@ -14,6 +14,7 @@ import importlib
 import inspect
 import pkgutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +23,26 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal import mechanisms
-from dpcausal.audit import audit_epsilon, audit_samples, falsify
+from dpcausal.audit import audit_epsilon, audit_samples
+from dpcausal.audit.falsifier import distance
 from dpcausal.dependence import gaussian_sums
 from dpcausal.dependence.flip import flip_sensitivity
 from dpcausal.dependence.iqr import IqrReach, iqr_signed_distance
-from dpcausal.direction import anm, decide, holdout, published
+from dpcausal.direction import anm, decide, holdout, iqr_release, published
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import simulated_noise
-from dpcausal.privacy.sensitivity import Query
+from dpcausal.privacy.sensitivity import Norm, Query
 from dpcausal.proofs import claims
 from tests.direction.neighbours import ANSWERS
 from tests.mutants import cases
-from tests.registry import published_iqr
+from tests.registry import effort, published_iqr
 from tests.registry.claims import SENSITIVITIES, TEXTS
 from tests.registry.mechanisms import MECHANISMS, published_columns
+from tests.registry.panels import PANEL_WAYS
 from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
 from tests.registry.tasks import TASKS
+from tests.registry.training_tasks import TRAINING_WAYS
 
 SOURCE = Path(dpc.__file__).parent
 
@@ -83,12 +87,15 @@ def proofs_in_code() -> set[str]:
 
 
 def spending_calls() -> set[str]:
-    """Return the public functions of the package that take a table and a loss."""
+    """Return the public functions of the package that take a table or a panel, and a loss."""
     members = {name: getattr(dpc, name) for name in dir(dpc) if not name.startswith("_")}
     return {
         name
         for name, member in members.items()
-        if inspect.isfunction(member) and {"table", "loss"} <= set(inspect.signature(member).parameters)
+        if inspect.isfunction(member)
+        and not name.startswith("plan_")  # from public numbers
+        and "loss" in inspect.signature(member).parameters
+        and {"table", "panel"} & set(inspect.signature(member).parameters)
     }
 
 
@@ -117,12 +124,16 @@ def test_a_claim_without_a_falsifier_row_says_why() -> None:
 def test_every_call_that_spends_has_rows_for_all_its_ways() -> None:
     assert spending_calls() == {row.function for row in TASKS}
     ways = {"direction blocks", "direction_all by epsilon", "direction_all by rho", "direction_all test half"}
-    ways |= {f"direction holdout {score}{both}" for score in holdout.RULES for both in ("", " scores")}
+    ways |= {f"direction holdout {score}" for score in holdout.RULES}
+    ways |= {f"direction holdout {score} scores" for score, rule in holdout.RULES.items() if rule.scores}
+    ways |= {"direction smooth-sensitivity scores", *(f"direction {method}" for method in iqr_release.PROOFS)}
     ways |= {f"direction published {score}" for score, proved in published.PROOFS.items() if proved}
     ways |= {
         f"discover {way}"
         for way in ("table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc")
     }
+    ways |= TRAINING_WAYS
+    ways |= PANEL_WAYS
     assert set(names(TASKS)) == ways
     assert all(set(row.claims) <= set(claims()) and row.claims for row in TASKS)
 
@@ -138,20 +149,14 @@ def test_no_neighbours_move_a_statistic_past_its_bound(row: SensitivityRow, monk
     # Small tiles only leave out empty sums: the Gaussian kernels of twenty rows in a fiftieth of the time.
     monkeypatch.setattr(gaussian_sums, "TILE", 32)
     claim = row.sensitivity(max(row.sizes))
-    found = falsify(
-        row.statistic,
-        lambda m: row.sensitivity(m).bound,
-        sizes=row.sizes,
-        norm=claim.norm,
-        evaluations=8_000,
-        seed=3,
-        **row.domain,
-    )
+    rounds = effort.searched(row)
     assert claim.proof == row.claim or row.claim == "block-votes"
-    assert found.evaluations >= 8_000
-    assert not found.violated, found.summary()
-    assert found.ratio >= row.reached, found.summary()
-    print(f"{row.claim}: {found.evaluations:,d} neighbour pairs, at most {found.ratio:.4f} of the bound")
+    pairs, worst = sum(found.evaluations for found in rounds), max(rounds, key=lambda found: found.ratio)
+    assert pairs >= 8_000 or row.claim in effort.searched_elsewhere()
+    assert not worst.violated, worst.summary()
+    assert worst.ratio >= row.reached, worst.summary()
+    besides = ", besides those of its own test" if row.claim in effort.searched_elsewhere() else ""
+    print(f"{row.claim}: {pairs:,d} neighbour pairs{besides}, at most {worst.ratio:.4f} of the bound")
 
 
 @pytest.mark.parametrize("row", PRIVATE, ids=names(PRIVATE))
@@ -162,20 +167,23 @@ def test_a_mechanism_shows_its_name_and_its_worst_pair_at_the_gate(row: Mechanis
     one, other = recording.passages
     assert one.event.mechanism == other.event.mechanism == row.name
     assert one.event == other.event
-    assert np.abs(np.asarray(one.value) - np.asarray(other.value)).max() == one.bound == 1
+    norm = Norm(one.event.norm)
+    assert distance(one.value, other.value, norm) == pytest.approx(one.bound, rel=1e-8)
+    assert one.bound == 1 or norm is Norm.SMOOTH
 
 
 @pytest.mark.parametrize("epsilon", CLAIMED)
 @pytest.mark.parametrize("row", PRIVATE, ids=names(PRIVATE))
 def test_a_mechanism_keeps_its_claim_at_its_worst_pair_and_comes_near_it(row: MechanismRow, epsilon: float) -> None:
     size = 6_000 if row.name in ("l2-ball", "noisy-max", "exponential", "sparse-vector") else 110_000
+    size = min(size, row.draws)
     with simulated_noise(21):
         first, second = [row.draw(answer, epsilon, size, 1.0) for answer in row.pair]
     audit = audit_samples(first, second, claimed=epsilon, delta=row.delta(epsilon), false_alarm=EACH)
     assert not audit.violated, audit.summary()
     assert row.attained(epsilon) <= epsilon
     if row.name not in ("exponential", "sparse-vector"):  # attained at rare answers only: see the benchmark
-        assert audit.lower_bound >= (0.6 if size < 10_000 else 0.85) * row.attained(epsilon)
+        assert audit.lower_bound >= (row.reached or (0.6 if size < 10_000 else 0.85)) * row.attained(epsilon)
     print(f"{row.name}: ε at least {audit.lower_bound:.3f}, claimed {epsilon:g}, {size:,d} draws a side")
 
 
@@ -193,8 +201,8 @@ def test_a_call_brings_the_same_to_the_gate_on_neighbours(row: TaskRow, monkeypa
 @pytest.mark.parametrize("row", TASKS, ids=names(TASKS))
 def test_a_call_keeps_its_claim_on_its_pair(row: TaskRow) -> None:
     with simulated_noise(22):
-        first, second = [row.draw(side, 1.0, 4_000 if row.attained else 1_500) for side in (0, 1)]
-    audit = audit_samples(first, second, claimed=1.0, false_alarm=EACH)
+        first, second = [row.draw(side, 1.0, 300 + (3_000 if row.attained else 500)) for side in (0, 1)]
+    audit = audit_samples(first, second, claimed=1.0, delta=row.delta, pilot=300, false_alarm=EACH)
     assert not audit.violated, audit.summary()
     assert audit.lower_bound >= row.attained, audit.summary()
 
@@ -210,7 +218,7 @@ def test_the_published_interquartile_algorithm_is_shown_in_violation_within_ten_
     one, other = (published_iqr.call(columns, calibration="published") for columns in published_iqr.neighbours())
     start = time.process_time()
     with simulated_noise(31):
-        audit = audit_epsilon(one, other, claimed=1.0, delta=3e-6, draws=150, pilot=50)
+        audit = audit_epsilon(one, other, claimed=1.0, delta=3e-6, draws=130, pilot=30)
     seconds = time.process_time() - start
     assert audit.violated and audit.lower_bound > 1.5, audit.summary()
     assert audit.event == "output is None"
@@ -222,23 +230,24 @@ def test_the_corrected_call_in_its_place_is_not_flagged_on_that_pair(monkeypatch
     monkeypatch.setattr(decide, "public_generator", published_iqr.same_split)
     one, other = (published_iqr.call(columns) for columns in published_iqr.neighbours())
     with simulated_noise(32):
-        audit = audit_epsilon(one, other, claimed=1.0, draws=150, pilot=50, false_alarm=EACH)
+        audit = audit_epsilon(one, other, claimed=1.0, draws=130, pilot=30, false_alarm=EACH)
         assert None not in (one(), other())
     assert not audit.violated, audit.summary()
 
 
 def test_the_flip_distance_in_its_place_is_not_flagged_on_that_pair() -> None:
     x, neighbour = published_columns()
-    loss, runs = dpc.PureDP(3), 8_000
-    whole = dpc.PureDP(3 * runs)
-    allotment = dpc.Ledger.in_memory(whole).allot(whole, task="audit")
+    loss = dpc.PureDP(3)
     others = IqrReach(neighbour, -10, 10)
 
-    def run(z: int) -> int:
-        return int(geometric(Query(z, flip_sensitivity("iqr-flip-distance"), "margin"), allotment, loss))
+    def runs(z: int) -> Any:
+        # One vector: its entries have independent noise of the law of a single answer.
+        claim = replace(flip_sensitivity("iqr-flip-distance"), norm=Norm.L1)
+        allotment = dpc.Ledger.in_memory(loss).allot(loss, task="audit")
+        return geometric(Query(np.full(4_000, z), claim, "margin"), allotment, loss)
 
     one, other = (iqr_signed_distance((IqrReach(c, -10, 10), others), (others, others)) for c in (x, neighbour))
     assert (one, other) == (-1, 0)
-    audit = audit_epsilon(lambda: run(one), lambda: run(other), claimed=3.0, draws=3_000, false_alarm=EACH)
+    audit = audit_samples(runs(one), runs(other), claimed=3.0, false_alarm=EACH)
     assert not audit.violated, audit.summary()
     assert audit.lower_bound > 1.5, audit.summary()

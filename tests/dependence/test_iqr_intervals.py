@@ -13,14 +13,19 @@ from hypothesis import strategies as st
 from dpcausal.dependence.iqr import IqrReach, interquartile_range
 from dpcausal.dependence.iqr_intervals import (
     CORRECTED,
+    LEAST,
     PUBLISHED,
     Interval,
     interval_distance,
     interval_sensitivity,
+    proposal,
+    proposal_sensitivity,
     proposed_distances,
     proposed_intervals,
 )
 from dpcausal.errors import ParameterError
+from dpcausal.privacy.conditional import conditional_change
+from dpcausal.privacy.sensitivity import Norm
 from tests.conformance import check_claim, exhaustive, neighbouring_rows, search
 from tests.dependence.iqr_brute_force import iqr_by_definition, reachable
 
@@ -85,11 +90,11 @@ def test_the_search_catches_the_published_second_distance():
 
 
 @pytest.mark.proves("iqr-interval-distance")
-@given(st.one_of(st.floats(5e-324, 1.7e308), st.integers(-1480, 1418).map(lambda k: math.exp(k / 2))))
+@given(st.one_of(st.floats(LEAST, 1.7e308), st.integers(-1400, 1418).map(lambda k: math.exp(k / 2))))
 @settings(max_examples=500, deadline=None)
 def test_the_corrected_intervals_hold_the_range_and_have_length_one_in_its_logarithm(iqr):
     for first, interval in zip((True, False), proposed_intervals(iqr), strict=True):
-        assert 0 < interval.lower <= iqr < interval.upper
+        assert LEAST <= interval.lower <= iqr < interval.upper
         if 1e-300 < iqr < 1e300:
             exponent = math.log(interval.lower) + (0 if first else 0.5)
             assert exponent == pytest.approx(round(exponent), abs=1e-9)
@@ -103,7 +108,7 @@ def test_at_every_edge_and_one_float_below_it_the_intervals_hold_the_range():
     for k in range(-1488, 1419):
         edge = math.exp(k / 2)
         for iqr in (edge, math.nextafter(edge, 0)):
-            if iqr > 0:
+            if iqr >= LEAST:
                 assert all(interval.lower <= iqr < interval.upper for interval in proposed_intervals(iqr))
                 misplaced += not math.exp(math.floor(math.log(iqr))) <= iqr
     assert misplaced > 100
@@ -118,6 +123,51 @@ def test_the_published_intervals_are_those_printed():
 def test_a_range_of_zero_has_distance_zero():
     constant = IqrReach(np.full(9, 0.5), 0, 1)
     assert proposed_distances(constant) == proposed_distances(constant, PUBLISHED) == (0, 0)
+    nearly = IqrReach(np.repeat([0.0, 0.9 * LEAST, 1.0], [3, 5, 1]), 0, 1)
+    assert 0 < nearly.iqr < LEAST and proposed_distances(nearly) == (0, 0)
+
+
+# What propose-test-release asks: two distances and the log IQR.
+
+
+@pytest.mark.proves("log-iqr-proposal")
+def test_the_log_iqr_moves_by_at_most_one_wherever_a_distance_is_above_one():
+    check_claim(
+        lambda rows: proposal(IqrReach(rows[:, 0], 0, 20)), lambda _: proposal_sensitivity(), sizes=(4, 7, 16, 33),
+        columns=1, high=20.0,
+    )  # fmt: skip
+
+
+@pytest.mark.proves("log-iqr-proposal")
+@given(neighbouring_rows(columns=1, most=30), st.sampled_from([1.0, math.e, math.sqrt(math.e), LEAST, 1e-320, 1e300]))
+@settings(max_examples=300, deadline=None)
+def test_no_neighbour_pair_breaks_the_condition_as_floats(pair, scale):
+    one, other = (proposal(IqrReach(rows[:, 0] * scale, -scale, scale)) for rows in pair)
+    assert conditional_change(one, other, Norm.TESTED) <= proposal_sensitivity().bound
+
+
+@pytest.mark.proves("log-iqr-proposal")
+def test_no_cell_is_longer_than_the_bound_and_some_are_as_long_as_one():
+    lengths = []
+    for k in range(-1400, 1418):
+        for interval in proposed_intervals(max(LEAST, math.exp(k / 2))):
+            last = min(math.nextafter(interval.upper, 0), 1.7e308)
+            lengths.append(math.log(last) - math.log(interval.lower))
+    assert 1 - 1e-13 < max(lengths) <= proposal_sensitivity().bound
+
+
+def test_among_the_smallest_floats_a_cell_would_be_longer_which_is_why_they_count_as_zero():
+    # e^−742 and e^−741 round to 11 and 31 units of the least float: a cell would hold 11 and 30.
+    unit = 5e-324
+    assert math.exp(-742) == 11 * unit and math.exp(-741) == 31 * unit
+    assert math.log(30 * unit) - math.log(11 * unit) > 1.003 > proposal_sensitivity().bound
+
+
+def test_an_unbounded_log_iqr_is_caught_where_the_condition_is_dropped():
+    def moved(rows):
+        return proposal(IqrReach(rows[:, 0], 0, 20))
+
+    assert search(moved, 1, sizes=(4, 16), columns=1, high=20.0, norm=Norm.LINF, evaluations=1_500).ratio > 5
 
 
 @pytest.mark.parametrize("interval", [Interval(-1, 1), Interval(1, 1), Interval(math.nan, 1)])
@@ -128,5 +178,5 @@ def test_intervals_that_are_not_positive_are_refused(interval):
 
 @pytest.mark.parametrize("iqr", [0.0, -1.0, math.inf, math.nan])
 def test_a_range_without_a_logarithm_has_no_intervals(iqr):
-    with pytest.raises(ParameterError, match="positive, finite"):
+    with pytest.raises(ParameterError, match="finite IQR of at least"):
         proposed_intervals(iqr)

@@ -18,8 +18,6 @@ from dpcausal.dependence.hsic import (
     root_hsic_sensitivity,
 )
 from dpcausal.dependence.iqr import IqrReach, iqr_signed_distance
-from dpcausal.dependence.iqr_intervals import interval_sensitivity, proposed_distances
-from dpcausal.dependence.log_iqr import inverse_sensitivity, inverse_sensitivity_steps
 from dpcausal.dependence.rank import (
     kendall,
     kendall_numerator,
@@ -33,14 +31,15 @@ from dpcausal.mechanisms.subsample import assign_blocks, vote_count
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity
-from tests.registry import discovery
+from tests.registry import discovery, panels, training_claims
+from tests.registry.iqr import IQR_SENSITIVITIES
+from tests.registry.many import MANY_TEXTS
 from tests.registry.rows import SensitivityRow, TextRow
 
 Rows = Any
 
 BOX = {"range_x": (0.0, 1.0), "range_y": (0.0, 1.0)}
 FAR = {"width_x": 1e-3, "width_y": 1e-3, **BOX}
-GRID = np.linspace(-6, 1, 40)
 
 
 def groups(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
@@ -120,12 +119,7 @@ SENSITIVITIES = (
     SensitivityRow("iqr-flip-distance", iqr_distance, lambda m: flip_sensitivity("iqr-flip-distance"), (4, 8, 19), 1,
                    ("the IQR's flip distance with its tie rule swapped", "the IQR by the bound of a mean"),
                    {"columns": 4}),
-    SensitivityRow("iqr-interval-distance", lambda rows: proposed_distances(IqrReach(rows[:, 0], 0, 20)),
-                   lambda m: interval_sensitivity(), (4, 16, 33), 1,
-                   ("published second interval of the IQR",), {"columns": 1, "high": 20.0}),
-    SensitivityRow("log-iqr-inverse-sensitivity",
-                   lambda rows: inverse_sensitivity_steps(rows[:, 0], GRID, 0, 1), lambda m: inverse_sensitivity(),
-                   (4, 16, 33), 1, ("log IQR by a bound of 1",), {"columns": 1}),
+    *IQR_SENSITIVITIES,
     SensitivityRow("root-hsic", lambda rows: root_hsic(*rows.T, **FAR), root_hsic_sensitivity, (200,), 0.87,
                    ("a bandwidth from the test rows", "columns scaled by the test rows"),
                    {"starts": {"groups": groups}}),
@@ -144,12 +138,16 @@ SENSITIVITIES = (
                    ("blocks made by value", "votes against a median of all blocks", "constant blocks are skipped"),
                    {"columns": 1}),
     *discovery.SENSITIVITIES,
+    *panels.SENSITIVITIES,
+    *training_claims.TRAINING_SENSITIVITIES,
 )  # fmt: skip
 """``reached`` is tight (.99 or 1) but for: root-hsic, tight as m grows (.88 at this size); hsic, whose worst known
 change is .484 of the bound; hsic-published, about five times too large; the residual claims, .70 and .5 at best.  Each
 slack stands on the proof page."""
 
 TEXTS = (
+    *training_claims.TRAINING_TEXTS,
+    *MANY_TEXTS,
     TextRow("iqr-reach", "lemma", "what j replacements can reach: iqr-flip-distance rests on it"),
     TextRow("hsic-bounded-features", "lemma", "signed kernels, which no call uses"),
     TextRow("hsic-laplacian-rounding", "lemma", "an error bound inside the sensitivities of root-hsic and hsic"),

@@ -22,7 +22,8 @@ from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from tests.registry import discovery
+from tests.registry import discovery, panels, training_claims
+from tests.registry.iqr import IQR_MECHANISMS
 from tests.registry.rows import MechanismRow
 
 ONE_BALL = 1
@@ -167,5 +168,8 @@ MECHANISMS = (
         "propose-test-release-published", "propose_test_release:published_log_iqr", None, published_pair(), _published,
         ("published second interval of the IQR",), delta=lambda epsilon: PUBLISHED_DELTA, attained=lambda epsilon: 1e9,
     ),
+    *IQR_MECHANISMS,
     *discovery.MECHANISMS,
+    *panels.MECHANISMS,
+    training_claims.STABLE_VALUE,
 )  # fmt: skip

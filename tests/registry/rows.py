@@ -37,6 +37,10 @@ class MechanismRow:
         The exact loss at the pair, at that δ.
     mutants : tuple of str
         Names in ``tests/mutants.py`` that break this mechanism.
+    draws : int
+        Most outputs a side of the audit row; fewer where each is a call.
+    reached : float, optional
+        The share of the loss that so many outputs show; by default .85, or .6 of few.
     """
 
     name: str
@@ -47,6 +51,8 @@ class MechanismRow:
     mutants: tuple[str, ...]
     delta: Callable[[float], float] = lambda epsilon: 0.0
     attained: Callable[[float], float] = lambda epsilon: epsilon
+    draws: int = 110_000
+    reached: float | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,8 @@ class TaskRow:
         The least share of ε that the audit shows at 3,000 draws and ε = 1; 0 where the pair is not a worst one.
     mutants : tuple of str
         Names in ``tests/mutants.py``.
+    delta : float
+        The δ that the outputs' loss has beside ε.
     """
 
     name: str
@@ -118,3 +126,4 @@ class TaskRow:
     draw: Callable[[int, float, int], Sequence[Any] | npt.NDArray[Any]]
     attained: float
     mutants: tuple[str, ...]
+    delta: float = 0.0

@@ -19,9 +19,11 @@ from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
 from tests.direction.neighbours import ask, halves, new_row, replaced, some_rows
+from tests.registry import discovery, panels
+from tests.registry.iqr import IQR_TASKS
 from tests.registry.many import MANY
-from tests.registry import discovery
 from tests.registry.rows import TaskRow
+from tests.registry.training_tasks import TRAINING
 
 ROWS = 24
 SHAPES = 8
@@ -112,15 +114,18 @@ TASKS = (
         TaskRow(f"direction holdout {score} scores", "direction", rule.score_proofs,
                 asked_on_neighbours("test", score=score, release_scores=True), of_rule(rule.scores, WORST[score]), 0.0,
                 (*HOLDOUT_MUTANTS[score], "two scores, each at the full ε", "one seed for both draws"))
-        for score, rule in holdout.RULES.items()
+        for score, rule in holdout.RULES.items() if rule.scores
     ),
     *(
         TaskRow(f"direction published {score}", "direction", claims,
                 asked_on_neighbours("test", score=score, calibration="published"),
                 of_rule(published_rule(score), WORST[score]), 0.0, HOLDOUT_MUTANTS[score])
-        for score, claims in published.PROOFS.items() if claims
+        for score, claims in published.PROOFS.items()
     ),
+    *IQR_TASKS,
     *MANY,
+    *TRAINING,
     *discovery.TASKS,
+    *panels.TASKS,
 )  # fmt: skip
 """The published IQR has no claims, hence no row here: see the mechanism ``propose-test-release-published``."""

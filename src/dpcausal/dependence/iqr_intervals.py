@@ -1,6 +1,6 @@
 """Proposed intervals of the IQR and the distance to leaving them: the statistics of propose-test-release.
 
-Kept to replicate Kusner et al. (2016), appendix, Algorithm 1; ``log_iqr`` is far more accurate.
+Kept beside the algorithm that Kusner et al. (2016) print; ``log_iqr`` is far more accurate.
 Proofs: ``iqr_intervals.md``.
 """
 
@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from dpcausal.dependence.iqr import IqrReach, least
 from dpcausal.errors import ParameterError
@@ -28,6 +31,13 @@ CORRECTED = Calibration(shift=0.5)
 
 PUBLISHED = Calibration(shift=0.0)
 """Kusner et al. (2016), appendix, Algorithm 1: misses the IQR when log IQR has a fractional part of ½ or more."""
+
+
+LEAST = math.exp(-700.0)
+"""An IQR below this counts as 0: among still smaller floats no cell of log IQR is true to its length."""
+
+_ROUNDING = 2.0**-40
+"""More than log IQR and the edges of a cell, as floats, can add to its length of 1."""
 
 
 class Interval(NamedTuple):
@@ -66,7 +76,7 @@ def proposed_intervals(iqr: float, calibration: Calibration = CORRECTED) -> tupl
     Parameters
     ----------
     iqr : float
-        Positive: with an IQR of 0 propose-test-release answers "no answer".
+        At least ``LEAST``: with less propose-test-release answers "no answer".
     calibration : Calibration
         ``CORRECTED``: k₂ = ⌊log IQR + ½⌋.  ``PUBLISHED``: k₂ = k, and B₂ may miss the IQR.
 
@@ -77,22 +87,28 @@ def proposed_intervals(iqr: float, calibration: Calibration = CORRECTED) -> tupl
     >>> [tuple(round(edge, 3) for edge in interval) for interval in proposed_intervals(2.0, PUBLISHED)]
     [(1.0, 2.718), (0.607, 1.649)]
     """
-    if not 0 < iqr < math.inf:
-        raise ParameterError("proposed intervals need a positive, finite IQR")
+    if not LEAST <= iqr < math.inf:
+        raise ParameterError("proposed intervals need a finite IQR of at least e^-700")
     first = _cell(iqr, 0.0)
     second = _cell(iqr, -calibration.shift)
-    return Interval(_exp(first), _exp(first + 1.0)), Interval(_exp(second - 0.5), _exp(second + 0.5))
+    # Cut off where an IQR counts as 0, so that going there is leaving every cell.
+    return (
+        Interval(max(LEAST, _exp(first)), _exp(first + 1.0)),
+        Interval(max(LEAST, _exp(second - 0.5)), _exp(second + 0.5)),
+    )
 
 
 def proposed_distances(reach: IqrReach, calibration: Calibration = CORRECTED) -> tuple[int, int]:
     """Return A₁, A₂: the replacements that move the IQR out of its proposed intervals; (0, 0) at an IQR of 0.
+
+    An IQR below ``LEAST`` is one of 0.
 
     Notes
     -----
     *Guarantee*: with ``CORRECTED`` one replaced record moves each by at most 1
     (``iqr_intervals.md``, iqr-interval-distance).  With ``PUBLISHED`` only A₁: A₂ has jumped from 0 to 167 at m = 1000.
     """
-    if reach.iqr == 0:
+    if reach.iqr < LEAST:
         return 0, 0
     first, second = proposed_intervals(reach.iqr, calibration)
     return interval_distance(reach, first), interval_distance(reach, second)
@@ -101,6 +117,26 @@ def proposed_distances(reach: IqrReach, calibration: Calibration = CORRECTED) ->
 def interval_sensitivity(unit: Unit = Unit.ROW) -> Sensitivity:
     """Return the sensitivity 1 of each of ``proposed_distances`` with ``CORRECTED``."""
     return Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "iqr-interval-distance", unit)
+
+
+def proposal(reach: IqrReach, calibration: Calibration = CORRECTED) -> npt.NDArray[np.float64]:
+    """Return A₁, A₂ and log IQR, what propose-test-release asks of a column; an IQR of 0 counts as ``LEAST``.
+
+    Notes
+    -----
+    *Guarantee*: with ``CORRECTED`` as ``proposal_sensitivity`` says (``iqr_intervals.md``, log-iqr-proposal).
+
+    Examples
+    --------
+    >>> proposal(IqrReach([0.0, 0.1, 0.9, 1.0], 0, 1)).round(3).tolist()
+    [1.0, 1.0, -0.105]
+    """
+    return np.array([*proposed_distances(reach, calibration), math.log(max(reach.iqr, LEAST))], dtype=np.float64)
+
+
+def proposal_sensitivity(unit: Unit = Unit.ROW) -> Sensitivity:
+    """Return the sensitivity 1 + 2⁻⁴⁰ of ``proposal`` with ``CORRECTED``; of log IQR where a distance is above 1."""
+    return Sensitivity(1 + _ROUNDING, Norm.TESTED, Relation.REPLACE_ONE, "log-iqr-proposal", unit)
 
 
 def _exp(exponent: float) -> float:

@@ -15,7 +15,6 @@ import numpy as np
 from dpcausal.dependence.flip import flip_sensitivity, signed_margin
 from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic_sensitivity
 from dpcausal.dependence.iqr import iqr_signed_distance
-from dpcausal.dependence.log_iqr import enough_steps, inverse_sensitivity, inverse_sensitivity_steps, log_iqr_grid
 from dpcausal.dependence.rank import (
     kendall_numerator,
     kendall_numerator_sensitivity,
@@ -27,7 +26,6 @@ from dpcausal.direction.calculators import after_flip_draw, after_one_draw, afte
 from dpcausal.direction.route import Plan, Released, Route
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
-from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.loss import PureDP
@@ -38,12 +36,12 @@ from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 
 @dataclass(frozen=True)
 class Rule:
-    """How a score's direction is released, and the claims that rests on."""
+    """How a score's direction is released, how both scores are if they are here, and the claims that rests on."""
 
     direction: Callable[[Residuals, Allotment, PureDP], Released]
-    scores: Callable[[Residuals, Allotment, PureDP], Released]
     proofs: tuple[str, ...]
-    score_proofs: tuple[str, ...]
+    scores: Callable[[Residuals, Allotment, PureDP], Released] | None = None
+    score_proofs: tuple[str, ...] = ()
 
 
 ROUNDING = Fraction(1, 2**52)
@@ -130,40 +128,22 @@ def _iqr_extremes(m: int) -> tuple[int, int]:
     return -m, m - 1
 
 
-def _four_log_iqrs(rest: Residuals, allotment: Allotment, loss: PureDP) -> Released:
-    part = loss.divided(4)
-    released = []
-    columns = (
-        ("log IQR of the first", rest.x, rest.range_x),
-        ("log IQR of the second's residuals", rest.left_y, rest.range_left_y),
-        ("log IQR of the second", rest.y, rest.range_y),
-        ("log IQR of the first's residuals", rest.left_x, rest.range_left_x),
-    )
-    for label, values, (lower, upper) in columns:
-        grid = log_iqr_grid(lower, upper, rest.m)
-        steps = inverse_sensitivity_steps(values, grid, lower, upper, enough_steps(part.epsilon, len(grid)))
-        chosen = noisy_max(Query(-steps, inverse_sensitivity(Unit.TEST_ROW), label), allotment, part)
-        released.append(float(grid[chosen]))
-    forward, backward = released[0] + released[1], released[2] + released[3]
-    return Released(backward - forward, "score", None, (forward, backward))
-
-
 RULES: dict[str, Rule] = {
     "hsic": Rule(
-        _by_difference("hsic"), _by_two_scores("hsic"), ("root-hsic", "score-difference", "laplace"),
+        _by_difference("hsic"), ("root-hsic", "score-difference", "laplace"), _by_two_scores("hsic"),
         ("root-hsic", "score-difference", "laplace"),
     ),
     "spearman": Rule(
-        _by_difference("spearman"), _by_two_scores("spearman"), ("spearman-rho", "score-difference", "laplace"),
+        _by_difference("spearman"), ("spearman-rho", "score-difference", "laplace"), _by_two_scores("spearman"),
         ("spearman-rho", "score-difference", "laplace"),
     ),
     "kendall": Rule(
-        _by_flips(_kendall_distance, _kendall_extremes, "rank-flip-distance"), _by_two_scores("kendall"),
-        ("kendall-tau", "rank-flip-distance", "geometric"), ("kendall-tau", "score-difference", "laplace"),
+        _by_flips(_kendall_distance, _kendall_extremes, "rank-flip-distance"),
+        ("kendall-tau", "rank-flip-distance", "geometric"), _by_two_scores("kendall"),
+        ("kendall-tau", "score-difference", "laplace"),
     ),
     "iqr": Rule(
-        _by_flips(_iqr_distance, _iqr_extremes, "iqr-flip-distance"), _four_log_iqrs,
-        ("iqr-reach", "iqr-flip-distance", "geometric"), ("log-iqr-inverse-sensitivity", "noisy-max"),
+        _by_flips(_iqr_distance, _iqr_extremes, "iqr-flip-distance"), ("iqr-reach", "iqr-flip-distance", "geometric"),
     ),
 }
 
@@ -195,21 +175,22 @@ def _proofs(plan: Plan) -> tuple[str, ...]:
 
 def _release(x: Column, y: Column, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
     rule = RULES[plan.score]
-    release = rule.scores if plan.release_scores else rule.direction
+    release = rule.scores if plan.release_scores and rule.scores else rule.direction
     return release(halves(x, y, plan, generator), allotment, plan.spent)  # type: ignore[arg-type]
 
 
-ROUTES = (
+ROUTES = tuple(
     Route(
         method="holdout",
         protect="test",
-        scores=tuple(RULES),
+        scores=scores,
         pay=lambda loss: pure_part(loss, "this release"),
         proofs=_proofs,
         release=_release,
         settle=settle_share,
         takes=frozenset({"training_share"}),
-        gives_scores="if asked",
-        gives_probability=lambda plan: not (plan.score == "iqr" and plan.release_scores),
-    ),
+        gives_scores="if asked" if RULES[scores[0]].scores else "never",
+    )
+    for scores in (("hsic", "spearman", "kendall"), ("iqr",))
 )
+"""The interquartile scores themselves are released by ``iqr_release``."""

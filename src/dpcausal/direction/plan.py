@@ -10,7 +10,7 @@ from fractions import Fraction
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.direction import blocks as by_blocks
-from dpcausal.direction import exact, holdout, igci, published
+from dpcausal.direction import exact, holdout, igci, iqr_release, joint, published, training
 from dpcausal.direction.anm import LEAST_ROWS, Interval
 from dpcausal.direction.route import Plan, Route
 from dpcausal.direction.scores import NAMES
@@ -18,10 +18,12 @@ from dpcausal.errors import LossError, ParameterError, SchemaError
 from dpcausal.privacy.call import check_consent, check_large
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 
-ROUTES: tuple[Route, ...] = (*by_blocks.ROUTES, *holdout.ROUTES, *published.ROUTES)
+ROUTES: tuple[Route, ...] = (
+    *by_blocks.ROUTES, *joint.ROUTES, *holdout.ROUTES, *iqr_release.ROUTES, *published.ROUTES, *training.ROUTES
+)  # fmt: skip
 """Every private route; the first that fits is what ``method="auto"`` takes."""
 
-PROTECT = ("everyone", "test")
+PROTECT = ("everyone", "test", "training")
 METHODS = ("auto", *dict.fromkeys(route.method for route in ROUTES))
 OPTIONS = ("release_scores", "blocks", "training_share", "penalty", "width")
 

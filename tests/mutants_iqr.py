@@ -1,0 +1,173 @@
+"""Mutants of smooth sensitivity and of propose-test-release; controls beside them.
+
+The black boxes here are weaker than a loss at a half-line: what is flagged are events in the tails, of which a δ is
+taken first.  Each has at least a fifth more loss than is claimed, in an event of probability .08 or more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpcausal.audit import compare
+from dpcausal.dependence.iqr import IqrReach
+from dpcausal.dependence.log_iqr_smooth import LogIqrSteps, smooth_log_iqr
+from dpcausal.mechanisms.gate import release
+from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
+from dpcausal.privacy.events import Event
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ApproxDP
+from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from tests.mutants import Case, by_black_box, by_falsifier
+
+Rows = Any
+
+BETA = 0.1
+DELTA = 0.04
+LOSS = ApproxDP(1, DELTA)
+SMOOTH = smoothness(LOSS)
+
+
+# Statistics.
+
+
+def steps_of(rows: Rows) -> list[LogIqrSteps]:
+    return [LogIqrSteps(column, 0, 1) for column in rows.T]
+
+
+def difference(rows: Rows) -> float:
+    return math.fsum(sign * steps.value for sign, steps in zip((1, -1), steps_of(rows), strict=False))
+
+
+def with_bound(bound: Callable[[list[LogIqrSteps]], float]) -> Callable[[Rows], Any]:
+    return lambda rows: np.array([difference(rows), bound(steps_of(rows))])
+
+
+def right_bound(rows: Rows) -> Any:
+    steps = steps_of(rows)
+    return smooth_log_iqr(steps, (1, -1)[: len(steps)], BETA)
+
+
+def of_one_column(steps: list[LogIqrSteps]) -> float:
+    return float(smooth_log_iqr(steps[:1], [1], BETA)[1])
+
+
+def of_three_records(steps: list[LogIqrSteps]) -> float:
+    return max(math.exp(-BETA * k) * math.fsum(each.bound(k) for each in steps) for k in range(4))
+
+
+def long_cells(rows: Rows) -> Any:
+    reach = IqrReach(rows[:, 0], 0, 20)
+    if reach.iqr == 0:
+        return np.array([0.0, -700.0])
+    cell = 2 * math.floor(math.log(reach.iqr) / 2)
+    left = [reach.highest(j) >= math.exp(cell + 2) or reach.lowest(j) < math.exp(cell) for j in range(reach.most + 1)]
+    return np.array([left.index(True), math.log(reach.iqr)])
+
+
+def in_one_long_cell(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    """Return records at 0, 1.1 and 6: one of them takes the IQR from 1.1 to 6, within [1, e²)."""
+    upper = -(-3 * m // 4)
+    rows = np.zeros((m, 1))
+    rows[m // 2 : upper], rows[upper:] = 1.1, 6.0
+    return rows
+
+
+# Noise.  The worst pair of smooth noise: (0, S = e^β) and (1, S = 1).
+
+
+def smooth_pair(alpha: float, beta: float) -> Callable[[int], tuple[Any, Any]]:
+    def outputs(size: int) -> tuple[Any, Any]:
+        coins = np.random.default_rng(7)
+        return coins.laplace(0, math.exp(beta) / alpha, size), coins.laplace(1, 1 / alpha, size)
+
+    return outputs
+
+
+Answers = tuple[float, float, float]
+
+
+def tested(
+    one: Answers, other: Answers, threshold: float, scale: float = 2.0, exact: bool = False, tell: bool = False
+) -> Callable[[int], tuple[Any, Any]]:
+    """Return outputs of propose-test-release with noise of ``scale``; 2 is right at ε = 1."""
+
+    def side(coins: np.random.Generator, answers: Answers, size: int) -> list[float | None]:
+        first, second, value = answers
+        noise = coins.laplace(0, scale, (2, size)) * (not exact)
+        passed = first + noise[0] > threshold, second + noise[1] > threshold
+        noisy = value + coins.laplace(0, scale, size)
+        told = np.where(passed[0], 1e3, 0.0) if tell else 0.0
+        return [float(v) if ok else None for v, ok in zip(noisy + told, passed[0] | passed[1], strict=True)]
+
+    def outputs(size: int) -> tuple[Any, Any]:
+        coins = np.random.default_rng(8)
+        return side(coins, one, size), side(coins, other, size)
+
+    return outputs
+
+
+FAR = 1e6
+AT_ONE = (1.0, 1.0, -FAR), (1.0, 1.0, FAR)
+"""One record from leaving both cells, and two values far apart: an answer tells which."""
+
+
+def threshold(delta: float, scale: float = 2.0) -> float:
+    return 1 + scale * math.log(1 / delta)
+
+
+T = threshold(1e-6)
+CROSSING = (T, T, 0.0), (T + 1, T - 1, 1.0)
+"""To fail the first test, to pass the second, and a low value: each less likely by e^½ on the other side."""
+
+
+# A call.
+
+
+def released(bound: float, show: bool) -> Any:
+    allotment = Ledger.in_memory(LOSS).allot(LOSS, task="median")
+    claim = Sensitivity(SMOOTH.beta, Norm.SMOOTH, Relation.REPLACE_ONE, "log-iqr-smooth")
+    query = Query(np.array([0.0, bound]), claim, "median")
+    if not show:
+        return smooth_laplace(query, allotment, LOSS, largest=2.0)
+    event = Event("smooth-laplace", "median", LOSS, SMOOTH.beta, "smooth", bound / SMOOTH.alpha, "log-iqr-smooth")
+    return release(query, allotment, event, lambda answer: answer)
+
+
+def shows_its_scale(show: bool) -> bool:
+    return compare(lambda: released(1.0, show), lambda: released(math.exp(0.9 * SMOOTH.beta), show)).violated
+
+
+SEARCH: dict[str, Any] = {"columns": 2, "sizes": (12, 33), "norm": Norm.SMOOTH, "evaluations": 2_000}
+
+MUTANTS: list[Case] = [
+    by_falsifier("the local sensitivity in place of a smooth bound",
+                 with_bound(lambda steps: math.fsum(each.bound(0) for each in steps)), BETA, **SEARCH),
+    by_falsifier("a smooth bound of the first three records", with_bound(of_three_records), BETA, **SEARCH),
+    by_falsifier("a smooth bound at twice its β", right_bound, BETA / 2, **SEARCH),
+    by_falsifier("a smooth bound of one column for two", with_bound(of_one_column), BETA, **SEARCH),
+    by_falsifier("log IQR proposed on cells of length 2", long_cells, 1 + 2.0**-40, sizes=(16, 33), columns=1,
+                 high=20.0, norm=Norm.TESTED, starts={"in one long cell": in_one_long_cell}, evaluations=400),
+    Case("the private scale in the event", "grey box", lambda: shows_its_scale(True)),
+    by_black_box("smooth noise with β twice too large", smooth_pair(SMOOTH.alpha, 2 * SMOOTH.beta), delta=DELTA),
+    by_black_box("smooth noise that pays a quarter of its δ", smooth_pair(*SMOOTH), delta=DELTA / 4),
+    by_black_box("smooth noise of scale S/ε", smooth_pair(2 * SMOOTH.alpha, SMOOTH.beta), delta=DELTA),
+    by_black_box("propose-test-release with the printed threshold", tested(*AT_ONE, threshold(0.01, 1.0)), delta=0.01),
+    by_black_box("propose-test-release that pays half of its δ", tested(*AT_ONE, threshold(DELTA)), delta=DELTA / 2),
+    by_black_box("propose-test-release that tells which test was passed", tested(*CROSSING, T, tell=True), delta=1e-6),
+    by_black_box("propose-test-release with exact distances",
+                 tested((T, T, 0.0), (T + 1, T + 1, 1.0), T, exact=True), delta=1e-6),
+]  # fmt: skip
+
+CONTROLS: list[Case] = [
+    by_falsifier("a smooth bound of two columns", right_bound, BETA, **SEARCH),
+    Case("an event that shows what is public of a smooth bound", "grey box", lambda: shows_its_scale(False)),
+    by_black_box("smooth noise at its worst pair", smooth_pair(*SMOOTH), delta=DELTA),
+    by_black_box("propose-test-release one record from leaving both cells", tested(*AT_ONE, threshold(DELTA)),
+                 delta=DELTA),
+    by_black_box("propose-test-release that does not tell which test was passed", tested(*CROSSING, T), delta=1e-6),
+]  # fmt: skip

@@ -1,0 +1,159 @@
+"""The interquartile range released as values: rows of its mechanisms, its claims and its ways through ``direction``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dpcausal.audit import GreyBoxAudit
+from dpcausal.dependence.iqr import IqrReach
+from dpcausal.dependence.iqr_intervals import interval_sensitivity, proposal, proposal_sensitivity, proposed_distances
+from dpcausal.dependence.log_iqr import inverse_sensitivity, inverse_sensitivity_steps
+from dpcausal.dependence.log_iqr_smooth import LogIqrSteps, smooth_log_iqr, smooth_sensitivity
+from dpcausal.direction import iqr_release
+from dpcausal.mechanisms.propose_test_release import CORRECTED, propose_test_release
+from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
+from dpcausal.privacy.ledger import Allotment, Ledger
+from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
+from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
+
+Rows = Any
+
+BATCH = 20
+"""Outputs from one allotment: the δ of all would not sum to a loss."""
+
+SMOOTH_DELTA, TESTED_DELTA = 0.04, 1e-6
+WIDE, NARROW = "wide", "narrow"
+"""The worst pair of noise scaled to a smooth bound: (0, S = e^β) and (1, S = 1), β as the loss has it."""
+
+
+def granted(loss: Loss, times: int, unit: Unit = Unit.ROW) -> Allotment:
+    """Return an allotment of ``times`` × loss."""
+    whole: Loss
+    if isinstance(loss, ApproxDP):
+        whole = ApproxDP(loss.exact_epsilon * times, loss.exact_delta * times)
+    else:
+        whole = PureDP(loss.exact_epsilon * times)  # type: ignore[union-attr]
+    return Ledger.in_memory(whole).allot(whole, task="audit", unit=unit)
+
+
+def in_batches(run: Any, loss: Loss, size: int, unit: Unit = Unit.ROW) -> list[Any]:
+    """Return ``size`` outputs of a function of an allotment."""
+    outputs: list[Any] = []
+    while len(outputs) < size:
+        allotment = granted(loss, BATCH, unit)
+        outputs += [run(allotment) for _ in range(min(BATCH, size - len(outputs)))]
+    return outputs
+
+
+def smooth(answer: str, epsilon: float, size: int, share: float) -> list[float]:
+    loss = ApproxDP(epsilon, SMOOTH_DELTA)
+    beta = smoothness(loss).beta
+    # A hair less than β: the difference of two logarithms of floats is not exact.
+    value, bound = (0.0, math.exp(beta * (1 - 1e-9))) if answer == WIDE else (1.0, 1.0)
+    claim = Sensitivity(beta, Norm.SMOOTH, Relation.REPLACE_ONE, "log-iqr-smooth")
+    query = Query(np.array([value, share * bound]), claim, "audited")
+    return in_batches(lambda allotment: smooth_laplace(query, allotment, loss, largest=100.0), loss, size)
+
+
+def tested(answer: int, epsilon: float, size: int, share: float) -> list[Any]:
+    """Both distances stand at the threshold and grow by a record: "no answer" is then less likely by e^−ε."""
+    loss = ApproxDP(epsilon, TESTED_DELTA)
+    threshold = CORRECTED.threshold(2 / epsilon, TESTED_DELTA)
+    claim = Sensitivity(1, Norm.TESTED, Relation.REPLACE_ONE, "log-iqr-proposal")
+    answers = np.array([threshold + answer / share, threshold + answer / share, float(answer)])
+    query = Query(answers, claim, "audited")
+    return in_batches(lambda allotment: propose_test_release(query, allotment, loss), loss, size)
+
+
+IQR_MECHANISMS = (
+    MechanismRow(
+        "propose-test-release", "propose_test_release:propose_test_release", "propose-test-release", (0, 1), tested,
+        ("propose-test-release with the printed threshold", "propose-test-release that pays half of its δ",
+         "propose-test-release that tells which test was passed", "propose-test-release with exact distances"),
+        delta=lambda epsilon: TESTED_DELTA, draws=12_000, reached=0.45,
+    ),
+    # The loss ε is attained in the tail, at a δ of which few outputs are left: 12,000 show a third of it.
+    MechanismRow(
+        "smooth-laplace", "smooth_sensitivity:smooth_laplace", "smooth-laplace", (WIDE, NARROW), smooth,
+        ("smooth noise with β twice too large", "smooth noise that pays a quarter of its δ",
+         "smooth noise of scale S/ε", "the private scale in the event"),
+        delta=lambda epsilon: SMOOTH_DELTA, draws=12_000, reached=0.3,
+    ),
+)  # fmt: skip
+
+GRID = np.linspace(-6, 1, 40)
+BETA = 0.1
+
+
+def smoothed(rows: Rows) -> Any:
+    return smooth_log_iqr([LogIqrSteps(column, 0, 1) for column in rows.T], (1, -1), BETA)
+
+
+IQR_SENSITIVITIES = (
+    SensitivityRow("iqr-interval-distance", lambda rows: proposed_distances(IqrReach(rows[:, 0], 0, 20)),
+                   lambda m: interval_sensitivity(), (4, 16, 33), 1,
+                   ("published second interval of the IQR",), {"columns": 1, "high": 20.0}),
+    SensitivityRow("log-iqr-proposal", lambda rows: proposal(IqrReach(rows[:, 0], 0, 20)),
+                   lambda m: proposal_sensitivity(), (4, 16, 33), 0.99,
+                   ("published second interval of the IQR", "log IQR proposed on cells of length 2"),
+                   {"columns": 1, "high": 20.0}),
+    SensitivityRow("log-iqr-inverse-sensitivity",
+                   lambda rows: inverse_sensitivity_steps(rows[:, 0], GRID, 0, 1), lambda m: inverse_sensitivity(),
+                   (4, 16, 33), 1, ("log IQR by a bound of 1",), {"columns": 1}),
+    SensitivityRow("log-iqr-smooth", smoothed, lambda m: smooth_sensitivity(BETA), (5, 12, 33), 0.99,
+                   ("the local sensitivity in place of a smooth bound", "a smooth bound of the first three records",
+                    "a smooth bound at twice its β", "a smooth bound of one column for two"), {"columns": 2}),
+)  # fmt: skip
+
+
+def asked_on_neighbours(**arguments: Any) -> Any:
+    def audit(seed: int, answers: Any) -> GreyBoxAudit:
+        from tests.registry.tasks import asked_on_neighbours as asked  # that page takes its rows from here
+
+        found: GreyBoxAudit = asked("test", score="iqr", **arguments)(seed, answers)
+        return found
+
+    return audit
+
+
+def on_a_tie(release: Any, delta: float) -> Any:
+    """Return released margins on two tables beside a tie: everything after the regressions."""
+
+    def draw(side: int, epsilon: float, size: int) -> list[Any]:
+        from tests.registry.tasks import TIE_AND_BESIDE
+
+        loss = ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
+        rest = TIE_AND_BESIDE[side]
+        return in_batches(lambda allotment: release(rest, allotment, loss).margin, loss, size, Unit.TEST_ROW)
+
+    return draw
+
+
+CALL_DELTA = 0.04
+WITH_DELTA = {"loss": ApproxDP(1, CALL_DELTA)}
+METHODS = iqr_release.PROOFS
+
+IQR_TASKS = (
+    TaskRow("direction inverse-sensitivity", "direction", METHODS["inverse-sensitivity"],
+            asked_on_neighbours(release_scores=True), on_a_tie(iqr_release.by_inverse_sensitivity, 0.0), 0.0,
+            ("log IQR by a bound of 1", "two scores, each at the full ε")),
+    TaskRow("direction smooth-sensitivity", "direction", METHODS["smooth-sensitivity"],
+            asked_on_neighbours(method="smooth-sensitivity", **WITH_DELTA),
+            on_a_tie(lambda *given: iqr_release.by_smooth_sensitivity(*given, both=False), CALL_DELTA), 0.0,
+            ("a smooth bound of one column for two", "the private scale in the event"), delta=CALL_DELTA),
+    TaskRow("direction smooth-sensitivity scores", "direction", METHODS["smooth-sensitivity"],
+            asked_on_neighbours(method="smooth-sensitivity", release_scores=True, **WITH_DELTA),
+            on_a_tie(lambda *given: iqr_release.by_smooth_sensitivity(*given, both=True), CALL_DELTA), 0.0,
+            ("a smooth bound of one column for two", "two scores, each at the full ε"), delta=CALL_DELTA),
+    TaskRow("direction propose-test-release", "direction", METHODS["propose-test-release"],
+            asked_on_neighbours(method="propose-test-release", **WITH_DELTA),
+            on_a_tie(iqr_release.by_propose_test_release, CALL_DELTA), 0.0,
+            ("published second interval of the IQR", "propose-test-release with the printed threshold"),
+            delta=CALL_DELTA),
+)  # fmt: skip
+"""The printed propose-test-release has no claims, hence no row: see ``published_iqr``."""
