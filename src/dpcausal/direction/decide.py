@@ -36,7 +36,9 @@ def direction(
         "hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-gaussian", "igci-slope"
     ] = "hsic",
     protect: Literal["everyone", "test", "training"] = "everyone",
-    method: Literal["auto", "blocks", "joint", "holdout"] = "auto",
+    method: Literal[
+        "auto", "blocks", "joint", "holdout", "inverse-sensitivity", "smooth-sensitivity", "propose-test-release"
+    ] = "auto",
     release_scores: bool = False,
     calibration: Literal["corrected", "published"] = "corrected",
     blocks: int | None = None,
@@ -74,7 +76,10 @@ def direction(
         For everyone: ``"blocks"``, a noisy count of the votes of disjoint blocks, or ``"joint"``, noise on the
         difference of the scores (``"hsic"``) for the larger of what a training and a test row can move.  ``"auto"``
         is always blocks, which are right more often at every size, ε and design that was measured.  For one half:
-        ``"auto"`` and ``"holdout"`` are the same.
+        ``"auto"`` and ``"holdout"`` are the same.  For the score ``"iqr"`` of a test half also, by accuracy,
+        ``"inverse-sensitivity"`` (pure ε; both scores; what ``"auto"`` takes if they are asked for),
+        ``"smooth-sensitivity"`` and ``"propose-test-release"`` (both need an ``ApproxDP`` loss with δ; the last
+        may decline to answer); none of the three says how sure the direction is.
     release_scores : bool
         With one half protected: release both scores, at the same total loss and a less sure direction.
     calibration : str
