@@ -202,7 +202,8 @@ def test_a_call_brings_the_same_to_the_gate_on_neighbours(row: TaskRow, monkeypa
 def test_a_call_keeps_its_claim_on_its_pair(row: TaskRow) -> None:
     with simulated_noise(22):
         first, second = [row.draw(side, 1.0, 300 + (3_000 if row.attained else 500)) for side in (0, 1)]
-    audit = audit_samples(first, second, claimed=1.0, delta=row.delta, pilot=300, false_alarm=EACH)
+    pilot = min(300, len(first) // 5)  # some calls are slow and draw fewer
+    audit = audit_samples(first, second, claimed=1.0, delta=row.delta, pilot=pilot, false_alarm=EACH)
     assert not audit.violated, audit.summary()
     assert audit.lower_bound >= row.attained, audit.summary()
 

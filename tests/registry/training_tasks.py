@@ -74,7 +74,7 @@ def of_scores(both: Sensitivity) -> Any:
 def of_ranks(side: int, epsilon: float, size: int) -> list[Any]:
     """Return whether rank scores are released at a distance of one step and of two."""
     loss = ApproxDP(epsilon, 1e-6)
-    whole = ApproxDP(epsilon * size, 1e-6 * size)
+    whole = ApproxDP(loss.exact_epsilon * size, loss.exact_delta * size)
     allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=Unit.TRAINING_ROW)
     claim = Sensitivity(1, Norm.TESTED, training.published_hsic_sensitivity(9, 9, 1.0).relation, "training-ranks",
                         Unit.TRAINING_ROW)  # fmt: skip
