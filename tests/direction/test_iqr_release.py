@@ -130,7 +130,7 @@ def test_neither_the_bound_nor_the_scale_stands_in_the_result_or_the_ledger() ->
     train, test = halves(len(data))
     rest = fit_halves(data[:, 0], data[:, 1], train, test, (-1, 1), (-1, 3), np.random.default_rng(0))
     alpha, beta = smoothness(LOSS)
-    steps = [LogIqrSteps(values, *interval) for values, interval in iqr_release._columns(rest)]
+    steps = [LogIqrSteps(values, *interval) for values, interval in iqr_release.score_columns(rest)]
     _, bound = smooth_log_iqr(steps, (-1, -1, 1, 1), beta)
     shown = json.dumps([r.to_json(), r.summary(), repr(r), repr([entry.to_dict() for entry in ledger.entries()])])
     assert repr(r.margin)[:8] in shown

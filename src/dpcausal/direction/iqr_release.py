@@ -41,7 +41,7 @@ PROOFS = {
 """The claims that each method rests on."""
 
 
-def _columns(rest: Residuals) -> tuple[tuple[Column, Interval], ...]:
+def score_columns(rest: Residuals) -> tuple[tuple[Column, Interval], ...]:
     """Return A, B and C, E with their public ranges: the forward score's columns, then the backward score's."""
     return (
         (rest.x, rest.range_x),
@@ -67,7 +67,7 @@ def by_inverse_sensitivity(rest: Residuals, allotment: Allotment, loss: PureDP) 
     """
     part = loss.divided(2)
     released = []
-    for label, pair in ((FORWARD, _columns(rest)[:2]), (BACKWARD, _columns(rest)[2:])):
+    for label, pair in ((FORWARD, score_columns(rest)[:2]), (BACKWARD, score_columns(rest)[2:])):
         (_, (lower, upper)), (_, second) = pair
         grid = log_iqr_grid(lower, upper, rest.m, second)
         reaches = [IqrReach(values, *interval) for values, interval in pair]
@@ -83,7 +83,7 @@ def by_smooth_sensitivity(rest: Residuals, allotment: Allotment, loss: ApproxDP,
 
     How sure the margin's sign is depends on the scale of its noise, which is private: no probability is told.
     """
-    steps = [LogIqrSteps(values, *interval) for values, interval in _columns(rest)]
+    steps = [LogIqrSteps(values, *interval) for values, interval in score_columns(rest)]
     part = ApproxDP(loss.exact_epsilon / 2, loss.exact_delta / 2) if both else loss
     beta = smoothness(part).beta
 
@@ -110,7 +110,7 @@ def by_propose_test_release(rest: Residuals, allotment: Allotment, loss: ApproxD
             allotment,
             quartered(loss),
         )
-        for name, (values, interval) in zip(NAMES, _columns(rest), strict=True)
+        for name, (values, interval) in zip(NAMES, score_columns(rest), strict=True)
     ])  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def as_printed(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Release
             epsilon=loss.epsilon / 9,
             delta=loss.delta / 3,
         )
-        for name, (values, interval) in zip(NAMES, _columns(rest), strict=True)
+        for name, (values, interval) in zip(NAMES, score_columns(rest), strict=True)
     ])  # fmt: skip
 
 
