@@ -118,7 +118,8 @@ def sensitivities() -> list[tuple[str, str, str, str, str]]:
     m = n = ROWS
 
     def number(bound: Any, units: float = 1.0) -> str:
-        return f"{float(bound) * units:.2g}"
+        value = float(bound) * units
+        return f"{value:.0f}" if value >= 100 else f"{value:.2g}"
 
     paper_units = (m / (m - 1)) ** 2  # the paper divides HSIC by (m − 1)², the library by m²
     shift = float(training.iqr_sensitivity(n, PENALTY).bound)
@@ -196,6 +197,8 @@ def figure_1(found: dict[str, Any]) -> None:
     for score, (both, count) in found.items():
         for name, curve in zip(NAMES, both, strict=True):
             print(f"{score:<10}{name:<12}{count:>7}" + "".join(f"{curve[place]:>8.3f}" for place in shown))
+    for score in SIDES.keys() - found.keys():
+        print(f"{score:<22}{0:>7}")
 
 
 # ------------------------------------------------------------------------------------------------- pictures
