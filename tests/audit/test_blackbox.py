@@ -61,13 +61,13 @@ def test_the_limits_are_those_of_clopper_and_pearson() -> None:
 
 
 def test_equal_laws_are_flagged_no_more_often_than_stated() -> None:
-    # 300 audits at a false alarm of .01 each: 17 or more flags have probability below 1e-8.
+    # 300 audits at a false alarm of .01 each: 18 or more flags have probability 2.5e-9.
     flags = 0
     for seed in range(300):
         epsilon = 1e-3
         one, other = laplace(0, 1, 1_000 + seed), laplace(0, 1, 9_000 + seed)
         flags += audit_epsilon(one, other, claimed=epsilon, draws=300, false_alarm=0.01).violated
-    assert flags < 17
+    assert flags < 18
 
 
 @pytest.mark.parametrize(

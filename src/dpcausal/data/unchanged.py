@@ -55,15 +55,13 @@ def confirm(source: Source, schema: Schema, rows: int, stamp: Stamp | None) -> N
         if stamp.state is None or Stamp.of(stamp.path) != stamp:
             raise SchemaError(f"file {str(stamp.path)!r} was changed after the table was made: {NOTHING_SPENT}")
         return
-    names = source.names
-    if isinstance(source, FrameSource):
-        names = tuple(withheld(source._column_names, f"the {source.backend} frame cannot be read: {NOTHING_SPENT}"))
+    now = _without_rows(source)
     for name, column in schema.items():
-        if name not in names:
+        if name not in now.names:
             raise SchemaError(f"column {name!r} is no longer among the columns of the frame: {NOTHING_SPENT}")
         rule = ""
         try:
-            check_declared(name, column, source.declared(name))
+            check_declared(name, column, now.declared(name))
         except SchemaError as error:
             rule = str(error)
         if rule:
@@ -71,3 +69,14 @@ def confirm(source: Source, schema: Schema, rows: int, stamp: Stamp | None) -> N
     lazy = isinstance(source, FrameSource) and isinstance(source.frame, nw.LazyFrame)
     if not lazy and source.count() != rows:
         raise SchemaError(f"the frame no longer has the rows counted when the table was made: {NOTHING_SPENT}")
+
+
+def _without_rows(source: Source) -> Source:
+    """Return the frame as it is now, without its rows where it has them: to ask for a type may copy a column."""
+    if not isinstance(source, FrameSource):
+        return source
+    frame = source.frame
+    return withheld(
+        lambda: FrameSource(frame if isinstance(frame, nw.LazyFrame) else frame.head(0)),
+        f"the {source.backend} frame cannot be read: {NOTHING_SPENT}",
+    )
