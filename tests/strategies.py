@@ -151,7 +151,7 @@ direction_arguments = st.fixed_dictionaries(
     optional={
         "score": often(st.sampled_from(["hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-slope"]), junk),
         "protect": often(st.sampled_from(["everyone", "test"]), junk),
-        "method": often(st.sampled_from(["auto", "blocks"]), junk),
+        "method": often(st.sampled_from(["auto", "auto", "blocks", "smooth-sensitivity", "propose-test-release"]), junk),
         "release_scores": often(st.booleans(), junk),
         "calibration": often(st.sampled_from(["corrected", "published"]), junk),
         "blocks": often(st.sampled_from([None, None, 1, 3]), junk),

@@ -142,6 +142,8 @@ CALLS: list[dict[str, Any]] = [
     *({"score": score, "protect": "test", "calibration": "published"} for score in SCORES[:3]),
     {"score": "iqr", "protect": "test", "calibration": "published", "accept_unproven": True,
      "loss": dpc.ApproxDP(1, 0.1)},
+    *({"score": "iqr", "protect": "test", "method": method, "loss": dpc.ApproxDP(1, 0.1)}
+      for method in ("smooth-sensitivity", "propose-test-release")),
     *({"score": score, "loss": dpc.NoPrivacy()} for score in SCORES),
 ]  # fmt: skip
 """Every way to ask for a direction."""

@@ -129,7 +129,9 @@ WAYS: list[dict[str, Any]] = [
     *({"score": score, "protect": "test"} for score in ("hsic", "spearman", "kendall", "iqr")),
     *({"score": score, "protect": "test", "release_scores": True} for score in ("kendall", "iqr")),
     *({"score": score, "protect": "test", "calibration": "published"} for score in ("hsic", "kendall")),
-]
+    *({"score": "iqr", "protect": "test", "method": method, "loss": dpc.ApproxDP(1, 0.1)}
+      for method in ("smooth-sensitivity", "propose-test-release")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: " ".join(map(str, way.values())))
