@@ -17,6 +17,7 @@ import pyarrow.parquet
 import pytest
 
 import dpcausal as dpc
+from dpcausal.data.panel import Panel
 from dpcausal.errors import SchemaError
 
 ROWS = 40
@@ -159,11 +160,56 @@ def replaced(path: Path) -> None:
 @pytest.mark.parametrize("change", [rewritten, replaced, Path.unlink])
 def test_a_file_that_was_written_to_or_replaced_is_refused(kind: Any, change: Any, tmp_path: Path) -> None:
     path = kind(tmp_path)
-    refused(path, lambda: change(path), "was changed after the table was made")
+    refused(path, lambda: change(path), "was changed after it was declared")
 
 
-def test_every_task_asks_the_table_for_its_ledger() -> None:
-    """The check stands in ``Table.ledger``: nobody outside this room may take the ledger past it."""
+def panel_frame() -> pd.DataFrame:
+    units = np.repeat(["A", "B", "C"], 4)
+    return pd.DataFrame({"state": units, "year": list(range(4)) * 3, "sales": np.arange(12.0), "spare": 0.0})
+
+
+def dated(frame: pd.DataFrame) -> None:
+    frame["sales"] = pd.Timestamp("2020-01-01")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (dated, "column 'sales'.*numeric"),
+        (lambda frame: frame.pop("state"), "column 'state' is no longer"),
+        (lambda frame: frame.pop("sales"), "column 'sales' is no longer"),
+        (lambda frame: frame.__setitem__("more", CANARY) or frame.pop("spare"), ""),
+    ],
+)
+def test_a_panel_that_changed_gives_its_ledger_to_no_question(change: Any, words: str) -> None:
+    frame, ledger = panel_frame(), dpc.Ledger.in_memory(dpc.PureDP(1))
+    panel = Panel(
+        frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12), ledger=ledger
+    )
+    assert panel.ledger is ledger
+    change(frame)
+    if words:
+        with pytest.raises(SchemaError, match=f"{words}.*nothing was spent"):
+            panel.ledger  # noqa: B018
+    else:
+        assert panel.ledger is ledger
+
+
+def test_a_panel_whose_file_was_replaced_gives_its_ledger_to_no_question(tmp_path: Path) -> None:
+    path = tmp_path / "panel.csv"
+    panel_frame().to_csv(path, index=False)
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    panel = Panel(
+        path, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12), ledger=ledger
+    )
+    assert panel.ledger is ledger
+    panel_frame()[::-1].to_csv(path, index=False)
+    with pytest.raises(SchemaError, match="was changed after it was declared"):
+        panel.ledger  # noqa: B018
+
+
+def test_every_task_asks_the_table_or_panel_for_its_ledger() -> None:
+    """The check stands in ``Table.ledger`` and ``Panel.ledger``: nobody outside this room takes a ledger past it."""
     source = Path(dpc.__file__).parent
     for path in source.rglob("*.py"):
         if path.parent.name in ("data", "privacy"):

@@ -185,7 +185,8 @@ class Panel:
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger that pays for answers about the donors."""
+        """The ledger that pays for answers about the donors; as a table's, given only while the frame is unchanged."""
+        self._cells.confirm()
         return self._ledger
 
     @property

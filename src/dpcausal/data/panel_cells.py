@@ -18,6 +18,7 @@ from dpcausal.data.frame import source_of
 from dpcausal.data.periods import Label, coded, period_label, unit_name
 from dpcausal.data.schema import Bounded
 from dpcausal.data.source import Kind, Source, withheld
+from dpcausal.data.unchanged import Stamp, confirm
 from dpcausal.errors import ParameterError, SchemaError
 
 Reals = NDArray[np.float64]
@@ -39,6 +40,8 @@ class Cells:
         Returns, for each target, its columns, shape (1 + p, T).  Public.
     donor_rows : callable of a column's place
         Brings one column of all donors into memory, shape (n, T).  *Private.*
+    confirm : callable
+        Raises a SchemaError if the frame no longer is what was declared, by public facts.
     """
 
     times: tuple[Label, ...]
@@ -46,6 +49,7 @@ class Cells:
     donors: int
     target_rows: Callable[[], dict[Any, Reals]]
     donor_rows: Callable[[int], Reals]
+    confirm: Callable[[], None] = lambda: None
 
 
 def filled(rows: Reals, bounds: Bounded, missing: str) -> Reals:
@@ -99,6 +103,7 @@ def _real(values: Any, name: str, dimensions: int) -> Reals:
 def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], targets: list[Any]) -> Cells:
     """Return the cells of a long frame; reads the columns of units and times, and the targets' records."""
     source = _source(frame)
+    stamp = Stamp.of(frame) if isinstance(frame, (str, PathLike)) else None
     for name in (unit, time, *columns):
         if not isinstance(name, str) or name not in source.names:
             raise SchemaError(f"column {name!r} is not among the columns of the frame")
@@ -149,8 +154,14 @@ def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], t
         blocks = [column(place)[: len(names)] for place in range(len(listed))]
         return {target: np.stack([block[place] for block in blocks]) for place, target in enumerate(targets)}
 
-    return Cells(times, tuple(targets), len(unit_names) - len(names), target_rows,
-                 lambda place: column(place)[len(names):])  # fmt: skip
+    return Cells(
+        times,
+        tuple(targets),
+        len(unit_names) - len(names),
+        target_rows,
+        lambda place: column(place)[len(names) :],
+        lambda: confirm(source, columns, rows, stamp, (unit, time)),
+    )
 
 
 def _source(frame: Any) -> Source:

@@ -1,4 +1,4 @@
-"""Whether a frame still is what a table was made of, asked before each spend: by public facts, no value is looked at.
+"""Whether a frame still is what a table or a panel was made of: asked before each spend, by public facts alone.
 
 | frame | asked again |
 |---|---|
@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +18,11 @@ import narwhals.stable.v2 as nw
 
 from dpcausal.data.cleaning import check_declared
 from dpcausal.data.frame import FrameSource
-from dpcausal.data.schema import Schema
+from dpcausal.data.schema import Column
 from dpcausal.data.source import Source, withheld
 from dpcausal.errors import SchemaError
 
-NOTHING_SPENT = "nothing was spent; make the table anew"
+NOTHING_SPENT = "nothing was spent; declare it anew"
 
 
 @dataclass(frozen=True)
@@ -41,34 +42,39 @@ class Stamp:
         return cls(name, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
 
 
-def confirm(source: Source, schema: Schema, rows: int, stamp: Stamp | None) -> None:
+def confirm(
+    source: Source, schema: Mapping[str, Column], rows: int, stamp: Stamp | None, besides: Sequence[str] = ()
+) -> None:
     """Raise a SchemaError unless the source still has the columns, types and, where it knows them, rows.
 
     Parameters
     ----------
     source, schema, rows
-        Of the table.
+        Of the table or panel.
     stamp
-        Of the file when the table was made; ``None`` for a frame.
+        Of the file at that time; ``None`` for a frame.
+    besides
+        Columns that must be there, of any type.
     """
     if stamp is not None:
         if stamp.state is None or Stamp.of(stamp.path) != stamp:
-            raise SchemaError(f"file {str(stamp.path)!r} was changed after the table was made: {NOTHING_SPENT}")
+            raise SchemaError(f"file {str(stamp.path)!r} was changed after it was declared: {NOTHING_SPENT}")
         return
     now = _without_rows(source)
-    for name, column in schema.items():
+    for name in (*schema, *besides):
         if name not in now.names:
             raise SchemaError(f"column {name!r} is no longer among the columns of the frame: {NOTHING_SPENT}")
+    for name, column in schema.items():
         rule = ""
         try:
             check_declared(name, column, now.declared(name))
         except SchemaError as error:
             rule = str(error)
         if rule:
-            raise SchemaError(f"the frame was changed after the table was made: {rule}; {NOTHING_SPENT}")
+            raise SchemaError(f"the frame was changed after it was declared: {rule}; {NOTHING_SPENT}")
     lazy = isinstance(source, FrameSource) and isinstance(source.frame, nw.LazyFrame)
     if not lazy and source.count() != rows:
-        raise SchemaError(f"the frame no longer has the rows counted when the table was made: {NOTHING_SPENT}")
+        raise SchemaError(f"the frame no longer has the rows that were counted: {NOTHING_SPENT}")
 
 
 def _without_rows(source: Source) -> Source:
