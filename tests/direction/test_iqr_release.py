@@ -162,7 +162,8 @@ def test_real_noise_runs_and_the_guarantee_names_claims_that_can_be_explained(na
     assert r.guarantee.proofs == iqr_release.PROOFS[arguments["method"]]
     for proof in r.guarantee.proofs:
         assert dpc.explain(proof)
-    assert r.summary().startswith(("x ->", "y ->", "No answer", "Undecided")) or "half" in r.summary()
+    assert "NOT protected" in r.guarantee.caveats[0]
+    assert ("the scale of the noise" in str(r.guarantee.caveats)) == name.startswith("smooth")
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {

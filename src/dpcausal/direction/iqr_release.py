@@ -164,8 +164,14 @@ def _settle_smooth(plan: Plan) -> Plan:
 
 def _with_delta(loss: Loss) -> tuple[Loss, str]:
     if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
-        raise LossError("smooth sensitivity and propose-test-release are paid for in ApproxDP with delta above 0")
+        raise LossError(
+            "smooth sensitivity and propose-test-release are paid for in ApproxDP with delta above 0, one answer a call"
+        )
     return loss, ""
+
+
+def _smooth(loss: Loss) -> tuple[Loss, str]:
+    return _with_delta(loss)[0], "the scale of the noise depends on the data and is not told"
 
 
 def _printed(loss: Loss) -> tuple[Loss, str]:
@@ -191,7 +197,7 @@ ROUTES = (
         method="smooth-sensitivity",
         protect="test",
         scores=("iqr",),
-        pay=_with_delta,
+        pay=_smooth,
         proofs=lambda plan: PROOFS[plan.method],
         release=_release,
         settle=_settle_smooth,
