@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpcausal.dependence.contingency import contingency
 from dpcausal.dependence.contrasts import contrast_basis, contrast_of, contrasts_sensitivity
 from dpcausal.discovery.pc import Test, Verdict
-from dpcausal.discovery.wald import verdict, wald_test, wald_test_correlated
+from dpcausal.discovery.wald import Wald, verdict, wald_test, wald_test_correlated
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, NoPrivacy
@@ -89,24 +89,26 @@ class NoisyContrasts:
         place = {name: number for number, name in enumerate(self.names)}
 
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
-            order = (place[x], place[y], *(place[z] for z in given))
-            columns = tuple(sorted(order))
-            if math.prod(self.sizes[i] for i in columns) > MOST_CELLS:
-                return Verdict(None)
-            found = self.cells(columns)
-            if found is None:
-                return Verdict(None)
-            axes = [columns.index(i) for i in order]
-            shape = (self.sizes[order[0]], self.sizes[order[1]], -1)
-            counts = found[0].transpose(axes).reshape(shape)
-            if not any(self.deviations[members] for members in self.values):
-                return verdict(wald_test(counts, 0.0), alpha)
-            width = found[1].shape[-1]
-            factor = found[1].transpose([*axes, len(axes)]).reshape(*shape[:2], counts.shape[2], width)
-            variance = float((factor**2).sum(axis=-1).mean())
-            return verdict(wald_test_correlated(counts, factor, variance), alpha)
+            return verdict(self._tested(place[x], place[y], tuple(place[z] for z in given)), alpha)
 
         return ask
+
+    def _tested(self, x: int, y: int, given: Columns) -> Wald | None:
+        """Return the test of two columns given others; ``None`` if something it needs was not released."""
+        order = (x, y, *given)
+        columns = tuple(sorted(order))
+        if math.prod(self.sizes[i] for i in columns) > MOST_CELLS:
+            return None
+        found = self.cells(columns)
+        if found is None:
+            return None
+        axes = [columns.index(i) for i in order]
+        shape = (self.sizes[x], self.sizes[y], -1)
+        counts = found[0].transpose(axes).reshape(shape)
+        if not any(self.deviations.values()):
+            return wald_test(counts, 0.0)
+        factor = found[1].transpose([*axes, len(axes)]).reshape(*shape[:2], counts.shape[2], found[1].shape[-1])
+        return wald_test_correlated(counts, factor, float((factor**2).sum(axis=-1).mean()))
 
     def redrawn(self, generator: PublicGenerator) -> NoisyContrasts:
         """Return the contrasts with fresh noise of the same law on top, its variance declared."""

@@ -28,6 +28,7 @@ MOST_CELLS = 2**22
 """Cells of the largest table that is released at all."""
 
 MOST_COLUMNS = 200
+LARGEST_ORDER = 8
 LEAST_EPSILON = Fraction(1, 10**9)
 LARGEST_BOUND, LEAST_WIDTH = 1e100, 1e-100
 
@@ -106,6 +107,8 @@ def checked(
     unproven = calibration == "published" and not isinstance(loss, NoPrivacy)
     if unproven:
         check_consent(accept_unproven, chosen)
+    if calibration == "published" and max_order is None:
+        max_order = min(len(names) - 2, LARGEST_ORDER)  # as far as the paper's own search goes
     settings = settings_of(chosen, names, knowledge, alpha, max_order, search)
     return Plan(names, sizes, chosen, calibration, spent, gaussian, settings, note, unproven)
 
@@ -130,8 +133,8 @@ def settings_of(
     if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
         raise ParameterError("alpha must be a number above 0 and below 1")
     order = default_order if max_order is None else max_order
-    if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= 8:
-        raise ParameterError("max_order must be a whole number from 0 to 8")
+    if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= LARGEST_ORDER:
+        raise ParameterError(f"max_order must be a whole number from 0 to {LARGEST_ORDER}")
     return Settings(chosen, float(level), order, known)
 
 

@@ -2,7 +2,7 @@
 
 The score of a test is the upper normal tail of the conditional tau of Definition 6 of Wang, Pang & Song (2020), a
 number of [0, ½], with the sensitivity Φ(6/√n) − ½ that is claimed for it; strata of at most two records, and constant
-ones, are skipped.  The order of the tests is that of the stable loop.  Why none of it is private: ``docs/errata.md``.
+ones, are skipped.  Why none of it is private: ``docs/errata.md``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpcausal.dependence.conditional_kendall import stratum_kendall_numerators
 from dpcausal.discovery.calculators import advanced_composition, optimal_subsample, subsampled_epsilon
-from dpcausal.discovery.pc import Skeleton, Test, Verdict, find_skeleton
+from dpcausal.discovery.pc import Skeleton, Test, Verdict, find_skeleton, find_skeleton_at_once
 from dpcausal.discovery.rank_scores import RankScores
 from dpcausal.discovery.search import Settings
 from dpcausal.privacy.noise import PublicGenerator
@@ -87,7 +87,7 @@ class Replica:
         return published_score(scores.strata(*test))
 
     def skeleton(self, ask: Callable[..., Verdict]) -> Skeleton:
-        return find_skeleton(
+        return find_skeleton_at_once(
             self.names, ask, knowledge=self.settings.knowledge, max_order=self.settings.max_order
         )
 

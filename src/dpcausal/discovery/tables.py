@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.discovery.pc import Verdict
-from dpcausal.discovery.wald import verdict, wald_test
+from dpcausal.discovery.wald import Wald, verdict, wald_test
 from dpcausal.privacy.noise import PublicGenerator
 
 Reals = npt.NDArray[np.float64]
@@ -73,16 +73,12 @@ class NoisyTable:
         place = {name: number for number, name in enumerate(self.names)}
 
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
-            members = tuple(place[z] for z in given)
-            counts = self.strata(place[x], place[y], members)
-            variance = self.margin_variance(tuple(sorted((place[x], place[y], *members))))
-            return verdict(wald_test(counts, variance), alpha)
+            return verdict(self._tested(place[x], place[y], tuple(place[z] for z in given)), alpha)
 
         return ask
 
-    def begin(self) -> None:
-        """Nothing is released order by order."""
-        return
+    def _tested(self, x: int, y: int, given: tuple[int, ...]) -> Wald | None:
+        return wald_test(self.strata(x, y, given), self.margin_variance(tuple(sorted((x, y, *given)))))
 
     def redrawn(self, generator: PublicGenerator) -> NoisyTable:
         """Return the table with fresh noise of the same law on top, its variance declared: a parametric bootstrap."""

@@ -6,6 +6,7 @@ Post-processing of released counts: nothing here sees data.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,17 @@ import numpy.typing as npt
 from dpcausal.discovery.pc import Verdict
 
 Reals = npt.NDArray[np.float64]
+
+RIDGE = 1.0
+"""Added to the variance of every residual: where a level is so rare that its residual is a matter of single records,
+the normal law does not hold and the residual must not count."""
+
+
+class Wald(NamedTuple):
+    """The outcome of a test: the statistic and its degrees of freedom."""
+
+    statistic: float
+    freedom: int
 
 
 def upper_tail(statistic: float, freedom: int) -> float:
@@ -29,12 +41,12 @@ def usable_strata(counts: Reals, variance: float) -> npt.NDArray[np.bool_]:
     return enough
 
 
-def wald_test(counts: Reals, variance: float) -> tuple[float, int] | None:
+def wald_test(counts: Reals, variance: float) -> Wald | None:
     """Return the statistic and its degrees of freedom for counts whose cells have independent noise; ``None`` if
     no stratum is usable.
 
     Σ_s R_s' V_s⁻¹ R_s,  R = N − n p_x p_yᵀ without the last levels,
-    V = n (D_x ⊗ D_y) + v (L_x L_xᵀ ⊗ L_y L_yᵀ)
+    V = n (D_x ⊗ D_y) + v (L_x L_xᵀ ⊗ L_y L_yᵀ) + I
 
     where D = diag(p) − p pᵀ, L = I − p 1ᵀ, and v is the variance of a cell's noise.
 
@@ -59,20 +71,20 @@ def wald_test(counts: Reals, variance: float) -> tuple[float, int] | None:
     if counts.shape[:2] == (2, 2):
         a, b = px[:, 0], py[:, 0]
         spread = totals * a * (1 - a) * b * (1 - b)
-        noise = variance * (a**2 + (1 - a) ** 2) * (b**2 + (1 - b) ** 2)
-        return float((residual[:, 0, 0] ** 2 / (spread + noise)).sum()), freedom
+        noise = RIDGE + variance * (a**2 + (1 - a) ** 2) * (b**2 + (1 - b) ** 2)
+        return Wald(float((residual[:, 0, 0] ** 2 / (spread + noise)).sum()), freedom)
     dx, lx = _factors(px)
     dy, ly = _factors(py)
-    covariance = totals[:, None, None] * _kron(dx, dy) + variance * _kron(lx, ly)
+    covariance = totals[:, None, None] * _kron(dx, dy) + variance * _kron(lx, ly) + RIDGE * np.eye(freedom // strata)
     vectors = residual.reshape(strata, -1)
     solved = np.linalg.solve(covariance, vectors[:, :, None])[:, :, 0]
-    return float((vectors * solved).sum()), freedom
+    return Wald(float((vectors * solved).sum()), freedom)
 
 
-def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> tuple[float, int] | None:
+def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> Wald | None:
     """Return the same for counts with correlated noise, covariance F Fᵀ over all cells, strata stacked.
 
-    V = blockdiag(n_s D_x ⊗ D_y) + A F Fᵀ Aᵀ,  A = blockdiag(L_x ⊗ L_y)
+    V = blockdiag(n_s D_x ⊗ D_y) + A F Fᵀ Aᵀ + I,  A = blockdiag(L_x ⊗ L_y)
 
     Parameters
     ----------
@@ -100,19 +112,19 @@ def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> tuple
     dx, _ = _factors(px)
     dy, _ = _factors(py)
     blocks = totals[:, None, None] * _kron(dx, dy)
-    covariance = moved @ moved.T
+    covariance = moved @ moved.T + RIDGE * np.eye(len(moved))
     width = residual.shape[1]
     for place in range(strata):
         covariance[place * width : (place + 1) * width, place * width : (place + 1) * width] += blocks[place]
     vector = residual.ravel()
-    return float(vector @ np.linalg.solve(covariance, vector)), vector.size
+    return Wald(float(vector @ np.linalg.solve(covariance, vector)), vector.size)
 
 
-def verdict(found: tuple[float, int] | None, alpha: float) -> Verdict:
+def verdict(found: Wald | None, alpha: float) -> Verdict:
     """Return what a test says at a level."""
-    if found is None or not math.isfinite(found[0]):
+    if found is None or not math.isfinite(found.statistic):
         return Verdict(None)
-    pvalue = upper_tail(*found)
+    pvalue = upper_tail(found.statistic, found.freedom)
     return Verdict(pvalue > alpha, pvalue)
 
 
