@@ -195,6 +195,33 @@ def test_a_panel_that_changed_gives_its_ledger_to_no_question(change: Any, words
         assert panel.ledger is ledger
 
 
+@pytest.mark.parametrize("columns", [["state", "year", "sales", "spare"], ["sales"]])
+def test_a_panel_reads_units_and_values_together(columns: list[str]) -> None:
+    """Rows that came in another order would else give each donor the values of others."""
+    frame = panel_frame()
+    panel = Panel(
+        frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12),
+        ledger=dpc.Ledger.in_memory(dpc.PureDP(1)),
+    )  # fmt: skip
+    before = panel.donors()
+    order = np.random.default_rng(5).permutation(len(frame))
+    for name in columns:
+        frame[name] = frame[name].to_numpy()[order]
+    assert (panel.donors() == before).all() == (len(columns) > 1)
+
+
+def test_a_panel_with_units_that_it_did_not_have_is_refused_without_naming_them() -> None:
+    frame = panel_frame()
+    panel = Panel(
+        frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12),
+        ledger=dpc.Ledger.in_memory(dpc.PureDP(1)),
+    )  # fmt: skip
+    frame.loc[5, "state"] = CANARY
+    with pytest.raises(SchemaError, match="no longer has the units") as caught:
+        panel.donors()
+    assert CANARY not in str(caught.value)
+
+
 def test_a_panel_whose_file_was_replaced_gives_its_ledger_to_no_question(tmp_path: Path) -> None:
     path = tmp_path / "panel.csv"
     panel_frame().to_csv(path, index=False)

@@ -17,7 +17,7 @@ from dpcausal.data.cleaning import check_declared
 from dpcausal.data.frame import source_of
 from dpcausal.data.periods import Label, coded, period_label, unit_name
 from dpcausal.data.schema import Bounded
-from dpcausal.data.source import Kind, Source, withheld
+from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
 from dpcausal.errors import ParameterError, SchemaError
 
@@ -132,23 +132,21 @@ def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], t
     times = _sorted_times([labels[code] for code in np.unique(moments[of_targets & (moments >= 0)])])
     if not times:
         raise SchemaError("no record of a target has a time that can be read")
-    places = np.full(len(labels) + 1, -1, dtype=np.int64)  # the last entry is that of a null, code −1
-    for code, label in enumerate(labels):
-        places[code] = _position(times, label)
-    moments = places[moments]
-
-    ranks = np.full(len(unit_names) + 1, -1, dtype=np.int64)
     order = sorted((name for name in unit_names if name not in names), key=lambda name: (str(name), repr(name)))
-    for rank, name in enumerate([*names, *order]):
-        ranks[codes[name]] = rank
-    units = ranks[units]
-    counts = (units >= 0) & (moments >= 0)
-    flat = np.where(counts, units * len(times) + moments, -1)
+    ranks = {name: rank for rank, name in enumerate([*names, *order])}
     listed = tuple(columns)
 
     def column(place: int) -> Reals:
-        values = _numbers(source, listed[place], rows)
-        return _pivoted(values, flat, len(unit_names), len(times), columns[listed[place]])
+        # Units and times come with the values, in one reading: a frame may give its rows in another order by now.
+        name = listed[place]
+        collected = source.collect((unit, time, name))
+        if len(collected) != rows:
+            raise SchemaError("the frame no longer has the number of rows counted when the panel was made")
+        flat = withheld(lambda: _cells_of(collected, unit, time, ranks, times), unread)
+        if flat is None:
+            raise SchemaError("the frame no longer has the units it had when the panel was made")
+        values = withheld(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
+        return _pivoted(values, flat, len(ranks), len(times), columns[name])
 
     def target_rows() -> dict[Any, Reals]:
         blocks = [column(place)[: len(names)] for place in range(len(listed))]
@@ -172,11 +170,20 @@ def _source(frame: Any) -> Source:
     return source_of(frame)
 
 
-def _numbers(source: Source, name: str, rows: int) -> Reals:
-    collected = source.collect((name,))
-    if len(collected) != rows:
-        raise SchemaError("the frame no longer has the number of rows counted when the panel was made")
-    return withheld(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
+def _cells_of(
+    collected: Collected, unit: str, time: str, ranks: Mapping[Any, int], times: tuple[Label, ...]
+) -> NDArray[np.int64] | None:
+    """Return each record's cell, unit · T + period, −1 where it has none; ``None`` if a unit is not known."""
+    rows = len(collected)
+    units, names = coded(collected.objects(unit), rows, unit_name)
+    moments, labels = coded(collected.objects(time), rows, period_label)
+    if not set(names) <= set(ranks):
+        return None
+    # The last entry is that of a null, code −1.
+    units = np.array([*(ranks[name] for name in names), -1], dtype=np.int64)[units]
+    moments = np.array([*(_position(times, label) for label in labels), -1], dtype=np.int64)[moments]
+    cells: NDArray[np.int64] = np.where((units >= 0) & (moments >= 0), units * len(times) + moments, -1)
+    return cells
 
 
 def _pivoted(values: Reals, flat: NDArray[np.int64], units: int, periods: int, bounds: Bounded) -> Reals:
