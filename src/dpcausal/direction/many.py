@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any, Literal
 
 from dpcausal.data.schema import Bounded
@@ -14,7 +14,7 @@ from dpcausal.direction.directions import Directions
 from dpcausal.direction.plan import checked
 from dpcausal.direction.progress import progress
 from dpcausal.direction.route import Plan
-from dpcausal.direction.scores import rehearse
+from dpcausal.direction.scores import rehearse, shared_fits
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.division import Division, divided
@@ -117,11 +117,13 @@ def direction_all(
     caveats = (division.note,) if division.note else ()
     directions = []
     with progress(len(plans), "directions") as step:
-        for plan in plans:
-            # The same seed for all: one split of the rows, so that one half of them is the protected one.
-            released = run(columns, plan, generator_from_seed(seed), allotment)
-            directions.append(result(plan, allotment, released, seed, caveats))
-            step(f"{plan.first}, {plan.second}: {plan.score}")
+        for _, of_pair in groupby(plans, lambda plan: (plan.first, plan.second)):
+            with shared_fits():
+                for plan in of_pair:
+                    # The same seed for all: one split of the rows, so that one half of them is the protected one.
+                    released = run(columns, plan, generator_from_seed(seed), allotment)
+                    directions.append(result(plan, allotment, released, seed, caveats))
+                    step(f"{plan.first}, {plan.second}: {plan.score}")
     # Those of every answer, each once: whom they leave out, and what was not spent.
     told = dict.fromkeys(caveat for one in directions for caveat in one.guarantee.caveats)
     return Directions(
