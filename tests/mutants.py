@@ -62,6 +62,7 @@ def cases() -> tuple[dict[str, Case], dict[str, Case]]:
     from tests import (
         mutants_calls,
         mutants_discovery,
+        mutants_independence,
         mutants_iqr,
         mutants_many,
         mutants_noise,
@@ -79,6 +80,7 @@ def cases() -> tuple[dict[str, Case], dict[str, Case]]:
         mutants_discovery,
         mutants_training,
         mutants_panels,
+        mutants_independence,
     )
     mutants = [case for page in pages for case in page.MUTANTS]
     controls = [case for page in pages for case in page.CONTROLS]

@@ -27,6 +27,9 @@ BELOW: dict[str, set[str]] = {
     "direction": {
         "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"
     },
+    "independence": {
+        "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"
+    },
     "synthetic_control": {"errors", "privacy", "mechanisms", "data", "regression", "report", "plots"},
     "discovery": {
         "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"

@@ -6,15 +6,17 @@ import dpcausal as dpc
 
 NAMES = {
     "ApproxDP", "Bounded", "Cpdag", "Direction", "Directions", "Discovery", "Guarantee", "Knowledge", "Ledger",
-    "Levels", "NoPrivacy", "Panel", "PureDP",
+    "Independence", "Independences", "Levels", "ModelX", "NoPrivacy", "Panel", "Power", "PureDP", "ci_test", "ci_tests",
     "Relation", "Schema", "SyntheticControl", "Table", "Unit", "ZCDP", "calculators", "direction", "direction_all",
-    "errors", "explain", "plan_synthetic_control", "simulate", "simulated_noise", "synthetic_control",
+    "errors", "explain", "plan_synthetic_control", "power", "simulate", "simulated_noise", "synthetic_control",
     "synthetic_controls",
 }  # fmt: skip
 
 
 def test_the_public_names_are_these() -> None:
-    rooms = {"data", "dependence", "discovery", "mechanisms", "privacy", "proofs", "regression", "report"}
+    rooms = {
+        "data", "dependence", "discovery", "independence", "mechanisms", "privacy", "proofs", "regression", "report"
+    }
     public = {name for name in vars(dpc) if not name.startswith("_")}
     assert public - rooms - {"audit", "cli", "plots", "demo", "simulate_panels"} == NAMES
 
@@ -25,7 +27,8 @@ def test_every_public_name_has_a_docstring() -> None:
 
 
 def test_a_loss_is_keyword_only_and_has_no_default() -> None:
-    for call in (dpc.direction, dpc.direction_all, dpc.synthetic_control, dpc.synthetic_controls):
+    calls = dpc.direction, dpc.direction_all, dpc.synthetic_control, dpc.synthetic_controls, dpc.ci_test, dpc.ci_tests
+    for call in calls:
         parameter = inspect.signature(call).parameters["loss"]
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
         assert parameter.default is inspect.Parameter.empty

@@ -16,6 +16,13 @@ from dpcausal.discovery.discover import discover as discover
 from dpcausal.discovery.graph import Cpdag as Cpdag
 from dpcausal.discovery.knowledge import Knowledge as Knowledge
 from dpcausal.discovery.result import Discovery as Discovery
+from dpcausal.independence.decide import ci_test as ci_test
+from dpcausal.independence.many import ci_tests as ci_tests
+from dpcausal.independence.model_x import ModelX as ModelX
+from dpcausal.independence.power import Power as Power
+from dpcausal.independence.power import power as power
+from dpcausal.independence.result import Independence as Independence
+from dpcausal.independence.results import Independences as Independences
 from dpcausal.privacy.ledger import Ledger as Ledger
 from dpcausal.privacy.loss import ZCDP as ZCDP
 from dpcausal.privacy.loss import ApproxDP as ApproxDP

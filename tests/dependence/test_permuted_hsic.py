@@ -30,7 +30,8 @@ def halves_in_step(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
 def test_no_replaced_record_moves_the_permuted_root_past_its_bound_nor_a_smaller_one():
     # Slack: .81 of the bound is found at 40 records, which is more than the columns as they stand can move.
     found = check_claim(
-        permuted, permuted_root_hsic_sensitivity, sizes=(40,), reached=0.75, mutant=0.7, starts={"halves": halves_in_step}
+        permuted, permuted_root_hsic_sensitivity, sizes=(40,), reached=0.75, mutant=0.7,
+        starts={"halves": halves_in_step},
     )
     for one in found:
         moved = one.ratio * float(permuted_root_hsic_sensitivity(40).bound)

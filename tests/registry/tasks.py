@@ -19,7 +19,7 @@ from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
 from tests.direction.neighbours import ask, halves, new_row, replaced, some_rows
-from tests.registry import discovery, panels
+from tests.registry import discovery, independence, panels
 from tests.registry.iqr import IQR_TASKS
 from tests.registry.many import MANY
 from tests.registry.rows import TaskRow
@@ -126,6 +126,7 @@ TASKS = (
     *MANY,
     *TRAINING,
     *discovery.TASKS,
+    *independence.TASKS,
     *panels.TASKS,
 )  # fmt: skip
 """The published IQR has no claims, hence no row here: see the mechanism ``propose-test-release-published``."""

@@ -113,11 +113,10 @@ def ci_test(
     Examples
     --------
     >>> import dpcausal as dpc
-    >>> from dpcausal.independence.decide import ci_test
     >>> data = dpc.simulate.smooth_design(3000, effect=0.5, seed=1)
     >>> table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     >>> with dpc.simulated_noise(2):
-    ...     t = ci_test(table, "x", "y", given=["z1"], loss=dpc.PureDP(1))
+    ...     t = dpc.ci_test(table, "x", "y", given=["z1"], loss=dpc.PureDP(1))
     >>> t.decision, t.guarantee.loss, t.guarantee.private
     ('dependent', PureDP(1), False)
     """

@@ -24,3 +24,21 @@ def draw(ax: Any, *, pvalue: float | None, alpha: float, decision: str, title: s
     words = f"{title}: {decision}"
     ax.set_title(f"{words}\n{stamp}" if stamp else words)
     return ax
+
+
+def draw_many(ax: Any, *, names: list[str], pvalues: tuple[float, ...], alpha: float, stamp: str) -> Any:
+    """Draw a p-value a line on a logarithmic axis, and return the axes."""
+    if ax is None:
+        ax = axes()
+        ax.figure.set_size_inches(6, 0.9 + 0.25 * len(names))
+    ax.set_xscale("log")
+    ax.axvspan(LEAST, alpha, color="tab:red", alpha=0.07)
+    ax.axvline(alpha, color="0.6", linewidth=1)
+    for place, pvalue in enumerate(pvalues):
+        ax.plot([max(pvalue, LEAST)], [place], marker="o", color="tab:red" if pvalue <= alpha else "0.4")
+    ax.set_xlim(LEAST, 1)
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.set_xlabel(f"released p-values, adjusted; shaded: below the level {alpha:g}")
+    ax.set_title(stamp)
+    return ax

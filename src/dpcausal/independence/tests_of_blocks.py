@@ -35,7 +35,7 @@ def count_pvalue(noisy: int, blocks: int, epsilon: float) -> float:
 
     Examples
     --------
-    >>> count_pvalue(0, 10, 50.0), round(count_pvalue(2, 10, 50.0), 4)
+    >>> round(count_pvalue(0, 10, 50.0), 9), round(count_pvalue(2, 10, 50.0), 4)
     (1.0, 0.0861)
     """
     counts = np.arange(blocks + 1)

@@ -115,7 +115,7 @@ def _sum_error(rows: int, each: float, largest: float) -> float:
     return rows * (each + (8200 + rows / CHUNK_ROWS) * _UNIT * (largest + each)) * _UP
 
 
-def _claimed(bound: float, norm: Norm, proof: str) -> Sensitivity:
+def _sensitivity(bound: float, norm: Norm, proof: str) -> Sensitivity:
     return Sensitivity(bound * _UP, norm, Relation.REPLACE_ONE, proof)
 
 
@@ -141,7 +141,7 @@ def product_sum_sensitivity(rows: int, penalty: float) -> Sensitivity:
     """
     largest = (1 + norms(penalty).whole) ** 2
     error = _sum_error(rows, _product_error(rows, penalty), largest)
-    return _claimed(product_sum_bound(rows, penalty) + 2 * error, Norm.ABSOLUTE, "residual-product-sum")
+    return _sensitivity(product_sum_bound(rows, penalty) + 2 * error, Norm.ABSOLUTE, "residual-product-sum")
 
 
 def products_sensitivity(rows: int, penalty: float) -> Sensitivity:
@@ -153,7 +153,7 @@ def products_sensitivity(rows: int, penalty: float) -> Sensitivity:
     """
     B = norms(penalty).whole
     bound = max(2 + 2 * math.sqrt(2) * B, 4 * B) + B**2 + others_bound(penalty)
-    return _claimed(bound + 2 * rows * _product_error(rows, penalty), Norm.L1, "residual-products")
+    return _sensitivity(bound + 2 * rows * _product_error(rows, penalty), Norm.L1, "residual-products")
 
 
 def published_products_bound(penalty: float) -> float:
@@ -179,7 +179,7 @@ def clipped_squares_sensitivity(rows: int, penalty: float, threshold: float) -> 
     """
     bound = threshold**2 + 2 * threshold * others_bound(penalty)
     error = _sum_error(rows, 2 * threshold * _product_error(rows, penalty), threshold**2)
-    return _claimed(bound + 2 * error, Norm.ABSOLUTE, "clipped-product-squares")
+    return _sensitivity(bound + 2 * error, Norm.ABSOLUTE, "clipped-product-squares")
 
 
 def resample_sum_bound(rows: int, penalty: float | None) -> float:
@@ -207,7 +207,7 @@ def resample_sum_sensitivity(rows: int, penalty: float | None) -> Sensitivity:
     else:
         each = (rounding(rows, penalty) + 2 * _UNIT * (2 + norms(penalty).whole)) * _UP
         error = _sum_error(rows, each, 1 + norms(penalty).whole)
-    return _claimed(resample_sum_bound(rows, penalty) + 2 * error, Norm.LINF, "resample-product-sum")
+    return _sensitivity(resample_sum_bound(rows, penalty) + 2 * error, Norm.LINF, "resample-product-sum")
 
 
 def published_resample_bound(penalty: float) -> float:

@@ -1,0 +1,105 @@
+"""Power of the independence tests, ours and as published, in one run.
+
+    python -m benchmarks independence [repetitions] [which]
+
+``which``: gcm, ratio, crt, weighted, or all (the default).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from benchmarks.independence_designs import sign_changing
+from dpcausal.independence.power import power
+from dpcausal.privacy.loss import ApproxDP, PureDP
+
+N = 10_000
+
+
+def rate(repetitions: int, label: str, least: float, most: float, **asked: Any) -> bool:
+    """Print a rate of rejections beside its target; return whether it is met."""
+    found = power(**asked, repetitions=repetitions, seed=11)
+    met = least <= found.rate <= most
+    target = f"at least {least:g}" if most == 1 else f"at most {most:g}"
+    target = "" if (least, most) == (0, 1) else target
+    interval = f"({found.interval[0]:.3f} to {found.interval[1]:.3f})"
+    print(f"{label:<60}{found.rate:.3f} {interval} {target}{'' if met else '  MISSED'}", flush=True)
+    return met
+
+
+def gcm(repetitions: int) -> list[bool]:
+    print(f"Covariance of residuals, n = {N}, s = 2, d = 1, bounds 3")
+    shared: dict[str, Any] = {"n": N, "complexity": 2.0, "bound": 3.0}
+    quarter = PureDP(0.25)
+    met = [
+        rate(repetitions, "gcm, epsilon = .25, effect .5", 0.95, 1, **shared, loss=quarter, effect=0.5),
+        rate(repetitions, "gcm, epsilon = .25, effect .1", 0.92, 1, **shared, loss=quarter, effect=0.1),
+    ]
+    for calibration, most in (("published", 0.2), ("corrected", 1.0)):
+        met.append(
+            rate(repetitions, f"gcm-published ({calibration} constant), epsilon = 4, effect .5", 0, most, **shared,
+                 loss=PureDP(4), effect=0.5, method="gcm-published", calibration=calibration)
+        )  # fmt: skip
+    for effect in (0.5, 0.1):
+        for method, loss in (("gcm-scalar", PureDP(2)), ("gcm-smooth", ApproxDP(2, 1e-6))):
+            label = f"{method}, epsilon = 2, effect {effect:g}"
+            met.append(rate(repetitions, label, 0, 1, **shared, loss=loss, effect=effect, method=method))
+    return met
+
+
+def epsilon_for(share: float, repetitions: int, method: str, low: float, high: float, **asked: Any) -> float:
+    """Return, by bisection on a logarithmic scale, the epsilon at which a share of tables is rejected."""
+    for _ in range(7):
+        middle = (low * high) ** 0.5
+        found = power(N, loss=PureDP(round(middle, 9)), method=method, effect=0.5, repetitions=repetitions,  # type: ignore[arg-type]
+                      seed=5, accept_large_epsilon=True, **asked).rate  # fmt: skip
+        low, high = (low, middle) if found >= share else (middle, high)
+    return (low * high) ** 0.5
+
+
+def ratio(repetitions: int) -> list[bool]:
+    print("\nEpsilon for 80 % power, effect .5")
+    ours = epsilon_for(0.8, repetitions, "gcm", 0.005, 2.0)
+    published = epsilon_for(0.8, repetitions, "gcm-published", 2.0, 60.0, calibration="published")
+    met = published / ours >= 100
+    print(f"gcm {ours:.3g}, gcm-published {published:.3g}: ratio {published / ours:.0f}{'' if met else '  MISSED'}")
+    return [met]
+
+
+def crt(repetitions: int) -> list[bool]:
+    print("\nRandomisation tests, n = 1000, epsilon = 2, effect .2")
+    shared: dict[str, Any] = {"n": 1_000, "loss": PureDP(2), "effect": 0.2}
+    met = [rate(repetitions, "crt", 0.9, 1, **shared, method="crt")]
+    met.append(rate(repetitions, "crt-decision, m = 499", 0.9, 1, **shared, method="crt-decision", resamples=499))
+    for calibration in ("published", "corrected"):
+        for m in (19, 99, 499):
+            most = 0.2 if calibration == "published" and m == 499 else 1.0
+            label = f"crt-published ({calibration} constant), m = {m}"
+            met.append(
+                rate(repetitions, label, 0, most, **shared, method="crt-published", resamples=m,
+                     calibration=calibration)
+            )
+    return met
+
+
+def weighted(repetitions: int) -> list[bool]:
+    print("\ny = .1 x sign(z) + noise, n = 10000, epsilon = 1")
+    shared: dict[str, Any] = {"n": N, "loss": PureDP(1), "design": sign_changing(0.1)}
+    return [
+        rate(repetitions, "gcm-weighted", 0.9, 1, **shared, method="gcm-weighted"),
+        rate(repetitions, "gcm", 0, 1, **shared, method="gcm"),
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Return 0 if every target was met."""
+    repetitions = int(arguments[0]) if arguments else 200
+    parts = {"gcm": gcm, "ratio": ratio, "crt": crt, "weighted": weighted}
+    chosen = arguments[1:] or list(parts)
+    met = [one for name in chosen for one in parts[name](repetitions)]
+    return int(not all(met))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

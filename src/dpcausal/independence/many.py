@@ -1,0 +1,207 @@
+"""``ci_tests``: many hypotheses under one budget in one call, their p-values adjusted for their number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Literal
+
+from dpcausal.data.table import Table
+from dpcausal.errors import ParameterError
+from dpcausal.independence.decide import PUBLIC, Method, answer
+from dpcausal.independence.plan import ROUTES, checked
+from dpcausal.independence.results import Independences
+from dpcausal.independence.route import Plan
+from dpcausal.privacy.call import check_large
+from dpcausal.privacy.division import Division, divided
+from dpcausal.privacy.loss import Loss, NoPrivacy, exact_amount
+from dpcausal.privacy.neighbours import Relation
+from dpcausal.report import Guarantee
+
+Hypothesis = tuple[str | Sequence[str], str | Sequence[str], Sequence[str]]
+Correction = Literal["holm", "benjamini-hochberg", "none"]
+
+MOST_HYPOTHESES = 2000
+DECISIONS_ONLY = ("crt-decision", "hsic")
+
+
+def ci_tests(
+    table: Table,
+    hypotheses: Sequence[Hypothesis],
+    *,
+    loss: Loss,
+    method: Method = "gcm",
+    alpha: float = 0.05,
+    correction: Correction = "holm",
+    shares: Sequence[float] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    accept_large_epsilon: bool = False,
+    **options: Any,
+) -> Independences:
+    """Test many hypotheses "x is independent of y given z" under one loss.
+
+    One entry in the ledger pays for all.  Test i is paid εᵢ = c·wᵢ, the shares wᵢ equal by default: a ``PureDP`` loss
+    is divided by ε, a ``ZCDP`` loss by ρ, an ``ApproxDP`` loss by whichever gives more.
+
+    Parameters
+    ----------
+    table : Table
+        The table's ledger pays.
+    hypotheses : list of (x, y, given)
+        As in ``ci_test``; at most 2,000.
+    loss : Loss
+        The most that the whole call may cost; no default.
+    method, alpha, accept_large_epsilon, options
+        As in ``ci_test``, for every test; a method with p-values.
+    correction : str
+        ``"holm"`` (the default: the probability of any false rejection is at most α), ``"benjamini-hochberg"`` (the
+        expected share of false ones among the rejections, for p-values that are independent or positively
+        dependent) or ``"none"``.  It is made from released p-values and costs nothing.
+    shares : list of numbers, optional
+        Positive, one a hypothesis: public, as all arguments are.
+    progress : function of (done, all), optional
+        Called after each test.
+
+    Returns
+    -------
+    Independences
+        With ``tests``, ``adjusted``, ``decisions``, ``guarantee``.
+
+    Raises
+    ------
+    ParameterError, SchemaError, LossError
+        From public arguments, before anything is spent.
+    BudgetExceededError
+        The ledger refuses; nothing was spent or read.
+
+    Notes
+    -----
+    *Guarantee*: all tests together are within ``loss``: the claims of each, ``allotment`` and ``cost-accounts``.
+    *Source*: Holm (1979); Benjamini & Hochberg (1995).
+
+    Examples
+    --------
+    >>> import dpcausal as dpc
+    >>> data = dpc.simulate.smooth_design(3000, effect=1.0, dimensions=2, seed=1)
+    >>> table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)))
+    >>> with dpc.simulated_noise(2):
+    ...     found = dpc.ci_tests(table, [("x", "y", ["z1"]), ("z1", "z2", [])], loss=dpc.PureDP(2))
+    >>> found.decisions
+    ('dependent', 'not shown')
+    """
+    plans, division = _planned(table, hypotheses, loss, method, alpha, shares, accept_large_epsilon, options)
+    if correction not in ("holm", "benjamini-hochberg", "none"):
+        raise ParameterError("correction must be one of holm, benjamini-hochberg, none")
+    if progress is not None and not callable(progress):
+        raise ParameterError("progress must be a function of (done, all)")
+    allotment = table.ledger.allot(
+        division.spent, task="ci_tests", relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
+        detail=_detail(plans, correction, division),
+    )  # fmt: skip
+    tests = []
+    for done, plan in enumerate(plans, start=1):
+        tests.append(answer(table, plan, allotment))
+        if progress is not None:
+            progress(done, len(plans))
+    pvalues = [test.pvalue if test.pvalue is not None else 1.0 for test in tests]
+    told = dict.fromkeys(caveat for test in tests for caveat in test.guarantee.caveats)
+    caveats = (division.note, *(caveat for caveat in told if caveat not in allotment.caveats))
+    own = dict.fromkeys(proof for test in tests for proof in test.guarantee.proofs)
+    by_rho = ("cost-accounts",) if division.by_rho else ()
+    return Independences(
+        tests=tuple(tests),
+        adjusted=tuple(adjusted(pvalues, correction)),
+        correction=correction,
+        alpha=plans[0].alpha,
+        n=table.n,
+        guarantee=Guarantee.of(
+            allotment,
+            proofs=(*own, "allotment", *by_rho) if own else (),
+            caveats=tuple(caveat for caveat in caveats if caveat),
+            public=PUBLIC,
+        ),
+    )
+
+
+def adjusted(pvalues: Sequence[float], correction: str) -> list[float]:
+    """Return p-values adjusted for their number, in the order given: reject where at most α.
+
+    Examples
+    --------
+    >>> [round(p, 12) for p in adjusted([0.01, 0.04, 0.03], "holm")]
+    [0.03, 0.06, 0.06]
+    >>> [round(p, 12) for p in adjusted([0.01, 0.04, 0.03], "benjamini-hochberg")]
+    [0.03, 0.04, 0.04]
+    """
+    m = len(pvalues)
+    order = sorted(range(m), key=lambda place: pvalues[place])
+    found = list(pvalues)
+    if correction == "holm":
+        largest = 0.0
+        for rank, place in enumerate(order):
+            largest = max(largest, min(1.0, (m - rank) * pvalues[place]))
+            found[place] = largest
+    elif correction == "benjamini-hochberg":
+        least = 1.0
+        for rank, place in reversed(list(enumerate(order, start=1))):
+            least = min(least, m * pvalues[place] / rank)
+            found[place] = least
+    return found
+
+
+def _planned(
+    table: Table,
+    hypotheses: Sequence[Hypothesis],
+    loss: Loss,
+    method: str,
+    alpha: float,
+    shares: Sequence[float] | None,
+    accept_large_epsilon: bool,
+    options: dict[str, Any],
+) -> tuple[list[Plan], Division]:
+    """Check every public argument and return a plan for each hypothesis, and what each is paid."""
+    check_large(loss, accept_large_epsilon)
+    if not isinstance(hypotheses, (list, tuple)) or not 1 <= len(hypotheses) <= MOST_HYPOTHESES:
+        raise ParameterError(f"hypotheses must be a list of 1 to {MOST_HYPOTHESES} of (x, y, given)")
+    if not all(isinstance(one, (list, tuple)) and len(one) == 3 for one in hypotheses):
+        raise ParameterError("each hypothesis must be (x, y, given)")
+    if method in DECISIONS_ONLY:
+        with_pvalues = ", ".join(name for name in ROUTES if name not in DECISIONS_ONLY)
+        raise ParameterError(f"method {method} releases no p-value to adjust: take one of {with_pvalues}")
+    weights = [Fraction(1)] * len(hypotheses)
+    if shares is not None:
+        if not isinstance(shares, (list, tuple)) or len(shares) != len(hypotheses):
+            raise ParameterError("shares must be one positive number a hypothesis")
+        weights = [exact_amount(share, "a share") for share in shares]
+    division = divided(loss, weights)
+    defaults = dict.fromkeys(
+        ("model_x", "blocks", "regression", "resamples", "penalty", "width", "calibration", "strata", "workers")
+    )
+    unknown = set(options) - set(defaults)
+    if unknown:
+        raise ParameterError(f"{sorted(unknown)[0]} is no argument of a test")
+    plans = [
+        checked(
+            table, x, y, given, part, method=method, alpha=alpha, accept_large_epsilon=accept_large_epsilon,
+            **{**defaults, **options},
+        )
+        for (x, y, given), part in zip(hypotheses, division.parts, strict=True)
+    ]  # fmt: skip
+    return [replace(plan, note="") for plan in plans], division
+
+
+def _detail(plans: Sequence[Plan], correction: str, division: Division) -> dict[str, Any]:
+    """Return what the ledger's entry says: public arguments, columns as places in one list."""
+    names = list(dict.fromkeys(name for plan in plans for name in plan.names))
+    places = {name: place for place, name in enumerate(names)}
+    epsilons = [None if isinstance(plan.spent, NoPrivacy) else getattr(plan.spent, "epsilon", None) for plan in plans]
+    return {
+        "columns": names,
+        "hypotheses": [[[places[name] for name in part] for part in (plan.x, plan.y, plan.given)] for plan in plans],
+        "method": plans[0].method,
+        "alpha": plans[0].alpha,
+        "correction": correction,
+        "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,
+        "divided_by": "rho" if division.by_rho else "epsilon",
+    }

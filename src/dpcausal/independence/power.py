@@ -1,0 +1,164 @@
+"""``power``: how often a test would reject, by simulation from public assumptions only; nothing is spent or read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpcausal.data.table import Table
+from dpcausal.errors import ParameterError
+from dpcausal.independence.decide import Method, ci_test
+from dpcausal.independence.model_x import ModelX
+from dpcausal.independence.plan import ROUTES
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import Loss, NoPrivacy
+from dpcausal.privacy.noise import generator_from_seed, public_generator, simulated_noise
+from dpcausal.simulate import SimulatedRows, smooth_design
+
+MOST_REPETITIONS = 1_000_000
+NORMAL_95 = 1.959964
+
+
+@dataclass(frozen=True)
+class Power:
+    """How often a test rejected in simulations.
+
+    Attributes
+    ----------
+    rate : float
+        Share of rejections: the power, or the level where the effect is 0.
+    interval : (float, float)
+        95 % Wilson interval of the probability.
+    repetitions, n : int
+        Number of simulated tables, and of their rows.
+    method, loss, alpha
+        As asked for.
+    effect : float or None
+        Of the library's design.
+    seed : int
+        The same arguments and seed give the same rate.
+    """
+
+    rate: float
+    interval: tuple[float, float]
+    repetitions: int
+    n: int
+    method: str
+    loss: Loss
+    alpha: float
+    effect: float | None
+    seed: int
+
+    def summary(self) -> str:
+        """Return the rate in a sentence."""
+        low, high = self.interval
+        of = "" if self.effect is None else f" at effect {self.effect:g}"
+        return (
+            f"{self.method} with {self.loss} on {self.n} rows rejects {self.rate:.3f} ({low:.3f} to {high:.3f}){of}, "
+            f"alpha {self.alpha:g}, {self.repetitions} simulated tables."
+        )
+
+
+def power(
+    n: int,
+    *,
+    loss: Loss,
+    method: Method = "gcm",
+    effect: float = 0.2,
+    complexity: float = 2.0,
+    dimensions: int = 1,
+    bound: float = 3.0,
+    design: Callable[[int, int], SimulatedRows] | None = None,
+    alpha: float = 0.05,
+    repetitions: int = 100,
+    seed: int | None = None,
+    **options: Any,
+) -> Power:
+    """Return how often a test with n rows and this loss would reject, on tables drawn from public assumptions.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    loss : Loss
+        What the test would cost; nothing is spent here.
+    method, alpha, options
+        As in ``ci_test``.  For the crt methods and cpt the law of x is that of the library's design.
+    effect, complexity, dimensions, bound
+        Of ``simulate.smooth_design``; an effect of 0 gives the level.
+    design : function of (n, seed), optional
+        Your own assumptions: returns an object with ``columns``, ``schema`` and ``given``, and columns x and y.
+    repetitions : int
+        Number of tables.
+    seed : int, optional
+        By default a fresh public seed, which the result carries.
+
+    Examples
+    --------
+    >>> import dpcausal as dpc
+    >>> dpc.power(600, loss=dpc.PureDP(2), effect=1.0, repetitions=5, seed=1).rate
+    1.0
+    """
+    for name, value, most in (("repetitions", repetitions, MOST_REPETITIONS), ("n", n, 100_000_000)):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+            raise ParameterError(f"{name} must be a whole number between 1 and {most}")
+    if seed is None:
+        _, seed = public_generator()
+    elif isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ParameterError("the seed must be a whole number of at least 0")
+    if not (isinstance(method, str) and method in ROUTES):
+        raise ParameterError(f"method must be one of {', '.join(ROUTES)}")
+    if design is None and "model_x" in ROUTES[method].takes and options.get("model_x") is None:
+        options["model_x"] = smooth_model(complexity)
+    rejected = 0
+    seeds = generator_from_seed(seed).integers(2**62, size=(repetitions, 2)).tolist()
+    for for_data, for_noise in seeds:
+        data = design(n, for_data) if design is not None else smooth_design(
+            n, effect=effect, complexity=complexity, dimensions=dimensions, bound=bound, seed=for_data
+        )
+        ledger = Ledger.without_privacy() if isinstance(loss, NoPrivacy) else Ledger.in_memory(loss)
+        table = Table(data.columns, data.schema, ledger)
+        given = [] if method == "hsic" and design is None else list(data.given)
+        with simulated_noise(for_noise):
+            found = ci_test(table, "x", "y", given=given, loss=loss, method=method, alpha=alpha, **options)
+        rejected += found.decision == "dependent"
+    return Power(
+        rate=rejected / repetitions,
+        interval=wilson(rejected, repetitions),
+        repetitions=repetitions,
+        n=n,
+        method=method,
+        loss=loss,
+        alpha=alpha,
+        effect=effect if design is None else None,
+        seed=seed,
+    )
+
+
+def smooth_model(complexity: float) -> ModelX:
+    """Return the law of x given z₁ of ``simulate.smooth_design``, before clipping.
+
+    Examples
+    --------
+    >>> smooth_model(2.0).centre(np.array([[0.0], [0.5]])).round(3)
+    array([0.   , 0.743])
+    """
+    return ModelX(mean=lambda Z: np.exp(-(Z[:, 0] ** 2) / 2) * np.sin(complexity * Z[:, 0]), sd=1.0)
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """Return the 95 % Wilson interval of a probability.
+
+    Examples
+    --------
+    >>> tuple(round(end, 3) for end in wilson(5, 100))
+    (0.022, 0.112)
+    """
+    share, square = successes / trials, NORMAL_95**2
+    middle = (share + square / (2 * trials)) / (1 + square / trials)
+    half = NORMAL_95 * math.sqrt(share * (1 - share) / trials + square / (4 * trials**2)) / (1 + square / trials)
+    return max(0.0, middle - half), min(1.0, middle + half)

@@ -1,0 +1,83 @@
+"""The results of many tests: each as released, and the decisions after adjusting for their number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpcausal.errors import MissingDependencyError
+from dpcausal.independence.result import Decision, Independence
+from dpcausal.report import Guarantee, Result
+
+
+@dataclass(frozen=True)
+class Independences(Result):
+    """Many tests under one budget.
+
+    Attributes
+    ----------
+    tests : tuple of Independence
+        In the order asked for; their own ``decision`` is not adjusted.
+    adjusted : tuple of float
+        Adjusted p-values, in that order.
+    correction : str
+        How they were adjusted.
+    alpha : float
+        Level of all together.
+    n : int
+        Number of rows.
+    guarantee : Guarantee
+        What all of them together cost and whom they protect.
+    """
+
+    tests: tuple[Independence, ...]
+    adjusted: tuple[float, ...]
+    correction: str
+    alpha: float
+    n: int
+    guarantee: Guarantee
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """``"dependent"`` where the adjusted p-value is at most α."""
+        return tuple("dependent" if p <= self.alpha else "not shown" for p in self.adjusted)
+
+    def headline(self) -> list[str]:
+        lines = [f"{len(self.tests)} tests, correction {self.correction}, level {self.alpha:g}:"]
+        for test, p, decision in zip(self.tests, self.adjusted, self.decisions, strict=True):
+            given = f" | {', '.join(test.given)}" if test.given else ""
+            lines.append(f"  {', '.join(test.x)}, {', '.join(test.y)}{given}: {decision}, adjusted p = {p:.3g}")
+        return lines
+
+    def to_frame(self) -> Any:
+        """Return one row a test as a pandas data frame.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise MissingDependencyError("pandas", "pandas") from None
+        return pandas.DataFrame(
+            [
+                {
+                    "x": ", ".join(test.x), "y": ", ".join(test.y), "given": ", ".join(test.given),
+                    "statistic": test.statistic, "pvalue": test.pvalue, "adjusted": p, "decision": decision,
+                    "method": test.method, "loss": repr(self.guarantee.loss), "private": self.guarantee.private,
+                }
+                for test, p, decision in zip(self.tests, self.adjusted, self.decisions, strict=True)
+            ]
+        )  # fmt: skip
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the adjusted p-values beside the level."""
+        from dpcausal.independence.picture import draw_many
+
+        names = [
+            f"{', '.join(test.x)}, {', '.join(test.y)}" + (f" | {', '.join(test.given)}" if test.given else "")
+            for test in self.tests
+        ]
+        return draw_many(ax, names=names, pvalues=self.adjusted, alpha=self.alpha, stamp=self.stamp())

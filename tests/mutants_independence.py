@@ -1,0 +1,141 @@
+"""Mutants of independence tests: their statistics with wrong bounds, killed by the falsifier; controls beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpcausal.dependence.hsic import root_hsic_sensitivity
+from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
+from dpcausal.mechanisms.block_sum import block_sum
+from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.privacy.sensitivity import Norm
+from dpcausal.regression.residual_products import (
+    clipped_squares_sensitivity,
+    local_bound,
+    product_sum_sensitivity,
+    products_sensitivity,
+    resample_sum_sensitivity,
+)
+from tests.dependence.test_permuted_hsic import halves_in_step, permuted
+from tests.mechanisms.test_noisy_rank import margin
+from tests.mutants import Case, by_falsifier
+from tests.regression.products import COLUMNS, FOUR_CORNERS, STARTS, product_sum, products, resample_sum, weights
+from tests.regression.test_residual_products import smoothed
+
+Rows = Any
+
+REACH = 4
+BOX: dict[str, Any] = {"columns": COLUMNS, "low": -1.0, "high": 1.0, "starts": STARTS, "sizes": (80,)}
+LINE: dict[str, Any] = {"columns": 1, "low": -1.0, "high": 1.0, "sizes": (12, 18)}
+COINS = generator_from_seed(9).uniform(-1, 1, 200)
+
+
+def blocks_of(rows: Rows) -> list[Rows]:
+    return [rows[part, 0] for part in assign_blocks(len(rows), 3, generator_from_seed(5))]
+
+
+def clipped_terms(rows: Rows) -> int:
+    return int(block_sum([round(9 * part.sum()) for part in blocks_of(rows)], REACH, "terms")._answer)
+
+
+def unclipped_terms(rows: Rows) -> int:
+    return sum(round(9 * float(part.sum())) for part in blocks_of(rows))
+
+
+def scaled_by_all(rows: Rows) -> int:
+    spread = float(rows.std()) or 1.0
+    return sum(round(float(np.clip(part.sum() / spread, -REACH, REACH))) for part in blocks_of(rows))
+
+
+def without_failed(rows: Rows) -> float:
+    """The sum of the blocks that have a slope at all, scaled up to three blocks."""
+    terms = [np.clip(9 * part.sum(), -REACH, REACH) for part in blocks_of(rows) if np.ptp(part) > 0.5]
+    return 3 * float(np.sum(terms)) / len(terms) if terms else 0.0
+
+
+def one_stream(rows: Rows) -> int:
+    """Each block draws as many coins as it has values above 0, and the next goes on from there."""
+    stream, total = generator_from_seed(2), 0
+    for part in blocks_of(rows):
+        stream.random(int(np.sum(part > 0)))
+        total += int(stream.integers(-REACH, REACH + 1))
+    return total
+
+
+def chosen_penalty(rows: Rows) -> float:
+    return product_sum(rows, 10.0 if rows[:, 3].mean() >= 1 else 20.0)
+
+
+def own_scale(rows: Rows) -> float:
+    scaled = rows.copy()
+    scaled[:, 3:] /= np.maximum(np.abs(rows[:, 3:]).max(axis=0), 1e-3)
+    return product_sum(scaled, 0.5)
+
+
+def coins_by_rank(rows: Rows) -> float:
+    """Copies of x whose coins follow the order of x: a replaced row gives the others new coins."""
+    return float(COINS[np.argsort(np.argsort(rows[:, 3]))] @ rows[:, 4])
+
+
+def local_only(rows: Rows) -> Rows:
+    norm = float(np.sqrt((weights(rows, 0.5) ** 2).sum(axis=0)).max())
+    return np.array([product_sum(rows, 0.5), local_bound(norm, len(rows), 0.5)])
+
+
+def unhalved_scores(rows: Rows) -> Rows:
+    totals = rows.sum(axis=0)
+    return -np.abs(np.sort(totals)[::-1] - totals[0]) / 2.0
+
+
+def ones(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    return np.ones((m, COLUMNS))
+
+
+def small(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    rows = np.tile(FOUR_CORNERS, (m // 4 + 1, 1))[:m]
+    rows[:, 3:] *= 0.3
+    return rows
+
+
+MUTANTS: list[Case] = [
+    by_falsifier("the sum of residual products by the bound of a mean", lambda rows: product_sum(rows, 0.5), 2, **BOX),
+    by_falsifier("residual products of a small penalty by the bound of a large one",
+                 lambda rows: products(rows, 0.002),
+                 lambda m: float(products_sensitivity(m, 10.0).bound), **BOX, norm=Norm.L1),
+    by_falsifier("squares of residual products that are not clipped",
+                 lambda rows: float((products(rows, 50.0) ** 2).sum()),
+                 lambda m: float(clipped_squares_sensitivity(m, 50.0, 0.3).bound), **BOX),
+    by_falsifier("copies of x whose coins depend on other rows", coins_by_rank, 2, **BOX),
+    by_falsifier("the local bound of the product sum in place of a smooth one", local_only, 0.02, **BOX,
+                 norm=Norm.SMOOTH),
+    by_falsifier("a penalty chosen on the rows", chosen_penalty,
+                 lambda m: float(product_sum_sensitivity(m, 10.0).bound), **{**BOX, "starts": {"ones": ones}}),
+    by_falsifier("columns scaled by their own largest value", own_scale,
+                 lambda m: float(product_sum_sensitivity(m, 0.5).bound), **{**BOX, "starts": {"small": small}}),
+    by_falsifier("permuted HSIC by the bound of unpermuted columns", permuted,
+                 lambda m: float(root_hsic_sensitivity(m).bound), sizes=(40,), evaluations=1_500,
+                 starts={"halves": halves_in_step}),
+    by_falsifier("a margin over copies by one bound for two", margin, 2, columns=5, low=-1.0, high=1.0),
+    by_falsifier("scores of ranks without the two", unhalved_scores, 1, columns=5, low=-1.0, high=1.0),
+    by_falsifier("block terms that are not clipped", unclipped_terms, 2 * REACH, **LINE),
+    by_falsifier("blocks scaled by the spread of all rows", scaled_by_all, 2, **LINE),
+    by_falsifier("a failed block is left out", without_failed, 2 * REACH, **LINE),
+    by_falsifier("one stream of coins for all blocks", one_stream, 2 * REACH, **LINE),
+]  # fmt: skip
+
+CONTROLS: list[Case] = [
+    by_falsifier("the sum of residual products", lambda rows: product_sum(rows, 0.5),
+                 lambda m: float(product_sum_sensitivity(m, 0.5).bound), **BOX),
+    by_falsifier("all residual products", lambda rows: products(rows, 0.5),
+                 lambda m: float(products_sensitivity(m, 0.5).bound), **BOX, norm=Norm.L1),
+    by_falsifier("a sum with public residuals", lambda rows: resample_sum(rows, 0.5),
+                 lambda m: float(resample_sum_sensitivity(m, 0.5).bound), **BOX),
+    by_falsifier("the smooth bound of the product sum", lambda rows: smoothed(rows, 0.5, 0.02), 0.02,
+                 **{**BOX, "evaluations": 600}, norm=Norm.SMOOTH),
+    by_falsifier("permuted HSIC by its own bound", permuted, lambda m: float(permuted_root_hsic_sensitivity(m).bound),
+                 sizes=(40,), evaluations=600, starts={"halves": halves_in_step}),
+    by_falsifier("clipped block terms", clipped_terms, 2 * REACH, **LINE),
+]  # fmt: skip

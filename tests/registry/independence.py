@@ -1,0 +1,242 @@
+"""Independence tests: their claims with falsifier rows, and each method with its grey-box and audit rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import dpcausal as dpc
+from dpcausal.audit import GreyBoxAudit
+from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
+from dpcausal.independence import blocks, crt, crt_global, gcm, hsic, many, scalar, tests_of_blocks
+from dpcausal.independence.columns import rows_of
+from dpcausal.independence.plan import ROUTES, checked
+from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_scores
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ApproxDP, PureDP
+from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.regression.residual_products import (
+    clipped_squares_sensitivity,
+    product_sum_sensitivity,
+    products_sensitivity,
+    resample_sum_sensitivity,
+    smooth_sensitivity,
+)
+from tests.dependence.test_permuted_hsic import halves_in_step, permuted
+from tests.independence.neighbours import (
+    METHODS,
+    MODEL,
+    SCHEMA,
+    WITH_MODEL,
+    audit,
+    frame,
+    loss_of,
+    new_row,
+    replaced,
+    rows_for,
+    some_rows,
+)
+from tests.mechanisms.test_block_sum import exact, query
+from tests.mechanisms.test_noisy_rank import EACH, OWN, margin, scores
+from tests.registry.rows import SensitivityRow, TaskRow, TextRow
+from tests.regression.products import DOMAIN, STARTS, four_corners, product_sum, products, resample_sum, two_groups
+from tests.regression.test_residual_products import SHAPES, smoothed
+
+Rows = Any
+
+CORNERS = {**DOMAIN, "starts": {"four corners": four_corners}}
+ALL = {**DOMAIN, "starts": {**SHAPES, **STARTS}}
+GROUPS = {**DOMAIN, "starts": {"two groups": two_groups}}
+FIVE = {"columns": 5, "low": -1.0, "high": 1.0}
+DELTA = 1e-6
+
+SENSITIVITIES = (
+    SensitivityRow(
+        "residual-product-sum", lambda rows: product_sum(rows, 0.5), lambda m: product_sum_sensitivity(m, 0.5), (160,),
+        0.9, ("the sum of residual products by the bound of a mean",), CORNERS,
+    ),
+    SensitivityRow(
+        "residual-products", lambda rows: products(rows, 10.0), lambda m: products_sensitivity(m, 10.0), (60,), 0.75,
+        ("residual products of a small penalty by the bound of a large one",), ALL,
+    ),
+    SensitivityRow(
+        "clipped-product-squares", lambda rows: float(np.minimum(products(rows, 50.0) ** 2, 1).sum()),
+        lambda m: clipped_squares_sensitivity(m, 50.0, 1.0), (12, 60), 0.75,
+        ("squares of residual products that are not clipped",), ALL,
+    ),
+    SensitivityRow(
+        "resample-product-sum", lambda rows: resample_sum(rows, 0.5), lambda m: resample_sum_sensitivity(m, 0.5),
+        (120,), 0.9, ("copies of x whose coins depend on other rows",), GROUPS,
+    ),
+    SensitivityRow(
+        "smooth-product-sum", lambda rows: smoothed(rows, 0.5, 0.02), lambda m: smooth_sensitivity(0.02), (100,), 0.99,
+        ("the local bound of the product sum in place of a smooth one",),
+        {**DOMAIN, "starts": {"constant": SHAPES["constant"]}},
+    ),
+    SensitivityRow(
+        "permuted-root-hsic", permuted, permuted_root_hsic_sensitivity, (40,), 0.75,
+        ("permuted HSIC by the bound of unpermuted columns",), {"starts": {"halves": halves_in_step}},
+    ),
+    SensitivityRow(
+        "noisy-rank", margin, lambda m: margin_sensitivity(OWN, EACH), (3, 8), 0.99,
+        ("a margin over copies by one bound for two",), FIVE,
+    ),
+    SensitivityRow(
+        "rank-scores", scores, lambda m: rank_scores(np.zeros(5), 2.0, "scores", EACH).sensitivity, (3, 8), 0.99,
+        ("scores of ranks without the two",), FIVE,
+    ),
+    SensitivityRow(
+        "block-sum", exact, lambda m: query(np.zeros((m, 1))).sensitivity, (6, 13), 1,
+        ("block terms that are not clipped", "blocks scaled by the spread of all rows"),
+        {"columns": 1, "low": -1.0, "high": 1.0},
+    ),
+)  # fmt: skip
+"""The slack of those that are not tight stands on the proof pages."""
+
+TEXTS = (
+    TextRow("regression-weights", "lemma", "how far the weights move: a step of the proofs, released by no call"),
+    TextRow("residual-rounding", "lemma", "an error bound inside the sensitivities of residual products"),
+)
+
+ROWS = 24
+
+
+def asked_on_neighbours(method: str, **arguments: Any) -> Callable[[int, Any], GreyBoxAudit]:
+    """Return the grey box for a method: any row is replaced."""
+
+    def of_seed(seed: int, answers: Any) -> GreyBoxAudit:
+        rng = np.random.default_rng(seed)
+        shapes = list(some_rows(rng, rows_for(method)))
+        rows = shapes[(5 * seed + 1) % len(shapes)]
+        neighbour = replaced(rows, int(rng.integers(len(rows))), new_row(rng, rows))
+        return audit(rows, neighbour, answers, method=method, **arguments)
+
+    return of_seed
+
+
+@contextmanager
+def _by_first_value() -> Iterator[None]:
+    """Let a block's score be far above or below 0 by x of its first row, and fits of all rows run once."""
+    with ExitStack() as stack:
+        for page, name in ((gcm, "score"), (crt, "score"), (tests_of_blocks, "_score")):
+            stack.enter_context(mock.patch.object(page, name, lambda rows, plan, coins: 9.0 * np.sign(rows.x[0, 0])))
+        for page, name in ((scalar, "products"), (crt_global, "statistics")):
+            stack.enter_context(mock.patch.object(page, name, _once(getattr(page, name))))
+        stack.enter_context(mock.patch.object(blocks, "block_pvalue", lambda *arguments: 1.0))
+        stack.enter_context(mock.patch.object(hsic, "root_hsic", _once(hsic.root_hsic)))
+        yield
+
+
+def _once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that remembers its answers by the bytes of its first arguments and its penalty."""
+    known: dict[Any, Any] = {}
+
+    def remembered(*arguments: Any, **named: Any) -> Any:
+        key = tuple(part.tobytes() if isinstance(part, np.ndarray) else part for part in arguments[1:])
+        place = str(key) if all(isinstance(part, (bytes, float)) for part in key) else "all"
+        if place not in known:
+            known[place] = function(*arguments, **named)
+        return known[place]
+
+    return remembered
+
+
+def on_a_pair(method: str) -> Callable[[int, float, int], list[Any]]:
+    """Return released statistics on two neighbours: one block turns, or one row goes from corner to corner."""
+
+    def draw(side: int, epsilon: float, size: int) -> list[Any]:
+        n = 120 if method in ("gcm", "gcm-weighted", "crt", "cpt", "test-of-tests") else ROWS
+        rows = np.tile([0.5, 1.0, 0.0, 0.0], (n, 1))
+        if n == 120:
+            rows[:, 0] = -0.5  # all blocks speak against it, or all but one
+        rows[0] = [1.0, 3.0, 0.0, 1.0] if side else [-1.0, 3.0, 0.0, 1.0]
+        loss = loss_of(method, epsilon)
+        table = dpc.Table(frame(rows), SCHEMA, Ledger.in_memory(PureDP(1)))
+        options: dict[str, Any] = dict.fromkeys(
+            ("model_x", "blocks", "regression", "resamples", "penalty", "width", "calibration", "strata", "workers")
+        )
+        options |= {"model_x": MODEL if method in WITH_MODEL else None}
+        options |= {"resamples": 19} if "resamples" in ROUTES[method].takes else {}
+        given = [] if method == "hsic" else ["z"]
+        plan = checked(table, "x", "y", given, loss, method=method, alpha=0.05, accept_large_epsilon=False, **options)
+        whole = _times(loss, size)
+        arrays = rows_of(table.columns(plan.names), SCHEMA, plan.x, plan.y, plan.given)
+        with _by_first_value(), np.errstate(all="ignore"):
+            outputs: list[Any] = []
+            while len(outputs) < size:
+                # δ does not sum beyond 1: an allotment for each batch.
+                allotment = Ledger.in_memory(whole).allot(whole, task="audit")
+                for _ in range(min(BATCH, size - len(outputs))):
+                    # The same public coins each time: row 0 opens its block.
+                    found = plan.route.release(arrays, plan, generator_from_seed(1), allotment)
+                    outputs.append(found.statistic)
+            return outputs
+
+    return draw
+
+
+BATCH = 1_000
+
+
+def _times(loss: PureDP | ApproxDP, size: int) -> Any:
+    if isinstance(loss, ApproxDP):
+        return ApproxDP(loss.exact_epsilon * BATCH, loss.exact_delta * BATCH)
+    return PureDP(loss.exact_epsilon * BATCH)
+
+
+def all_on_neighbours(loss: Any) -> Callable[[int, Any], GreyBoxAudit]:
+    """Return the grey box for two hypotheses under one loss."""
+    from dpcausal.audit import compare
+
+    def ask(rows: Rows) -> Any:
+        table = dpc.Table(frame(rows), SCHEMA, Ledger.in_memory(loss))
+        return many.ci_tests(table, [("x", "y", ["z"]), ("x", "z", [])], loss=loss, resamples=19)
+
+    def of_seed(seed: int, answers: Any) -> GreyBoxAudit:
+        rng = np.random.default_rng(seed)
+        shapes = list(some_rows(rng, 130))
+        rows = shapes[(5 * seed + 1) % len(shapes)]
+        neighbour = replaced(rows, int(rng.integers(len(rows))), new_row(rng, rows))
+        return compare(lambda: ask(rows), lambda: ask(neighbour), answers=answers)
+
+    return of_seed
+
+
+MUTANTS = {
+    **dict.fromkeys(("gcm", "gcm-weighted", "crt", "cpt"),
+                    ("blocks scaled by the spread of all rows", "block terms that are not clipped",
+                     "a failed block is left out", "one stream of coins for all blocks")),
+    "test-of-tests": ("blocks made by value", "a failed block is left out"),
+    "gcm-scalar": ("the sum of residual products by the bound of a mean", "a penalty chosen on the rows",
+                   "columns scaled by their own largest value"),
+    "gcm-smooth": ("the local bound of the product sum in place of a smooth one",),
+    "gcm-published": ("residual products of a small penalty by the bound of a large one",
+                      "a penalty chosen on the rows"),
+    "crt-decision": ("a margin over copies by one bound for two", "copies of x whose coins depend on other rows"),
+    "crt-published": ("scores of ranks without the two", "noisy max with the rate read as the mean"),
+    "kendall": ("tie-corrected tau",),
+    "spearman": ("tie-corrected rho",),
+    "hsic": ("permuted HSIC by the bound of unpermuted columns", "a bandwidth from the test rows"),
+}  # fmt: skip
+
+ATTAINED = {"gcm": 0.6, "gcm-weighted": 0.6, "crt": 0.6, "cpt": 0.6, "test-of-tests": 0.6}
+"""The other pairs are no worst ones."""
+
+TASKS = (
+    *(
+        TaskRow(f"ci_test {method}", "ci_test", claims_of, asked_on_neighbours(method), on_a_pair(method),
+                ATTAINED.get(method, 0.0), MUTANTS[method], DELTA if method == "gcm-smooth" else 0.0)
+        for method in METHODS
+        for claims_of in [ROUTES[method].proofs(None)]  # type: ignore[arg-type]
+    ),
+    TaskRow("ci_tests by epsilon", "ci_tests", ("block-sum", "geometric", "allotment"), all_on_neighbours(PureDP(1)),
+            on_a_pair("gcm"), 0.6, MUTANTS["gcm"]),
+    TaskRow("ci_tests by rho", "ci_tests", ("block-sum", "geometric", "allotment", "cost-accounts"),
+            all_on_neighbours(dpc.ZCDP(0.5)), on_a_pair("gcm"), 0.6, MUTANTS["gcm"]),
+)  # fmt: skip
+
+WAYS = {f"ci_test {method}" for method in ROUTES} | {"ci_tests by epsilon", "ci_tests by rho"}
