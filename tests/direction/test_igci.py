@@ -104,6 +104,14 @@ def test_a_function_without_noise_is_told_from_its_inverse(score: str) -> None:
             assert forward < backward
 
 
+@pytest.mark.parametrize("score", igci.SCORES)
+def test_the_order_of_the_rows_does_not_matter(score: str) -> None:
+    rng = RNG(8)
+    x, y = rng.integers(0, 20, 300) / 20.0, rng.integers(0, 30, 300) / 30.0
+    shuffled = rng.permutation(300)
+    assert igci.SCORES[score](x[shuffled], y[shuffled]) == pytest.approx(igci.SCORES[score](x, y), abs=1e-12)
+
+
 def test_a_column_of_one_value_counts_as_one_least_gap() -> None:
     flat = np.full(9, 4.0)
     assert entropy(flat) == pytest.approx(math.log(LEAST_GAP) + 1)

@@ -4,6 +4,9 @@ If y is an invertible function of x, and the function was not chosen with the la
 is flat values of y heap up, and the law of y is farther from a reference law than that of x.  No regression is fitted
 and no noise is modelled; noise that is not small, and columns of few values, mislead it.  Everything here is plain
 computation on given rows; for protected rows it runs inside ``blocks``.
+
+*Source*: Daniušis, Janzing, Mooij, Zscheischler, Steudel, Zhang & Schölkopf (2010), "Inferring deterministic causal
+relations"; Janzing et al. (2012).
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ def entropy(values: Column) -> float:
 
     Notes
     -----
-    *Source*: Kraskov, Stögbauer & Grassberger (2004), one dimension, as used by Mooij et al. (2016), section 3.2.
+    *Source*: Daniušis et al. (2010), equation 12.  There a repeated value keeps its place in m and adds 0 to the sum;
+    here it counts once, since what it adds would depend on the unit.
 
     Examples
     --------
@@ -75,7 +79,8 @@ def slope(x: Column, y: Column) -> float:
 
     Notes
     -----
-    *Source*: Janzing et al. (2012), section 3.5.  Rows of equal x are put in the order of y.
+    *Source*: Daniušis et al. (2010), equation 13.  Rows of equal x are put in the order of y, and the mean is over the
+    rows that are kept, so that the order of the table does not matter.
     """
     order = np.lexsort((y, x))
     rise, run = np.abs(np.diff(_to_unit(y)[order])), np.diff(_to_unit(x)[order])
