@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from dpcausal.dependence.iqr import interquartile_range
-from dpcausal.dependence.log_iqr import enough_steps, inverse_sensitivity, inverse_sensitivity_steps, log_iqr_grid
+from dpcausal.dependence.iqr import IqrReach, interquartile_range
+from dpcausal.dependence.log_iqr import (
+    enough_steps,
+    inverse_sensitivity,
+    inverse_sensitivity_steps,
+    log_iqr_grid,
+    score_steps,
+)
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm
 from tests.conformance import check_claim, neighbouring_rows, search
@@ -167,3 +173,66 @@ def test_grids_that_do_not_increase_within_range_are_refused(grid):
 def test_public_arguments_out_of_range_are_refused(call):
     with pytest.raises(ParameterError):
         call()
+
+
+# A sum of two log IQRs.
+
+
+def steps_of_two(rows):
+    return score_steps([IqrReach(column, 0, 1) for column in rows.T], GRID)
+
+
+@pytest.mark.proves("log-iqr-inverse-sensitivity")
+def test_one_record_of_two_columns_moves_every_score_of_their_sum_by_at_most_one():
+    check_claim(steps_of_two, lambda _: inverse_sensitivity(), sizes=(4, 9), columns=2)
+
+
+@pytest.mark.proves("log-iqr-inverse-sensitivity")
+def test_the_steps_of_a_sum_are_at_most_the_records_that_bring_it_there():
+    # All data sets within one and two records over a few values: one in the cell holds its score down.
+    rng = np.random.default_rng(5)
+    values = (0.0, 0.3, 1.0)
+    grid, compared = np.log(np.array([0.02, 0.1, 0.4, 0.9])), 0
+    edges = [0, *np.exp((grid[1:] + grid[:-1]) / 2), math.inf]
+    records = [np.array([a, b]) for a in values for b in values]
+    for _ in range(12):
+        data = rng.choice(values, (5, 2))
+        steps = score_steps([IqrReach(column, 0, 1) for column in data.T], grid)
+        within = [data]
+        for j in (0, 1, 2):
+            products = np.array([np.prod([iqr_by_definition(column.tolist()) for column in one.T]) for one in within])
+            for k in range(4):
+                if np.any((edges[k] <= products) & (products < edges[k + 1])):
+                    assert steps[k] <= j
+                    compared += 1
+            if j < 2:
+                within = [np.vstack([x[:i], [new], x[i + 1 :]]) for x in within for i in range(5) for new in records]
+    assert compared > 60
+    assert (steps_of_two(rng.random((20, 2))) == 0).sum() == 1
+
+
+def test_the_grid_of_a_sum_reaches_twice_as_deep_at_twice_the_step():
+    one, two = log_iqr_grid(0, 2, 400), log_iqr_grid(0, 2, 400, (-1, 4))
+    assert len(one) == len(two)
+    assert two[-1] == pytest.approx(math.log(2) + math.log(5)) and two[-1] - two[0] == pytest.approx(32)
+    with pytest.raises(ParameterError, match="width"):
+        log_iqr_grid(0, 2, 400, (1, 1))
+
+
+def test_a_sum_needs_columns_of_the_same_records_and_a_product_of_widths_that_a_float_holds():
+    for reaches in ([], [IqrReach(np.zeros(4), 0, 1), IqrReach(np.zeros(5), 0, 1)]):
+        with pytest.raises(ParameterError, match="same records"):
+            score_steps(reaches, GRID)
+    with pytest.raises(ParameterError, match="product"):
+        score_steps([IqrReach(np.zeros(4), 0, 1e200)] * 2, GRID)
+
+
+def test_one_release_of_a_sum_at_half_of_epsilon_errs_less_than_two_at_a_quarter():
+    x, y = np.random.default_rng(0).standard_normal((2, 2000))
+    grid = log_iqr_grid(-10, 10, 2000, (-10, 10))
+    steps = score_steps([IqrReach(column, -10, 10) for column in (x, y)], grid, enough_steps(0.5, len(grid)))
+    weights = np.exp(-0.5 * steps / 2)
+    truth = math.log(interquartile_range(x)) + math.log(interquartile_range(y))
+    together = weights @ (grid - truth) ** 2 / weights.sum()
+    apart = sum(float(w @ e**2) for w, e in (errors_of(column, 0.25, -10, 10) for column in (x, y)))
+    assert together < 0.75 * apart
