@@ -13,6 +13,7 @@ from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.regression.ridge import ridge_weight_sensitivity, ridge_weights
 from dpcausal.synthetic_control import factor, matched, perturbation, placebo
+from dpcausal.synthetic_control.forecast import donor_free
 from dpcausal.synthetic_control.matched import FULL, matched_sensitivity, matched_sums
 from dpcausal.synthetic_control.placebo import Placebos
 from dpcausal.synthetic_control.rows import GRID, on_grid, within_radius
@@ -166,8 +167,9 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
         allotment = allotted(loss, DRAWS)
         if name.startswith("matched"):
             by = matched.Matching(START, PERIODS - START, y, np.empty(0), 0.2, 0.5)
+            free = donor_free(y, PERIODS - START)
             parts = matched.weights_and_changes(cells, np.empty((len(cells), 0)), by)
-            return [float(matched.release(*parts, by, allotment, loss).change.sum()) for _ in range(DRAWS)]
+            return [float(matched.release(*parts, by, free, allotment, loss).change.sum()) for _ in range(DRAWS)]
         if name == "factor":
             return [float(factor.release(cells, START, allotment, loss).mean[-1]) for _ in range(DRAWS)]
         found = []

@@ -126,12 +126,13 @@ def test_covariates_lower_the_weight_of_donors_far_off() -> None:
     assert weights.tolist() == [FULL, round(FULL * np.exp(-2))]
 
 
-def test_without_weight_the_answer_is_the_last_value() -> None:
+def test_without_weight_the_answer_is_the_donor_free_forecast() -> None:
     by = constants(2)
     loss = dpc.NoPrivacy()
     allotment = dpc.Ledger.without_privacy().allot(loss, task="test", unit=Unit.DONOR)
-    released = matched.release(np.array([0]), np.zeros((1, 2)), by, allotment, loss)
-    assert released.change.tolist() == [0.0, 0.0] and released.weight == 0
+    free = donor_free(by.past, 2)
+    released = matched.release(np.array([0]), np.zeros((1, 2)), by, free, allotment, loss)
+    assert released.change == pytest.approx(free.path - by.past[-1]) and released.weight == 0
 
 
 @pytest.mark.parametrize("loss", [dpc.PureDP(0.7), dpc.ZCDP(0.3)])
@@ -143,9 +144,12 @@ def test_the_stated_noise_is_the_noise(loss: dpc.PureDP | dpc.ZCDP) -> None:
     whole = type(loss)(runs * (loss.exact_epsilon if isinstance(loss, dpc.PureDP) else loss.exact_rho))
     with dpc.simulated_noise(5):
         allotment = dpc.Ledger.in_memory(whole).allot(whole, task="test", unit=Unit.DONOR)
-        found = [matched.release(weights, changes, by, allotment, loss) for _ in range(runs)]
+        free = donor_free(by.past, 2)
+        found = [matched.release(weights, changes, by, free, allotment, loss) for _ in range(runs)]
     stated = matched.noise_deviation(by, loss) / (FULL * GRID)
-    raw = np.array([one.change * stated / one.noise for one in found])
+    alone = free.path - by.past[-1]
+    rest = [1 - one.noise / stated * max(one.weight, 0) for one in found]
+    raw = np.array([(one.change - alone * r) * stated / one.noise for one, r in zip(found, rest, strict=True)])
     assert np.std(raw) == pytest.approx(stated, rel=0.07)
     assert np.std([one.weight for one in found]) == pytest.approx(found[0].weight_noise, rel=0.1)
 

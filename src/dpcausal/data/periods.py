@@ -78,7 +78,7 @@ def unit_name(value: Any) -> Hashable | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, (str, int, float)):
-        return value
+        return None if value == "" else value
     text = str(value)
     return None if text in ("<NA>", "NaT") else text
 

@@ -235,14 +235,14 @@ def _run(
 def _by_matching(panel: Panel, plan: Plan, rows: Integers, covariates: Reals, allotment: Allotment) -> Path:
     y = to_scale(panel.series(plan.target), panel.bounds)
     weights, changes = matched.weights_and_changes(rows, covariates, plan.by)
-    released = matched.release(weights, changes, plan.by, allotment, part(plan.base, plan.path))
+    released = matched.release(weights, changes, plan.by, plan.free, allotment, part(plan.base, plan.path))
     last = y[plan.start - 1]
     centre = float(released.change.mean())
     return Path(
         values=last + released.change,
         noise=released.noise,
         weight=released.weight,
-        placebos=Placebos(changes.mean(axis=1) / GRID - centre, weights),
+        placebos=Placebos(from_last(rows, plan.start)[:, plan.start :].mean(axis=1) / GRID - centre, weights),
         own=float(np.mean(y[plan.start :]) - last) - centre,
         cut=plan.by.cut,
         total=released.weight,
@@ -257,7 +257,10 @@ def _by_factor(panel: Panel, plan: Plan, model: factor.FactorRelease, z: Integer
     change = fitted.change(own)
     donors = z / GRID
     residuals = (donors[:, plan.start :] - fitted.change(donors)).mean(axis=1)
-    variance = max(float(fitted.residual.mean()), factor.LEAST_VARIANCE / plan.after)
+    # Of the mean residual as the model has it, and of the mean future itself, whichever makes the larger cut.
+    left = max(float(fitted.residual.mean()), factor.LEAST_VARIANCE / plan.after)
+    whole = float(model.covariance[plan.start :, plan.start :].mean())
+    variance = max(left, whole / 4)
     return Path(
         values=y[before - 1] + change,
         noise=None,

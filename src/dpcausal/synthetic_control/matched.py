@@ -35,6 +35,9 @@ LEAST_WIDTH = 0.02
 COVARIATE_WIDTH = 0.5
 """Width of the kernel in each covariate on the scale [−1, 1]: a quarter of its range."""
 
+ERRORS_EXPECTED = 1.5
+"""Size of the effect-free surprises expected beforehand, in errors of the donor-free forecast on its own past."""
+
 MOST_SLOPE = 2.0
 """No donor's change is stretched by more."""
 
@@ -150,14 +153,20 @@ class MatchedRelease:
 
 
 def release(
-    weights: Integers, changes: Reals, by: Matching, allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy
+    weights: Integers,
+    changes: Reals,
+    by: Matching,
+    free: DonorFree,
+    allotment: Allotment,
+    loss: PureDP | ZCDP | NoPrivacy,
 ) -> MatchedRelease:
     """Release the sums and estimate the change.
 
-    change = N W/(W² + σ²/τ²),  W = max(ΣK, 0) and N = ΣKZ as released
+    change = (N W + d σ²/τ²)/(W² + σ²/τ²),  W = max(ΣK, 0) and N = ΣKZ as released
 
-    where σ is the standard deviation of the noise on N and τ = c/2 the size of changes expected beforehand: the mean
-    given the release under a normal prior.  As the donors' weight falls below the noise it goes to the last value.
+    where d is the change that the donor-free forecast has, σ the standard deviation of the noise on N, and τ 1.5
+    errors of that forecast: the mean given the release under a normal prior.  As the donors' weight falls below the
+    noise it goes to the donor-free forecast.
     """
     sums = matched_sums(weights, changes, by)
     label = "matched donors"
@@ -169,12 +178,13 @@ def release(
     weight = float(noisy[0]) / (by.weight_unit * FULL)
     total = np.asarray(noisy[1:], dtype=np.float64) / (FULL * GRID)
     positive = max(weight, 0.0)
-    expected = by.cut / 2
-    scale = positive * positive + (deviation / expected) ** 2
-    factor = positive / scale if scale > 0 else 0.0
+    alone = free.path - by.past[-1]
+    prior = (deviation / (ERRORS_EXPECTED * free.error)) ** 2
+    scale = positive * positive + prior
+    factor, rest = (positive / scale, prior / scale) if scale > 0 else (0.0, 1.0)
     return MatchedRelease(
         weight=weight,
         weight_noise=deviation * GRID / by.weight_unit,
-        change=total * factor,
+        change=total * factor + alone * rest,
         noise=deviation * factor,
     )

@@ -1,0 +1,182 @@
+"""A panel: alike from every back end, each donor cleaned by itself, nothing said about a donor's values."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dpcausal as dpc
+from dpcausal.errors import HiddenAnswerError, ParameterError, SchemaError
+
+YEARS = [2000, 2001, 2002, 2003]
+FRAME = {
+    "unit": np.array(["c", "a", "b"] * 4),
+    "year": np.repeat(YEARS, 3),
+    "sales": np.array([1.0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
+}
+DONORS = np.array([[3.0, 6, 9, 12], [1, 4, 7, 10]])
+"""Donors b and c by name; a is the target."""
+
+
+def ledger() -> dpc.Ledger:
+    return dpc.Ledger.in_memory(dpc.PureDP(1))
+
+
+def make(frame: Any = FRAME, **arguments: Any) -> dpc.Panel:
+    given = {"unit": "unit", "time": "year", "outcome": "sales", "target": "a", "start": 2002,
+             "bounds": dpc.Bounded(0, 12), "ledger": ledger()}  # fmt: skip
+    return dpc.Panel(frame, **(given | arguments))
+
+
+def backends(tmp_path: Path) -> dict[str, Any]:
+    table = pa.table(FRAME)
+    csv = tmp_path / "long.csv"
+    pd.DataFrame(FRAME).to_csv(csv, index=False)
+    parquet = tmp_path / "long.parquet"
+    pd.DataFrame(FRAME).to_parquet(parquet)
+    return {
+        "numpy": FRAME, "pandas": pd.DataFrame(FRAME), "polars": pl.DataFrame(FRAME), "lazy": pl.LazyFrame(FRAME),
+        "arrow": table, "duckdb": duckdb.from_arrow(table), "csv": csv, "parquet": str(parquet),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["numpy", "pandas", "polars", "lazy", "arrow", "duckdb", "csv", "parquet"])
+def test_every_back_end_gives_the_same_panel(name: str, tmp_path: Path) -> None:
+    panel = make(backends(tmp_path)[name])
+    assert (panel.n, panel.times, panel.targets, panel.start("a")) == (2, (2000, 2001, 2002, 2003), ("a",), 2)
+    np.testing.assert_array_equal(panel.donors(), DONORS)
+    np.testing.assert_array_equal(panel.series("a"), [2, 5, 8, 11])
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pd.to_datetime([f"{year}-01-01" for year in FRAME["year"]]),
+        pd.PeriodIndex([str(year) for year in FRAME["year"]], freq="Y"),
+        [f"{year}-01-01" for year in FRAME["year"]],
+    ],
+    ids=["timestamps", "periods", "texts"],
+)
+def test_dates_of_every_kind_are_periods(times: Any) -> None:
+    panel = make(pd.DataFrame(FRAME).assign(year=times), start="2002-01-01")
+    assert panel.times[2] == "2002-01-01" and panel.start("a") == 2
+    np.testing.assert_array_equal(panel.donors(), DONORS)
+    assert make(pd.DataFrame(FRAME).assign(year=times), start=pd.Timestamp("2002-01-01")).start("a") == 2
+
+
+def test_the_order_of_the_rows_does_not_matter() -> None:
+    frame = pd.DataFrame(FRAME).sample(frac=1, random_state=3)
+    np.testing.assert_array_equal(make(frame).donors(), DONORS)
+
+
+def test_wide_arrays_give_the_same_panel() -> None:
+    panel = dpc.Panel.from_arrays(DONORS, np.array([2.0, 5, 8, 11]), start=2002, times=YEARS,
+                                  bounds=dpc.Bounded(0, 12), ledger=ledger())  # fmt: skip
+    assert panel.times == tuple(YEARS) and panel.start("target") == 2
+    np.testing.assert_array_equal(panel.donors(), DONORS)
+
+
+def test_values_are_moved_into_the_bounds_and_missing_cells_carry() -> None:
+    raw = np.array([[np.nan, 3, np.nan, 99], [np.nan] * 4, [-np.inf, np.nan, np.inf, 2]])
+    for missing, expected in (
+        ("carry", [[3, 3, 3, 12], [6, 6, 6, 6], [0, 0, 12, 2]]),
+        ("midpoint", [[6, 3, 6, 12], [6, 6, 6, 6], [0, 6, 12, 2]]),
+    ):
+        panel = dpc.Panel.from_arrays(raw, np.zeros(4), start=2, bounds=dpc.Bounded(0, 12), ledger=ledger(),
+                                      missing=missing)  # fmt: skip
+        np.testing.assert_array_equal(panel.donors(), expected)
+
+
+def test_gaps_repeated_rows_and_foreign_times_are_defined() -> None:
+    extra = pd.DataFrame({"unit": ["b", "b", "c", None, "b"], "year": [2001, 2001, 1999, 2001, None],
+                          "sales": [0.0, 3.0, 9.0, 9.0, 9.0]})  # fmt: skip
+    frame = pd.concat([pd.DataFrame(FRAME), extra])
+    panel = make(frame[~((frame.unit == "c") & (frame.year == 2001))])
+    assert panel.n == 2
+    np.testing.assert_array_equal(panel.donors(), [[3, (6 + 0 + 3) / 3, 9, 12], [1, 1, 7, 10]])
+
+
+def test_the_periods_are_the_targets_and_not_the_donors() -> None:
+    frame = pd.DataFrame(FRAME)
+    assert make(frame[~((frame.unit == "a") & (frame.year == 2000))]).times == (2001, 2002, 2003)
+    late = pd.concat([frame, pd.DataFrame({"unit": ["b"], "year": [2010], "sales": [1.0]})])
+    assert make(late).times == tuple(YEARS)
+
+
+def test_a_replaced_donor_changes_one_row() -> None:
+    frame = pd.DataFrame(FRAME)
+    other = frame.copy()
+    other.loc[other.unit == "b", "sales"] = [np.nan, 1e9, -5, 3]
+    other.loc[(other.unit == "b") & (other.year == 2003), "year"] = 1950
+    changed = (make(frame).donors() != make(other).donors()).any(axis=1)
+    assert changed.tolist() == [True, False]
+    assert repr(make(frame)) == repr(make(other))
+
+
+def test_several_targets_have_their_own_starts_and_are_no_donors() -> None:
+    panel = make(target=["a", "c"], start={"a": 2001, "c": 2003})
+    assert (panel.n, panel.targets, panel.start("a"), panel.start("c")) == (1, ("a", "c"), 1, 3)
+    np.testing.assert_array_equal(panel.donors(), DONORS[:1])
+
+
+def test_covariates_are_means_before_the_start_on_the_scale() -> None:
+    frame = {**FRAME, "price": np.arange(12.0)}
+    panel = make(frame, covariates={"price": dpc.Bounded(0, 10)})
+    np.testing.assert_allclose(panel.donor_covariates(), [[(2 + 5) / 2 / 5 - 1], [(0 + 3) / 2 / 5 - 1]])
+    np.testing.assert_allclose(panel.target_covariates("a"), [(1 + 4) / 2 / 5 - 1])
+    assert panel.covariates == ("price",)
+
+
+@pytest.mark.parametrize(
+    "arguments,error,words",
+    [
+        ({"unit": "nobody"}, SchemaError, "'nobody' is not among"),
+        ({"time": "sales"}, SchemaError, "different columns"),
+        ({"outcome": "unit"}, SchemaError, "different columns"),
+        ({"target": "z"}, ParameterError, "'z' as its unit"),
+        ({"target": ["a", "a"]}, ParameterError, "several different"),
+        ({"target": []}, ParameterError, "several different"),
+        ({"start": 1990}, ParameterError, "one of the periods 2000"),
+        ({"start": 2000}, ParameterError, "leaves no period before"),
+        ({"start": None}, ParameterError, "one of the periods"),
+        ({"start": {"b": 2001}}, ParameterError, "every target once"),
+        ({"bounds": (0, 12)}, ParameterError, "Bounded"),
+        ({"missing": "drop"}, ParameterError, "one of carry, midpoint"),
+        ({"ledger": None}, ParameterError, "Ledger"),
+    ],
+)
+def test_public_faults_are_told(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        make(**arguments)
+
+
+def test_a_text_outcome_a_panel_without_donors_and_odd_arrays_are_refused() -> None:
+    with pytest.raises(SchemaError, match="numeric"):
+        make({**FRAME, "sales": np.array(["x"] * 12)})
+    with pytest.raises(SchemaError, match="at least one donor"):
+        make({name: column[FRAME["unit"] == "a"] for name, column in FRAME.items()})
+    for donors, target, times in ((np.zeros((2, 3)), np.zeros(4), None), ([[1.0]], np.zeros(1), None),
+                                  (np.zeros((2, 3)), np.zeros(3), [1, 1, 2]), (np.zeros((2, 3)), np.zeros(3), [1, 2])):
+        with pytest.raises(ParameterError):  # fmt: skip
+            dpc.Panel.from_arrays(donors, target, start=1, times=times, bounds=dpc.Bounded(0, 1), ledger=ledger())
+
+
+def test_a_panel_does_not_leave_the_process_and_does_not_change() -> None:
+    panel = make()
+    with pytest.raises(HiddenAnswerError):
+        pickle.dumps(panel)
+    assert copy.deepcopy(panel) is panel
+    with pytest.raises(AttributeError):
+        panel.n = 3  # type: ignore[misc]
+    with pytest.raises(ValueError):
+        panel.series("a")[0] = 0
+    assert repr(panel) == "Panel(n=2 donors, 4 periods, target a from 2002)"

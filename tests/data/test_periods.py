@@ -1,0 +1,55 @@
+"""Times of a panel: every way to write a time becomes one label that sorts."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpcausal.data.periods import coded, period_label, unit_name
+
+
+@pytest.mark.parametrize(
+    "value,label",
+    [
+        (1989, 1989), (1989.0, 1989), (np.int16(1989), 1989), ("1989", 1989), (" 1989 ", 1989), (Decimal(7), 7),
+        (1989.5, 1989.5), ("2020Q1", "2020Q1"), (dt.date(2020, 3, 1), "2020-03-01"),
+        (dt.datetime(2020, 3, 1), "2020-03-01"), (dt.datetime(2020, 3, 1, 6), "2020-03-01T06:00:00"),
+        (pd.Timestamp("2020-03-01"), "2020-03-01"), (np.datetime64("2020-03-01", "ns"), "2020-03-01"),
+        ("2020-03-01 00:00:00", "2020-03-01"), (pd.Period("2020Q2", "Q"), "2020-04-01"),
+        (dt.datetime(2020, 3, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=2))), "2020-03-01"),
+    ],
+)  # fmt: skip
+def test_a_time_has_one_label(value: Any, label: Any) -> None:
+    assert period_label(value) == label
+
+
+@pytest.mark.parametrize(
+    "value", [None, float("nan"), float("inf"), True, "", pd.NaT, pd.NA, np.datetime64("NaT"), object(), [1], b"1989"]
+)
+def test_what_is_no_time_has_none(value: Any) -> None:
+    assert period_label(value) is None
+
+
+def test_dates_sort_as_time_runs() -> None:
+    days = [dt.datetime(2019, 12, 31, 23), dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 5), dt.date(2020, 11, 3)]
+    labels = [period_label(day) for day in days]
+    assert labels == sorted(labels)  # type: ignore[type-var]
+
+
+def test_units_keep_their_names_and_nulls_have_none() -> None:
+    assert [unit_name(v) for v in ("a", 3, 3.0, np.int8(3), None, float("nan"), pd.NA)] == ["a", 3, 3, 3, *[None] * 3]
+
+
+def test_codes_follow_first_appearance_and_take_what_has_no_hash() -> None:
+    codes, names = coded([["b", "a", None], ["b", [1]]], 5, unit_name)
+    assert codes.tolist() == [0, 1, -1, 0, 2] and names == ["b", "a", "[1]"]
+
+
+def test_true_is_not_the_unit_one() -> None:
+    codes, _ = coded([[1, True, 1.0]], 3, unit_name)
+    assert codes.tolist()[0] == codes.tolist()[2]

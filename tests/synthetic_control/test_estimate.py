@@ -1,0 +1,262 @@
+"""``synthetic_control`` from panel to result: cost, refusals, faults, and answers near the truth."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.errors import BudgetExceededError, InfeasibleError, LossError, ParameterError, UnprovenError
+from dpcausal.privacy.neighbours import Relation, Unit
+from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited
+
+ONE = dpc.PureDP(1)
+
+
+def panel_of(made: Any, loss: Any) -> dpc.Panel:
+    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+    return dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
+
+
+def answer_of(n: int, loss: Any, seed: int = 0, effect: float = 0.0, **arguments: Any) -> dpc.SyntheticControl:
+    made = dpc.simulate.factor_panel(n, effect=effect, seed=seed)
+    with dpc.simulated_noise(seed):
+        return dpc.synthetic_control(panel_of(made, loss), loss=loss, **arguments)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_call_costs_what_it_says_and_protects_donors(name: str) -> None:
+    arguments = WAYS[name]
+    made = dpc.simulate.factor_panel(300, seed=2)
+    panel = panel_of(made, arguments["loss"])
+    answer = dpc.synthetic_control(panel, force=True, **arguments)
+    assert answer.guarantee.loss == arguments["loss"]
+    assert (answer.guarantee.unit, answer.guarantee.relation) == (Unit.DONOR, Relation.REPLACE_ONE)
+    assert answer.guarantee.private and "not protected" in answer.summary()
+    assert len(panel.ledger.entries()) == 1
+    with pytest.raises(BudgetExceededError):
+        dpc.synthetic_control(panel, force=True, **arguments)
+
+
+def test_auto_chooses_by_sizes_and_budget_only() -> None:
+    chosen = [
+        answer_of(n, loss, force=True).method
+        for n, loss in ((100, dpc.ApproxDP(1, 1e-6)), (1000, dpc.ApproxDP(0.5, 1e-6)), (1000, dpc.ApproxDP(2, 1e-6)),
+                        (1000, dpc.PureDP(10)), (1000, dpc.ZCDP(0.1)), (50, dpc.NoPrivacy()))
+    ]  # fmt: skip
+    assert chosen == ["matched", "matched", "factor", "matched", "factor", "simplex"]
+
+
+def test_the_answer_is_near_the_truth_where_the_own_forecast_is_not() -> None:
+    """Mean over 25 panels of n = 1000 at ε = 2: within .15, where the target's own past errs by more than .2."""
+    ours, own = [], []
+    for seed in range(25):
+        made = dpc.simulate.factor_panel(1000, seed=seed)
+        answer = answer_of(1000, dpc.ApproxDP(2, 1e-6), seed)
+        truth = made.untreated[made.start :]
+        ours.append(np.sqrt(np.mean((answer.counterfactual - truth) ** 2)))
+        own.append(np.sqrt(np.mean((answer.donor_free_forecast - truth) ** 2)))
+    assert np.mean(ours) < 0.15 < 0.2 < np.mean(own)
+
+
+def test_effect_att_and_interval_agree_with_each_other() -> None:
+    answer = answer_of(1000, dpc.ApproxDP(2, 1e-6), effect=0.3)
+    np.testing.assert_allclose(answer.effect, answer.observed - answer.counterfactual)
+    assert answer.att == pytest.approx(answer.effect.mean())
+    assert answer.interval is not None and answer.pvalue is not None
+    assert answer.interval[0] < answer.att < answer.interval[1] and 0 <= answer.pvalue <= 1
+    assert not answer.interval_reason and not answer.pvalue_reason
+    assert answer.loadings is not None and answer.loadings.shape[1] == 13
+    low = dpc.plan_synthetic_control(panel_of(dpc.simulate.factor_panel(1000, seed=0), ONE), loss=ONE)
+    assert low.method == "matched" and "Feasible" in low.summary()
+
+
+def test_without_inference_the_whole_budget_goes_to_the_path() -> None:
+    answer = answer_of(1000, ONE, inference=False)
+    assert answer.interval is None and answer.pvalue is None and answer.constants["shares of the path"] == 1
+    assert answer.path_noise is not None and answer.path_noise < answer_of(1000, ONE).path_noise  # type: ignore[operator]
+    assert "none was asked for" in answer.interval_reason
+
+
+def test_a_small_panel_is_refused_before_anything_is_spent_unless_forced() -> None:
+    made = dpc.simulate.factor_panel(10, seed=1)
+    panel = panel_of(made, ONE)
+    with pytest.raises(InfeasibleError, match="times the error of the target's own"):
+        dpc.synthetic_control(panel, loss=ONE)
+    assert not panel.ledger.entries()
+    answer = dpc.synthetic_control(panel, loss=ONE, force=True)
+    assert answer.interval is None and "noise alone" in answer.interval_reason and answer.pvalue is None
+    assert "No interval" in answer.summary() and "No placebo test" in answer.summary()
+
+
+def test_a_hundred_donors_at_half_an_epsilon_have_no_interval_and_say_why() -> None:
+    answer = answer_of(100, dpc.ApproxDP(0.5, 1e-6), force=True)
+    assert answer.interval is None and "100 donors" in answer.interval_reason
+
+
+@pytest.mark.parametrize(
+    "arguments,error,words",
+    [
+        ({"loss": ONE, "method": "nearest"}, ParameterError, "method must be one of"),
+        ({"loss": ONE, "method": "factor"}, LossError, "ZCDP or ApproxDP"),
+        ({"loss": ONE, "method": "objective-perturbation"}, LossError, "delta above 0"),
+        ({"loss": dpc.ZCDP(1), "method": "objective-perturbation"}, LossError, "delta above 0"),
+        ({"loss": ONE, "method": "simplex"}, LossError, "NoPrivacy"),
+        ({"loss": ONE, "calibration": "published"}, ParameterError, "goes with"),
+        ({"loss": ONE, "coverage": 0.5}, ParameterError, "5/6"),
+        ({"loss": ONE, "cut": -1}, ParameterError, "cut must be"),
+        ({"loss": ONE, "kernel_width": float("nan")}, ParameterError, "kernel_width must be"),
+        ({"loss": ONE, "penalty": True}, ParameterError, "penalty must be"),
+        ({"loss": ONE, "projection": "cube"}, ParameterError, "projection must be"),
+        ({"loss": ONE, "force": 1}, ParameterError, "force must be"),
+        ({"loss": ONE, "target": "nobody"}, ParameterError, "one of the panel's targets"),
+        ({"loss": dpc.PureDP(30)}, LossError, "accept_large_epsilon"),
+        ({"loss": dpc.PureDP(1e-9), "force": True}, LossError, "too small"),
+        ({"loss": ONE, "method": "objective-perturbation", "calibration": "published"}, UnprovenError, "accept"),
+    ],
+)
+def test_public_faults_are_told_before_anything_is_spent(arguments: Any, error: Any, words: str) -> None:
+    panel = panel_of(dpc.simulate.factor_panel(50, seed=1), dpc.PureDP(40))
+    with pytest.raises(error, match=words):
+        dpc.synthetic_control(panel, **arguments)
+    assert not panel.ledger.entries()
+
+
+def test_no_privacy_goes_with_its_own_ledger_only() -> None:
+    from dpcausal.errors import DpCausalError
+
+    with pytest.raises(DpCausalError):
+        dpc.synthetic_control(panel_of(dpc.simulate.factor_panel(20, seed=1), ONE), loss=dpc.NoPrivacy())
+    for method in ("simplex", "ridge", "robust", "matched", "factor", "output-perturbation", "objective-perturbation"):
+        answer = answer_of(60, dpc.NoPrivacy(), method=method)
+        assert not answer.guarantee.private and np.isfinite(answer.counterfactual).all()
+
+
+def test_the_published_variant_without_proof_is_stamped_and_refused_by_a_durable_ledger(tmp_path: Any) -> None:
+    made = dpc.simulate.factor_panel(10, seed=1)
+    arguments: Any = {"method": "objective-perturbation", "calibration": "published", "accept_unproven": True}
+    answer = dpc.synthetic_control(panel_of(made, ONE), loss=ONE, **arguments)
+    assert not answer.guarantee.private and answer.summary().startswith("NOT PRIVATE")
+    with dpc.Ledger.create(tmp_path / "study.ledger", budget=ONE) as ledger:
+        panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
+        with pytest.raises(UnprovenError):
+            dpc.synthetic_control(panel, loss=ONE, **arguments)
+        assert not ledger.entries()
+
+
+@pytest.mark.parametrize("name", [name for name in WAYS if "published" not in name])
+@pytest.mark.parametrize(
+    "shape",
+    ["one donor", "one period before", "one period after", "constant", "all missing", "at the bounds", "target too"],
+)
+def test_odd_panels_have_an_answer(name: str, shape: str) -> None:
+    rng = np.random.default_rng(1)
+    donors, target, start = rng.uniform(-1, 1, (12, 6)), rng.uniform(-1, 1, 6), 4
+    if shape == "one donor":
+        donors = donors[:1]
+    elif shape == "one period before":
+        start = 1
+    elif shape == "one period after":
+        start = 5
+    elif shape == "constant":
+        donors, target = np.full_like(donors, 0.3), np.zeros(6)
+    elif shape == "all missing":
+        donors = np.full_like(donors, np.nan)
+    elif shape == "at the bounds":
+        donors, target = 1e9 * np.sign(donors), -1e9 * np.ones(6)
+    else:
+        donors[0] = target
+    arguments = WAYS[name]
+    panel = dpc.Panel.from_arrays(donors, target, start=start, bounds=dpc.Bounded(-1, 1),
+                                  ledger=dpc.Ledger.in_memory(arguments["loss"]))  # fmt: skip
+    answer = dpc.synthetic_control(panel, force=True, **arguments)
+    assert np.isfinite(answer.counterfactual).all() and (np.abs(answer.counterfactual) <= 1).all()
+    assert json.loads(answer.to_json())["n"] == len(donors)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_neighbours_bring_the_same_to_the_gate(name: str) -> None:
+    for seed in range(5):
+        for answers in ("low", "high"):
+            audit = audited(seed, answers, n=40, **WAYS[name])
+            assert audit.passages and not audit.violated, audit.summary()
+
+
+def test_several_targets_share_one_budget_whenever_they_were_treated() -> None:
+    rng = np.random.default_rng(3)
+    donors = np.tile(LINE, (300, 1)) + 0.05 * rng.standard_normal((300, PERIODS))
+    for loss, method in ((dpc.PureDP(2), "matched"), (dpc.ApproxDP(2, 1e-6), "factor")):
+        early, late = ask(donors, loss=loss, method=method, several=True)
+        assert (early.target, late.target) == ("early", "late")
+        assert (len(early.effect), len(late.effect)) == (PERIODS - START, PERIODS - START - 1)
+        assert early.guarantee.loss == late.guarantee.loss == loss
+        assert early.guarantee.ledger_head == late.guarantee.ledger_head
+    with pytest.raises(ParameterError, match="name one"):
+        ask_one = dpc.Panel.from_arrays(donors, {"a": LINE, "b": LINE}, start=START, bounds=dpc.Bounded(-1, 1),
+                                        ledger=dpc.Ledger.in_memory(ONE))  # fmt: skip
+        dpc.synthetic_control(ask_one, loss=ONE)
+
+
+def test_covariates_serve_matching_and_the_exact_references_only() -> None:
+    rng = np.random.default_rng(5)
+    units = np.repeat([f"u{k}" for k in range(60)], 6)
+    frame = {"u": units, "t": np.tile(np.arange(6), 60), "y": rng.uniform(-1, 1, 360), "c": rng.uniform(0, 1, 360)}
+    for loss, method, fits in ((dpc.PureDP(2), "auto", True), (dpc.NoPrivacy(), "simplex", True),
+                               (dpc.PureDP(2), "output-perturbation", False)):  # fmt: skip
+        ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+        panel = dpc.Panel(frame, unit="u", time="t", outcome="y", target="u0", start=4, bounds=dpc.Bounded(-1, 1),
+                          ledger=ledger, covariates={"c": dpc.Bounded(0, 1)})  # fmt: skip
+        if fits:
+            assert dpc.synthetic_control(panel, loss=loss, method=method, force=True).n == 59  # type: ignore[arg-type]
+        else:
+            with pytest.raises(ParameterError, match="takes no covariates"):
+                dpc.synthetic_control(panel, loss=loss, method=method, force=True)  # type: ignore[arg-type]
+
+
+def test_a_result_pickles_prints_and_holds_no_donor() -> None:
+    made = dpc.simulate.factor_panel(300, seed=6)
+    answer = answer_of(300, dpc.ApproxDP(4, 1e-6), seed=6)
+    again = pickle.loads(pickle.dumps(answer))
+    assert again.summary() == answer.summary() and again.to_json() == answer.to_json()
+    assert len(answer.to_frame()) == 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        answer.att = 0.0  # type: ignore[misc]
+    with pytest.raises(ValueError):
+        answer.effect[0] = 1
+    raw = pickle.dumps(answer)
+    assert not [value for value in made.donors.ravel()[:500] if np.float64(value).tobytes() in raw]
+
+
+def test_the_donors_order_and_names_do_not_matter() -> None:
+    made = dpc.simulate.factor_panel(200, seed=7)
+    turned = dataclasses.replace(made, donors=made.donors[::-1].copy())
+    for method in ("matched", "factor"):
+        with dpc.simulated_noise(1):
+            one = dpc.synthetic_control(panel_of(made, dpc.ZCDP(1)), loss=dpc.ZCDP(1), method=method, force=True)
+        with dpc.simulated_noise(1):
+            other = dpc.synthetic_control(panel_of(turned, dpc.ZCDP(1)), loss=dpc.ZCDP(1), method=method, force=True)
+        np.testing.assert_array_equal(one.counterfactual, other.counterfactual)
+        assert (one.interval, one.pvalue) == (other.interval, other.pvalue)
+
+
+@pytest.mark.parametrize("what", ["path", "gap"])
+def test_pictures_show_released_values_and_the_stamp(what: str) -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    answer = answer_of(1000, dpc.ApproxDP(2, 1e-6), seed=8)
+    ax = answer.plot(what=what)
+    assert "mean effect" in ax.get_title() and "NOT PRIVATE" in ax.get_title()
+    released = {*answer.counterfactual.tolist(), *answer.effect.tolist(), *answer.donor_free_forecast.tolist(),
+                *answer.observed.tolist(), *answer.past.tolist(), answer.att, 0.0, 1.0}  # fmt: skip
+    for line in ax.get_lines():
+        assert set(np.asarray(line.get_ydata(), dtype=float).tolist()) <= released
+    one_period = dpc.simulate.factor_panel(10, after=1, seed=1)
+    with dpc.simulated_noise(1):
+        small = dpc.synthetic_control(panel_of(one_period, ONE), loss=ONE, force=True)
+    assert small.plot(ax, what=what) is ax
