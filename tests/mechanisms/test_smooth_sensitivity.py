@@ -120,6 +120,15 @@ def test_real_noise_runs_too_and_survives_a_tiny_bound() -> None:
         assert abs(answer - 0.25) < 200 * bound + 1e-15  # e^−100 otherwise
 
 
+def test_a_bound_of_a_tiny_share_of_its_limit_counts_as_that_share() -> None:
+    loss = ApproxDP(1, 1e-6)
+    for bound in (5e-324, 1e-299):
+        with simulated_noise(1):
+            hidden = query(0.0, bound, smoothness(loss).beta)
+            answer = smooth_laplace(hidden, granted(loss), loss, largest=1.0)
+        assert 1e-33 < abs(answer) < 1e-28
+
+
 # What may be shown.
 
 

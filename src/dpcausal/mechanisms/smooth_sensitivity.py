@@ -29,6 +29,10 @@ _RESERVE = 2.0**-49
 """Taken off β: two scales, each rounded, differ by at most e^(β + 2⁻⁴⁹) where the bounds differ by e^β."""
 
 
+_LEAST_SHARE = 2.0**-100
+"""A smaller share of the largest bound counts as this one: so the least scale is public, and no data fails a draw."""
+
+
 class Smoothness(NamedTuple):
     """How a loss is used: the scale is S/``alpha``, and log S may move by ``beta`` between neighbours."""
 
@@ -94,7 +98,7 @@ def smooth_laplace(query: Query, allotment: Allotment, loss: ApproxDP | NoPrivac
     loss : ApproxDP
         ε and δ > 0 of this release.
     largest : float
-        A public number that S never passes, such as the width of the value's range.
+        A public number that S never passes, such as the width of the value's range; at most about 1e14·ε.
 
     Returns
     -------
@@ -118,12 +122,14 @@ def smooth_laplace(query: Query, allotment: Allotment, loss: ApproxDP | NoPrivac
     alpha, beta = smoothness(loss)
     if query.sensitivity.bound > beta:
         raise FenceError(f"'{query.label}': its bound is less smooth than the loss pays for")
+    least = noise.check_scale(float(largest) * _LEAST_SHARE)
     noise.check_scale(float(largest) / alpha * _ROUND_UP)  # so that no data makes the draw fail
 
     def draw(answer: Array) -> Array:
         value, bound = answer.tolist()
         if not 0 < bound <= largest:
             raise FenceError("the smooth bound is not within its public range")
+        bound = max(bound, least)
         scale = bound / alpha * _ROUND_UP
         return noise.add_laplace(np.asarray([value]), scale, sensitivity=bound, epsilon=alpha)
 
