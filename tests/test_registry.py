@@ -111,7 +111,8 @@ def test_every_claim_has_one_row_of_its_kind() -> None:
 
 
 def test_every_claim_that_a_sensitivity_names_has_a_falsifier_row() -> None:
-    assert proofs_in_code() == {row.claim for row in SENSITIVITIES}
+    # A mechanism's claim is none about a statistic: "gaussian" is a kernel's name there, too.
+    assert proofs_in_code() - {row.claim for row in PRIVATE} == {row.claim for row in SENSITIVITIES}
 
 
 def test_a_claim_without_a_falsifier_row_says_why() -> None:
