@@ -30,7 +30,7 @@ def layers(graph: Cpdag) -> list[list[str]]:
     place: dict[str, float] = {}
     for level in range(max(depth.values(), default=-1) + 1):
         row = [node for node in graph.nodes if depth[node] == level]
-        row.sort(key=lambda node: sum(place[p] for p in parents[node]) / max(len(parents[node]), 1))
+        row.sort(key=lambda node: sum(place.get(p, 0.5) for p in parents[node]) / max(len(parents[node]), 1))
         for number, node in enumerate(row):
             place[node] = (number + 1) / (len(row) + 1)
         rows.append(row)

@@ -1,0 +1,67 @@
+"""The command ``dpcausal discover``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from dpcausal.cli import app
+
+SCHEMA = "".join(f"[{name}]\nlevels = [0, 1]\n\n" for name in "abc")
+
+
+@pytest.fixture(autouse=True)
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 2, 20_000)
+    b = np.where(rng.random(20_000) < 0.9, a, 1 - a)
+    pd.DataFrame({"a": a, "b": b, "c": rng.integers(0, 2, 20_000)}).to_csv("data.csv", index=False)
+    Path("schema.toml").write_text(SCHEMA)
+    run("ledger", "create", "study.ledger", "--epsilon", "2")
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def ask(*arguments: str) -> Result:
+    return run("discover", "data.csv", "--schema", "schema.toml", "--ledger", "study.ledger", *arguments)
+
+
+def test_a_graph_is_printed_with_its_cost_and_support() -> None:
+    answered = ask("--epsilon", "1", "--redraws", "5")
+    assert answered.exit_code == 0, answered.stderr
+    for part in ("a -- b", "of re-drawn noise", "Cost PureDP(1)", "remaining budget: epsilon 1"):
+        assert part in answered.stdout
+
+
+def test_json_formats_and_knowledge() -> None:
+    told = json.loads(ask("--epsilon", "0.5", "--json", "--redraws", "0", "--require", "a,b").stdout)
+    assert told["graph"]["directed"] == [["a", "b"]] and told["remaining"]["epsilon"] == 1.5
+    assert ask("--epsilon", "0.5", "--format", "dagitty", "--columns", "a,b").stdout.startswith("pdag {")
+    nothing = ask("--epsilon", "0.5", "--forbid", "a,b", "--forbid", "b,a", "--columns", "a,b", "--redraws", "0")
+    assert "No edges." in nothing.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--epsilon", "3"), 3, "budget refused"),
+        ((), 2, "say what the call may cost"),
+        (("--epsilon", "1", "--method", "ges"), 2, "method must be one of"),
+        (("--epsilon", "1", "--forbid", "a"), 2, "CAUSE,EFFECT"),
+        (("--epsilon", "1", "--format", "png"), 2, "--format"),
+        (("--epsilon", "1", "--columns", "a,x"), 2, "'x' is not in the schema"),
+    ],
+)
+def test_what_is_wrong_is_told_by_an_exit_code(arguments: tuple[str, ...], code: int, words: str) -> None:
+    answered = ask(*arguments)
+    assert answered.exit_code == code and words in answered.stderr
+    assert json.loads(run("ledger", "show", "study.ledger", "--json").stdout)["entries"] == []

@@ -1,0 +1,91 @@
+"""Noisy moments: partial correlations against regression, their variance under noise against simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.discovery.moments import NoisyMoments, default_radius, release
+from dpcausal.privacy.loss import ZCDP, NoPrivacy
+
+
+def rows(n: int = 20_000, seed: int = 1) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(3, 1, n)
+    y = 0.8 * x + rng.normal(0, 1, n)
+    return {"x": x, "y": y, "z": 0.5 * y + rng.normal(0, 0.2, n)}
+
+
+SCHEMA = dpc.Schema({"x": dpc.Bounded(-5, 15), "y": dpc.Bounded(-20, 20), "z": dpc.Bounded(-100, 100)})
+
+
+def released(loss: ZCDP | NoPrivacy, seed: int = 1) -> NoisyMoments:
+    without = isinstance(loss, NoPrivacy)
+    with dpc.simulated_noise(seed):
+        ledger = dpc.Ledger.without_privacy() if without else dpc.Ledger.in_memory(loss)
+        table = dpc.Table(rows(), SCHEMA, ledger)
+        return release(table, SCHEMA.names, ledger.allot(loss, task="test"), loss)
+
+
+def residual_correlation(values: dict[str, np.ndarray], x: str, y: str, given: list[str]) -> float:
+    design = np.stack([np.ones(len(values[x])), *(values[z] for z in given)], axis=1)
+    left = [values[name] - design @ np.linalg.lstsq(design, values[name], rcond=None)[0] for name in (x, y)]
+    return float(np.corrcoef(*left)[0, 1])
+
+
+def test_exact_moments_give_the_correlations_of_residuals() -> None:
+    """Rows in the tails are shortened: the differences are small, not rounding."""
+    found = released(NoPrivacy())
+    for x, y, given in ((0, 1, ()), (0, 2, ()), (0, 2, (1,)), (1, 2, (0,))):
+        expected = residual_correlation(rows(), "xyz"[x], "xyz"[y], ["xyz"[z] for z in given])
+        correlation, variance = found.partial_correlation(x, y, given)  # type: ignore[misc]
+        assert correlation == pytest.approx(expected, abs=0.02)
+        assert variance == pytest.approx(1 / (20_000 - len(given) - 3))
+
+
+def test_the_stated_variance_is_that_of_repeated_noise() -> None:
+    """400 draws: a ratio outside 0.7 to 1.4 has probability below 1e-6."""
+    exact = released(NoPrivacy())
+    variance = 1e-6
+    noisy = NoisyMoments(exact.names, exact.middles, exact.widths, exact.covariance, variance, 10**12)
+    rng = np.random.default_rng(2)
+    draws = []
+    for _ in range(400):
+        again = noisy.redrawn(rng)
+        found = NoisyMoments(again.names, again.middles, again.widths, again.covariance, variance, 10**12)
+        draws.append(math.atanh(found.partial_correlation(0, 2, (1,))[0]))  # type: ignore[index]
+    stated = noisy.partial_correlation(0, 2, (1,))[1]  # type: ignore[index]
+    assert 0.7 < np.var(draws) / stated < 1.4
+
+
+def test_noise_is_scaled_to_the_columns_as_they_are_spread() -> None:
+    """z fills a two-hundredth of its bounds: its correlation survives, since its width was released first."""
+    found = released(ZCDP(0.5))
+    assert found.widths[2] < 8
+    correlation, _ = found.partial_correlation(1, 2, ())  # type: ignore[misc]
+    assert correlation == pytest.approx(residual_correlation(rows(), "y", "z", []), abs=0.05)
+
+
+def test_near_singular_and_noise_only_moments_are_not_tested() -> None:
+    singular = NoisyMoments(("a", "b"), (0.0, 0.0), (1.0, 1.0), np.ones((2, 2)), 0.0, 100)
+    assert singular.partial_correlation(0, 1, ()) is None
+    noise = NoisyMoments(("a", "b"), (0.0, 0.0), (1.0, 1.0), np.array([[0.1, 0.3], [0.3, -0.2]]), 0.01, 100)
+    assert noise.asker(0.01)("a", "b", ()).separated is None
+    few = NoisyMoments(("a", "b"), (0.0, 0.0), (1.0, 1.0), np.eye(2), 0.0, 3)
+    assert few.partial_correlation(0, 1, ()) is None
+
+
+def test_constant_columns_and_columns_at_a_bound_are_defined() -> None:
+    loss = ZCDP(0.5)
+    for value in (-5.0, 5.0, 15.0, math.nan):
+        columns = {"x": np.full(50, value), "y": np.zeros(50), "z": np.zeros(50)}
+        table = dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(loss))
+        found = dpc.discover(table, loss=loss)
+        assert found.method == "moments" and set(found.graph.nodes) == {"x", "y", "z"}
+
+
+def test_the_radius_grows_like_the_root_of_the_columns() -> None:
+    assert default_radius(20) == pytest.approx(math.sqrt(21 + 2 * math.sqrt(40)))

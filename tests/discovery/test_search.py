@@ -1,0 +1,128 @@
+"""The score search against brute force over all DAGs, with knowledge, margins, and noisy scores."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import networkx
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.dependence.contingency import contingency
+from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.score_search import best_dag, class_of, local_score, local_scores
+from dpcausal.discovery.search import Settings, search
+from dpcausal.discovery.tables import NoisyTable
+
+NAMES = ("a", "b", "c", "d")
+ALL = [frozenset(pair) for pair in itertools.combinations(NAMES, 2)]
+
+
+def exact_table(seed: int = 1, rows: int = 3_000) -> NoisyTable:
+    rng = np.random.default_rng(seed)
+    a, c = rng.integers(0, 2, rows), rng.integers(0, 3, rows)
+    b = np.where(rng.random(rows) < 0.8, a | (c > 0), rng.integers(0, 2, rows))
+    d = np.where(rng.random(rows) < 0.7, b, 1 - b)
+    return NoisyTable(NAMES, contingency([a, b, c, d], [2, 2, 3, 2]), 0.0, "exact", rows)
+
+
+def bic(table: NoisyTable, x: int, parents: tuple[int, ...]) -> float:
+    """Return the textbook score of one column, cell by cell."""
+    counts = table.counts
+    total = 0.0
+    for place in itertools.product(*(range(k) for k in counts.shape)):
+        joint = counts[tuple(p if i in (x, *parents) else slice(None) for i, p in enumerate(place))].sum()
+        above = counts[tuple(p if i in parents else slice(None) for i, p in enumerate(place))].sum()
+        if counts[place]:
+            total += counts[place] * math.log(joint / above)
+    freedom = (counts.shape[x] - 1) * math.prod(counts.shape[p] for p in parents)
+    return total - math.log(table.n) / 2 * freedom
+
+
+def test_the_local_score_is_the_textbook_bic_without_noise() -> None:
+    table = exact_table()
+    for x in range(4):
+        for size in range(3):
+            for parents in itertools.combinations([p for p in range(4) if p != x], size):
+                assert local_score(table, x, parents) == pytest.approx(bic(table, x, parents), rel=1e-10)
+
+
+def best_by_force(table: NoisyTable, known: Knowledge) -> float:
+    scores = {
+        (x, parents): local_score(table, x, parents)
+        for x in range(4)
+        for size in range(4)
+        for parents in itertools.combinations([p for p in range(4) if p != x], size)
+    }
+    best = -math.inf
+    for chosen in itertools.product(*([p for y, p in scores if y == x] for x in range(4))):
+        arcs = [(NAMES[p], NAMES[x]) for x, parents in enumerate(chosen) for p in parents]
+        if not networkx.is_directed_acyclic_graph(networkx.DiGraph(arcs)):
+            continue
+        if known.required <= set(arcs) and all(known.allows(*arc) for arc in arcs):
+            best = max(best, sum(scores[x, parents] for x, parents in enumerate(chosen)))
+    return best
+
+
+@pytest.mark.parametrize(
+    "known",
+    [Knowledge(), Knowledge(tiers=[["d"], ["a", "b", "c"]]), Knowledge(required=[("d", "a")], forbidden=[("a", "b")])],
+)
+def test_the_search_finds_the_best_dag_of_all(known: Knowledge) -> None:
+    table = exact_table()
+    found = best_dag(local_scores(table, ALL, known))
+    assert found is not None
+    assert found[0] == pytest.approx(best_by_force(table, known), rel=1e-12)
+    assert known.required <= found[1] and all(known.allows(*arc) for arc in found[1])
+
+
+def test_without_an_edge_the_score_falls_by_its_margin() -> None:
+    table = exact_table()
+    settings = Settings("score", 0.05, 1, Knowledge())
+    found = search(table, settings)
+    assert found.graph.skeleton == {frozenset("ab"), frozenset("bc"), frozenset("bd")}
+    scores = local_scores(table, ALL, Knowledge())
+    for edge in found.graph.skeleton:
+        less = best_dag(scores, edge)
+        assert less is not None and edge not in {frozenset(arc) for arc in less[1]}
+        # The search looks at screened edges only, so that without one it can lose more than over all edges.
+        assert found.margin[edge] >= best_dag(scores)[0] - less[0] - 1e-9 > 0  # type: ignore[index]
+
+
+def test_the_class_of_the_best_dag_is_told() -> None:
+    graph = class_of(NAMES, [("a", "b"), ("c", "b"), ("b", "d")], Knowledge())
+    assert graph.directed == {("a", "b"), ("c", "b"), ("b", "d")}
+    pointed = class_of(NAMES, [("a", "b")], Knowledge(forbidden=[("a", "b")]))
+    assert pointed.directed == {("b", "a")}
+
+
+def test_noise_in_the_penalty_keeps_noise_from_adding_edges() -> None:
+    """Independent columns with strong noise: plain BIC on the noisy table joins many, the penalised score few."""
+    rng = np.random.default_rng(3)
+    noisy, plain = 0, 0
+    for _ in range(10):
+        counts = contingency([rng.integers(0, 2, 4_000) for _ in range(5)], [2] * 5)
+        counts = counts + np.rint(rng.laplace(0, 40, counts.shape)).astype(np.int64)
+        names = tuple("abcde")
+        pairs = [frozenset(pair) for pair in itertools.combinations(names, 2)]
+        told = NoisyTable(names, counts, 2 * 40.0**2, "geometric", 4_000)
+        untold = NoisyTable(names, counts, 0.0, "geometric", 4_000)
+        noisy += len(best_dag(local_scores(told, pairs, Knowledge()))[1])  # type: ignore[index]
+        plain += len(best_dag(local_scores(untold, pairs, Knowledge()))[1])  # type: ignore[index]
+    assert noisy < 0.6 * plain
+
+
+def test_every_noisy_table_has_a_graph() -> None:
+    rng = np.random.default_rng(4)
+    for scale in (1, 10**3, 10**6):
+        counts = np.rint(rng.laplace(0, scale, (2, 3, 2, 2))).astype(np.int64)
+        table = NoisyTable(NAMES, counts, 2.0 * scale**2, "geometric", 50)
+        found = search(table, Settings("score", 0.05, 1, Knowledge()))
+        assert set(found.graph.nodes) == set(NAMES)
+
+
+def test_forbidding_everything_leaves_no_edge() -> None:
+    nothing = dpc.Knowledge(forbidden=list(itertools.permutations(NAMES, 2)))
+    assert not search(exact_table(), Settings("score", 0.05, 1, nothing)).graph.skeleton

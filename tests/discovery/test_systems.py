@@ -1,0 +1,141 @@
+"""The systems of Priv-PC: proved rounds and totals, published scores against scipy, formulas against closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau, norm
+
+import dpcausal as dpc
+from dpcausal.discovery import calculators
+from dpcausal.discovery.published import claimed_sensitivity, published_score, published_tau
+from dpcausal.discovery.sieve import default_rounds
+from dpcausal.errors import ParameterError
+from dpcausal.mechanisms.gate import recording_gate
+
+
+def frame(rows: int = 2_000) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 2, rows)
+    b = np.where(rng.random(rows) < 0.9, a, 1 - a)
+    return {"a": a, "b": b, "c": rng.integers(0, 2, rows), "d": rng.integers(0, 2, rows)}
+
+
+SCHEMA = dpc.Schema({name: dpc.Levels([0, 1]) for name in "abcd"})
+
+
+def spent(method: str, answers: str) -> tuple[list[tuple[str, float]], dpc.Discovery]:
+    """Return what came to the gate, and its cost, when every answer is low or high."""
+    loss = dpc.PureDP(3)
+    with recording_gate(answers) as recording:  # type: ignore[arg-type]
+        ledger = dpc.Ledger.in_memory(loss)
+        found = dpc.discover(dpc.Table(frame(), SCHEMA, ledger), loss=loss, method=method)  # type: ignore[arg-type]
+    return [(p.event.mechanism, p.event.loss.epsilon) for p in recording.passages], found  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("method", ["priv-pc", "svt-pc", "em-pc"])
+@pytest.mark.parametrize("answers", ["low", "high"])
+def test_a_proved_system_never_spends_more_than_was_allotted(method: str, answers: str) -> None:
+    passages, found = spent(method, answers)
+    assert 0 < sum(cost for _, cost in passages) <= 3 + 1e-9
+    assert found.guarantee.loss == dpc.PureDP(3)
+
+
+@pytest.mark.parametrize("method", ["priv-pc", "svt-pc"])
+def test_a_run_that_fires_no_test_reports_the_whole_allotment(method: str) -> None:
+    """Four copies of one column: nothing is near independence at this ε, so one round finds nothing."""
+    same = frame()["a"]
+    loss = dpc.PureDP(18)
+    ledger = dpc.Ledger.in_memory(loss)
+    table = dpc.Table(dict.fromkeys("abcd", same), SCHEMA, ledger)
+    found = dpc.discover(table, loss=loss, method=method, max_order=0)  # type: ignore[arg-type]
+    assert len(found.graph.skeleton) == 6
+    assert found.guarantee.loss == loss and ledger.remaining.epsilon == 0
+
+
+def test_the_rounds_are_fixed_by_the_columns() -> None:
+    assert [default_rounds(d) for d in (2, 5, 8)] == [1, 12, 36]
+
+
+def test_enough_budget_finds_the_graph() -> None:
+    loss = dpc.PureDP(2_000)
+    for method in ("priv-pc", "svt-pc", "em-pc"):
+        with dpc.simulated_noise(2):
+            table = dpc.Table(frame(20_000), SCHEMA, dpc.Ledger.in_memory(loss))
+            found = dpc.discover(table, loss=loss, method=method, accept_large_epsilon=True)  # type: ignore[arg-type]
+        assert found.graph.skeleton == {frozenset("ab")}
+
+
+def test_the_published_score_is_that_of_scipys_tau_in_each_stratum() -> None:
+    rng = np.random.default_rng(3)
+    x, y, s = (rng.integers(0, 2, 500) for _ in range(3))
+    counts = np.zeros((2, 2, 2), dtype=np.int64)
+    np.add.at(counts, (x, y, s), 1)
+    top = weight = 0.0
+    for stratum in (0, 1):
+        a, b = x[s == stratum], y[s == stratum]
+        m = len(a)
+        pairs = m * (m - 1) / 2
+        untied = [math.sqrt(pairs - sum(k * (k - 1) / 2 for k in np.bincount(v))) for v in (a, b)]
+        tau = kendalltau(a, b).statistic * untied[0] * untied[1] / pairs  # tau-b to tau-a
+        w = 9 * m * (m - 1) / (2 * (2 * m + 5))
+        top, weight = top + w * tau, weight + w
+    assert published_tau(counts) == pytest.approx(top / math.sqrt(weight), rel=1e-9)
+    assert published_score(counts) == pytest.approx(norm.sf(abs(top / math.sqrt(weight))), rel=1e-9)
+    assert claimed_sensitivity(100_000) == pytest.approx(norm.cdf(6 / math.sqrt(100_000)) - 0.5)
+
+
+def test_the_subsample_is_the_best_of_a_grid() -> None:
+    for epsilon in (0.05, 0.5, 2.0, 5.0, 20.0):
+        m = calculators.optimal_subsample(100_000, epsilon)
+
+        def noise(rows: float, epsilon: float = epsilon) -> float:
+            ratio = 100_000 / rows
+            return math.sqrt(ratio) / calculators.subsampled_epsilon(ratio, epsilon / 2)
+
+        grid = np.linspace(5_000, 100_000, 2_000)
+        assert noise(m) <= min(noise(rows) for rows in grid) * (1 + 1e-6)
+
+
+def test_with_a_proved_statistic_no_subsample_is_best() -> None:
+    for epsilon in (0.01, 1.0, 8.0):
+        noise = [r / calculators.subsampled_epsilon(r, epsilon) for r in np.linspace(1, 20, 100)]
+        assert noise == sorted(noise)
+
+
+def sieve_frequency(score: float, tweak: float, scale: float, examine: float | None, draws: int = 200_000) -> float:
+    """Return how often one query passes the sieve, and the examination if there is one, at T = 0."""
+    rng = np.random.default_rng(4)
+    bar = -tweak + rng.laplace(0, scale, draws)
+    passed = score + rng.laplace(0, 2 * scale, draws) >= bar
+    if examine is not None:
+        passed &= score + rng.laplace(0, examine, draws) >= 0
+    return float(passed.mean())
+
+
+def test_the_error_bounds_hold_and_the_published_second_one_does_not() -> None:
+    bound, sieve_epsilon, examine_epsilon, tweak = 1.0, 1.0, 1.0, 1.0
+    scale, examine = 2 * bound / sieve_epsilon, 2 * bound / examine_epsilon
+    for alpha in (1.0, 3.0, 6.0):
+        missed = 1 - sieve_frequency(alpha, tweak, scale, None)
+        assert missed <= calculators.type_one_error(alpha, tweak, bound, sieve_epsilon)
+        passed = sieve_frequency(-alpha, tweak, scale, examine)
+        arguments = alpha, tweak, bound, sieve_epsilon, examine_epsilon
+        assert passed <= calculators.type_two_error(*arguments)
+        assert passed > calculators.type_two_error(*arguments, published=True)
+
+
+def test_the_bounds_refuse_what_they_do_not_speak_of() -> None:
+    with pytest.raises(ParameterError):
+        calculators.type_two_error(0.1, 0.2, 1, 1, 1)
+    with pytest.raises(ParameterError):
+        calculators.type_one_error(0.1, 0.2, 0, 1)
+
+
+def test_the_moments_accountant_is_below_advanced_composition() -> None:
+    by_moments = calculators.moments_accountant(1.0, 20.0, 50, 1e-5)
+    rho = 50 / (2 * 20.0**2)
+    by_zcdp = rho + 2 * math.sqrt(rho * math.log(1e5))
+    assert 0.7 * by_zcdp < by_moments <= by_zcdp

@@ -1,0 +1,129 @@
+"""The noise-aware test: against scipy without noise, its level under noise, its covariance against simulation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, chi2_contingency
+
+from dpcausal.dependence.contingency import contingency
+from dpcausal.dependence.contrasts import contrast_of
+from dpcausal.discovery.contrasts import NoisyContrasts
+from dpcausal.discovery.tables import NoisyTable, geometric_success, geometric_variance
+from dpcausal.discovery.wald import RIDGE, upper_tail, usable_strata, wald_test, wald_test_correlated
+
+BOTH = [wald_test, lambda counts, v: wald_test_correlated(counts, np.zeros((*counts.shape, 1)), v)]
+
+
+@pytest.mark.parametrize("test", BOTH)
+@pytest.mark.parametrize("shape", [(2, 2, 1), (3, 2, 1), (3, 4, 1)])
+def test_without_noise_and_strata_it_is_nearly_pearsons(test: Any, shape: tuple[int, int, int]) -> None:
+    rng = np.random.default_rng(1)
+    counts = rng.multinomial(200_000, np.full(math.prod(shape), 1 / math.prod(shape))).reshape(shape).astype(float)
+    expected = chi2_contingency(counts[:, :, 0], correction=False)
+    found = test(counts, 0.0)
+    assert found.freedom == expected.dof
+    # RIDGE = 1 beside variances of thousands.
+    assert found.statistic == pytest.approx(expected.statistic, rel=3e-3)
+    assert RIDGE == 1
+
+
+@pytest.mark.parametrize("test", BOTH)
+def test_strata_add_up(test: Any) -> None:
+    rng = np.random.default_rng(2)
+    parts = [rng.multinomial(90_000, [0.2, 0.3, 0.1, 0.4]).reshape(2, 2, 1).astype(float) for _ in range(3)]
+    whole = test(np.concatenate(parts, axis=2), 0.0)
+    each = [test(part, 0.0) for part in parts]
+    assert whole.freedom == 3
+    assert whole.statistic == pytest.approx(sum(one.statistic for one in each))
+
+
+def test_both_forms_agree_on_independent_noise() -> None:
+    rng = np.random.default_rng(3)
+    counts = rng.multinomial(5_000, np.full(18, 1 / 18)).reshape(3, 3, 2).astype(float)
+    factor = np.eye(18).reshape(3, 3, 2, 18) * 6.0
+    first, second = wald_test(counts, 36.0), wald_test_correlated(counts, factor, 36.0)
+    assert first is not None and second is not None
+    assert first.statistic == pytest.approx(second.statistic, rel=1e-10) and first.freedom == second.freedom
+
+
+def rejections(draw: Any, runs: int) -> float:
+    return float(np.mean([chi2.sf(*draw()) < 0.01 for _ in range(runs)]))
+
+
+def test_the_level_is_kept_under_independence_where_the_plain_test_fails() -> None:
+    """1,000 runs at nominal .01: more than .035 has probability below 1e-8 if the level is .012 or less."""
+    rng = np.random.default_rng(4)
+    epsilon, n = 0.1, 20_000
+    success = -math.expm1(-epsilon / 2)
+    law = np.outer([0.1, 0.9], [0.3, 0.5, 0.2]).ravel()
+
+    def noisy() -> Any:
+        counts = rng.multinomial(n, law).reshape(2, 3, 1)
+        return counts + rng.geometric(success, counts.shape) - rng.geometric(success, counts.shape)
+
+    aware = rejections(lambda: wald_test(noisy().astype(float), geometric_variance(2 / epsilon)), 1_000)
+    plain = rejections(lambda: wald_test(noisy().astype(float), 0.0), 300)
+    assert 0.001 < aware < 0.035
+    assert plain > 0.08
+
+
+def test_contrasts_give_back_their_tables_and_the_covariance_of_their_noise() -> None:
+    rng = np.random.default_rng(5)
+    sizes = (2, 3, 2)
+    codes = [rng.integers(0, k, 500) for k in sizes]
+    sets = [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
+    exact = {s: contrast_of(contingency([codes[i] for i in s], [sizes[i] for i in s])) for s in sets}
+    deviations = {s: float(len(s)) for s in sets}
+    noisy = NoisyContrasts(("a", "b", "c"), sizes, exact, deviations, 500)
+    counts, factor = noisy.cells((0, 1, 2))  # type: ignore[misc]
+    assert np.allclose(counts, contingency(codes, sizes))
+    assert np.allclose(noisy.cells((0, 2))[0], contingency([codes[0], codes[2]], [2, 2]))  # type: ignore[index]
+    draws = []
+    for _ in range(6_000):
+        values = {s: v + rng.normal(0, deviations[s], v.shape) for s, v in exact.items()}
+        draws.append(NoisyContrasts(("a", "b", "c"), sizes, values, deviations, 500).cells((0, 1, 2))[0].ravel())  # type: ignore[index]
+    expected = factor.reshape(12, -1) @ factor.reshape(12, -1).T
+    assert np.abs(np.cov(np.array(draws).T) - expected).max() < 0.12 * expected.max()
+
+
+def test_sets_that_were_not_released_are_not_tested() -> None:
+    noisy = NoisyContrasts(("a", "b"), (2, 2), {(0,): np.zeros(1)}, {(0,): 1.0}, 100)
+    assert noisy.cells((0, 1)) is None
+    assert noisy.asker(0.05)("a", "b", ()).separated is None
+
+
+def test_small_strata_carry_no_weight() -> None:
+    counts = np.stack([np.full((2, 2), 100.0), np.full((2, 2), 1.0)], axis=2)
+    assert usable_strata(counts, 0.0).tolist() == [True, False]
+    assert usable_strata(counts, 100_000.0).tolist() == [False, False]
+    assert wald_test(counts, 1e9) is None
+    assert wald_test(np.zeros((2, 2, 1)), 0.0) is None
+    assert wald_test(np.full((1, 2, 1), 1e4), 0.0) is None
+
+
+@pytest.mark.parametrize("value", [-(10**6), 0, 10**6])
+def test_it_is_defined_for_every_noisy_table(value: int) -> None:
+    for table in (NoisyTable(("a", "b", "c"), np.full((2, 3, 2), value), 8.0, "geometric", 40),):
+        for test in (("a", "b", ()), ("a", "b", ("c",))):
+            assert table.asker(0.05)(*test).separated in (None, True, False)
+
+
+def test_rare_levels_do_not_decide() -> None:
+    """One record at a cell that is expected to be empty: the plain statistic is 99, this one 1."""
+    counts = np.array([[9_998.0 * 10, 999.0], [99.0, 2.0]])[:, :, None]
+    plain = chi2_contingency(counts[:, :, 0], correction=False).statistic
+    found = wald_test(counts, 0.0)
+    assert found is not None and found.statistic < plain
+
+
+def test_geometric_laws_match() -> None:
+    for scale in (0.3, 1.0, 20.0):
+        variance = geometric_variance(scale)
+        a = math.exp(-1 / scale)
+        assert variance == pytest.approx(2 * a / (1 - a) ** 2)
+        assert geometric_success(variance) == pytest.approx(1 - a)
+    assert upper_tail(-1.0, 3) == 1
