@@ -54,7 +54,8 @@ def errors(title: str, design: Callable[..., Any], runs: int, met: dict[str, boo
     print(f"Mean RMSE of the treated periods, {title}; T0 = 10, m = 3, {runs} runs, range [-1, 1], δ = {DELTA:g}\n")
     for n in SIZES:
         exact = mean_rmse(design, n, runs, dpc.NoPrivacy(), method="simplex")
-        print(f"n = {n}: non-private simplex {exact:.3f}, the target's own forecast {own_forecast(design, n, runs):.3f}")
+        own = own_forecast(design, n, runs)
+        print(f"n = {n}: non-private simplex {exact:.3f}, the target's own forecast {own:.3f}")
         print(f"{'ε':>8}{'auto':>10}{'method':>10}{'published (out)':>18}{'simplex of output':>20}")
         for epsilon in EPSILONS:
             loss, quiet = loss_of(epsilon), {"inference": False}

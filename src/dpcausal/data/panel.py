@@ -84,6 +84,17 @@ class Panel:
         "_times",
     )  # fmt: skip
 
+    _bounds: Bounded
+    _cells: Cells
+    _covariates: dict[str, Bounded]
+    _ledger: Ledger
+    _missing: str
+    _n: int
+    _series: dict[Any, Reals]
+    _starts: dict[Any, int]
+    _target_covariates: dict[Any, Reals]
+    _times: tuple[Label, ...]
+
     def __init__(
         self,
         frame: Any,
@@ -149,7 +160,7 @@ class Panel:
             raise ParameterError("start must name every target once")
         starts = {name: start[name] if isinstance(start, Mapping) else start for name in cells.targets}
         places = {name: _place(cells.times, name, value) for name, value in starts.items()}
-        raw = cells.target_rows()
+        raw = cells.target_rows
         series, kept = {}, {}
         for name, block in raw.items():
             values = filled(block[:1], bounds, missing)[0]

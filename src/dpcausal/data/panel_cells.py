@@ -36,8 +36,8 @@ class Cells:
         Names.  Public.
     donors : int
         Their number.  Public.
-    target_rows : callable
-        Returns, for each target, its columns, shape (1 + p, T).  Public.
+    target_rows : dict
+        For each target its columns, shape (1 + p, T).  Public.
     donor_rows : callable of a column's place
         Brings one column of all donors into memory, shape (n, T).  *Private.*
     confirm : callable
@@ -47,7 +47,7 @@ class Cells:
     times: tuple[Label, ...]
     targets: tuple[Any, ...]
     donors: int
-    target_rows: Callable[[], dict[Any, Reals]]
+    target_rows: dict[Any, Reals]
     donor_rows: Callable[[int], Reals]
     confirm: Callable[[], None] = lambda: None
 
@@ -86,7 +86,7 @@ def array_cells(donors: Any, targets: Mapping[Any, Any], times: Sequence[Any] | 
         times=known,
         targets=tuple(series),
         donors=len(rows),
-        target_rows=lambda: {name: values[None] for name, values in series.items()},
+        target_rows={name: values[None] for name, values in series.items()},
         donor_rows=lambda column: rows,
     )
 
@@ -117,7 +117,8 @@ def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], t
         raise ParameterError("target must name one unit, or several different ones")
 
     rows = source.count()
-    collected = source.collect((unit, time))
+    listed = tuple(columns)
+    collected = source.collect((unit, time, *listed))
     if len(collected) != rows:
         raise SchemaError("the frame does not keep its number of rows")
     unread = f"the {source.backend} columns of units and times cannot be read"
@@ -134,7 +135,11 @@ def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], t
         raise SchemaError("no record of a target has a time that can be read")
     order = sorted((name for name in unit_names if name not in names), key=lambda name: (str(name), repr(name)))
     ranks = {name: rank for rank, name in enumerate([*names, *order])}
-    listed = tuple(columns)
+    cells = _cells(units[of_targets], moments[of_targets], unit_names, labels, ranks, times)
+    blocks = []
+    for name in listed:  # only the targets' values are kept
+        values = withheld(lambda name=name: collected.numbers(name)[of_targets], unread)  # type: ignore[misc]
+        blocks.append(_pivoted(values, cells, len(names), len(times), columns[name]))
 
     def column(place: int) -> Reals:
         # Units and times come with the values, in one reading: a frame may give its rows in another order by now.
@@ -148,15 +153,11 @@ def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], t
         values = withheld(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
         return _pivoted(values, flat, len(ranks), len(times), columns[name])
 
-    def target_rows() -> dict[Any, Reals]:
-        blocks = [column(place)[: len(names)] for place in range(len(listed))]
-        return {target: np.stack([block[place] for block in blocks]) for place, target in enumerate(targets)}
-
     return Cells(
         times,
         tuple(targets),
         len(unit_names) - len(names),
-        target_rows,
+        {target: np.stack([block[place] for block in blocks]) for place, target in enumerate(targets)},
         lambda place: column(place)[len(names) :],
         lambda: confirm(source, columns, rows, stamp, (unit, time)),
     )
@@ -177,12 +178,18 @@ def _cells_of(
     rows = len(collected)
     units, names = coded(collected.objects(unit), rows, unit_name)
     moments, labels = coded(collected.objects(time), rows, period_label)
-    if not set(names) <= set(ranks):
-        return None
+    return _cells(units, moments, names, labels, ranks, times) if set(names) <= set(ranks) else None
+
+
+def _cells(
+    units: NDArray[np.int64], moments: NDArray[np.int64], names: list[Any], labels: list[Any], ranks: Mapping[Any, int],
+    times: tuple[Label, ...],
+) -> NDArray[np.int64]:  # fmt: skip
+    """Return the cells of records whose units and times are codes of names and labels, −1 for a null."""
     # The last entry is that of a null, code −1.
-    units = np.array([*(ranks[name] for name in names), -1], dtype=np.int64)[units]
-    moments = np.array([*(_position(times, label) for label in labels), -1], dtype=np.int64)[moments]
-    cells: NDArray[np.int64] = np.where((units >= 0) & (moments >= 0), units * len(times) + moments, -1)
+    rank = np.array([*(ranks[name] for name in names), -1], dtype=np.int64)[units]
+    place = np.array([*(_position(times, label) for label in labels), -1], dtype=np.int64)[moments]
+    cells: NDArray[np.int64] = np.where((rank >= 0) & (place >= 0), rank * len(times) + place, -1)
     return cells
 
 

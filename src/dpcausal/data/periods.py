@@ -90,12 +90,22 @@ def coded(
     codes: dict[Hashable, int] = {}
     seen: dict[tuple[type, Any], int] = {}
 
+    def _new(value: object) -> int:
+        label = name(value)
+        return -1 if label is None else codes.setdefault(label, len(codes))
+
+    texts: dict[Any, int] = {}  # texts by themselves: nearly all units are, and one look-up is the dearest step
+
     def code(value: object) -> int:
+        if type(value) is str:
+            known = texts.get(value)
+            if known is None:
+                known = texts[value] = _new(value)
+            return known
         try:
             return seen[type(value), value]  # a table of the raw values: names are made once each
         except (KeyError, TypeError):
-            label = name(value)
-            place = -1 if label is None else codes.setdefault(label, len(codes))
+            place = _new(value)
             with suppress(TypeError):  # it has no hash
                 seen[type(value), value] = place
             return place
