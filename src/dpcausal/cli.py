@@ -46,6 +46,10 @@ LeastOption = Annotated[
     float | None, typer.Option("--min-probability", help="Below it, of (.5, 1), an answer is undecided.")
 ]
 LargeOption = Annotated[bool, typer.Option("--accept-large-epsilon", help="Consent to epsilon above 20.")]
+PenaltyOption = Annotated[
+    list[float] | None, typer.Option(help="λ of protected regressions; several times: one is chosen, and charged.")
+]
+WidthOption = Annotated[list[float] | None, typer.Option(help="Their kernel's width; several times: as for λ.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -97,6 +101,11 @@ def _show(result: Result, ledger: Ledger, as_json: bool) -> None:
         print(text)
 
 
+def _one_or_several(values: list[float] | None) -> float | tuple[float, ...] | None:
+    """Return a number given once as itself, several as the tuple to choose from."""
+    return (values[0] if len(values) == 1 else tuple(values)) if values else None
+
+
 @app.command("direction")
 def direction_command(
     data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
@@ -110,9 +119,12 @@ def direction_command(
     score: Annotated[
         str, typer.Option(help="hsic, spearman, kendall, iqr; for everyone also variance, igci[-gaussian|-slope].")
     ] = "hsic",
-    protect: Annotated[str, typer.Option(help="everyone, or test: the test half only.")] = "everyone",
+    protect: Annotated[str, typer.Option(help="everyone, or test or training: that half only.")] = "everyone",
+    method: Annotated[str, typer.Option(help="auto, or for everyone blocks or joint; see the documentation.")] = "auto",
     blocks: Annotated[int | None, typer.Option(help="Odd number of blocks; by default a public rule.")] = None,
-    release_scores: Annotated[bool, typer.Option(help="With --protect test: release both scores.")] = False,
+    penalty: PenaltyOption = None,
+    width: WidthOption = None,
+    release_scores: Annotated[bool, typer.Option(help="With one half protected: release both scores.")] = False,
     min_probability: LeastOption = None,
     accept_large_epsilon: LargeOption = False,
     as_json: JsonOption = False,
@@ -124,9 +136,10 @@ def direction_command(
         asked = loss_from(epsilon, delta, rho)
         with Ledger.open(ledger) as opened:
             table = Table(data, Schema.from_toml(schema), opened)
-            chosen: dict[str, Any] = {"score": score, "protect": protect}
+            chosen: dict[str, Any] = {"score": score, "protect": protect, "method": method}
             result = direction(
                 table, x, y, loss=asked, blocks=blocks, release_scores=release_scores,
+                penalty=_one_or_several(penalty), width=_one_or_several(width),
                 min_probability=min_probability, accept_large_epsilon=accept_large_epsilon, **chosen,
             )  # fmt: skip
             _show(result, opened, as_json)
@@ -235,6 +248,50 @@ def _arrows(texts: list[str] | None) -> list[tuple[str, str]]:
             raise ParameterError("an arrow is written CAUSE,EFFECT")
         arrows.append((cause, effect))
     return arrows
+
+
+@app.command("synthetic-control")
+def synthetic_control_command(
+    data: Annotated[Path, typer.Argument(help="Long CSV with a header, or Parquet: a row for each unit and time.")],
+    unit: Annotated[str, typer.Option(help="Column of the units.")],
+    time: Annotated[str, typer.Option(help="Column of the times.")],
+    outcome: Annotated[str, typer.Option(help="Column of the outcome.")],
+    target: Annotated[str, typer.Option(help="The treated unit; its own series is not protected.")],
+    start: Annotated[str, typer.Option(help="The first treated period.")],
+    lower: Annotated[float, typer.Option(help="Public lower bound of the outcome.")],
+    upper: Annotated[float, typer.Option(help="Public upper bound of the outcome.")],
+    ledger: LedgerOption,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    method: Annotated[str, typer.Option(help="auto, matched, factor, output-perturbation, ...")] = "auto",
+    coverage: Annotated[float, typer.Option(help="Nominal coverage of the interval.")] = 0.9,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what it would cost and whether it can work.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Run although the donors would add little but noise.")] = False,
+    accept_large_epsilon: LargeOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """What would have happened without the intervention?"""
+    with _exit_codes():
+        from dpcausal import Bounded, Ledger, Panel, plan_synthetic_control, synthetic_control
+
+        asked = loss_from(epsilon, delta, rho)
+        with Ledger.open(ledger) as opened:
+            panel = Panel(data, unit=unit, time=time, outcome=outcome, target=_named(target, data), start=start,
+                          bounds=Bounded(lower, upper), ledger=opened)  # fmt: skip
+            chosen: dict[str, Any] = {"method": method, "coverage": coverage}
+            if plan:
+                print(plan_synthetic_control(panel, loss=asked, **chosen))
+                return
+            result = synthetic_control(
+                panel, loss=asked, force=force, accept_large_epsilon=accept_large_epsilon, **chosen
+            )
+            _show(result, opened, as_json)
+
+
+def _named(target: str, data: Path) -> str | int:
+    """Return a unit's name as the file holds it: all names in a CSV are texts."""
+    return target if data.suffix.lower() == ".csv" or not target.lstrip("+-").isdigit() else int(target)
 
 
 @app.command("explain")

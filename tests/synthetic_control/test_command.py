@@ -1,0 +1,53 @@
+"""The command ``synthetic-control``: plan, answer, refusals and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import dpcausal as dpc
+from dpcausal.cli import app
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A long CSV of 1,001 units and a ledger of ε = 1."""
+    made = dpc.simulate.factor_panel(1000, effect=0.3, seed=1)
+    rows = np.vstack([made.target, made.donors])
+    lines = [f"u{k},{1980 + t},{value!r}" for k, row in enumerate(rows.tolist()) for t, value in enumerate(row)]
+    (tmp_path / "long.csv").write_text("state,year,sales\n" + "\n".join(lines) + "\n")
+    dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.PureDP(1)).close()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*extra: str) -> Result:
+    base = ["synthetic-control", "long.csv", "--unit", "state", "--time", "year", "--outcome", "sales",
+            "--target", "u0", "--start", "1990", "--lower", "-1", "--upper", "1", "--ledger", "study.ledger"]  # fmt: skip
+    return CliRunner().invoke(app, [*base, *extra])
+
+
+def test_a_plan_costs_nothing_and_the_answer_is_paid_once(study: Path) -> None:
+    planned = run("--epsilon", "1", "--plan")
+    assert planned.exit_code == 0 and "Feasible" in planned.stdout and "1000 donors" in planned.stdout
+    answered = run("--epsilon", "1", "--json")
+    assert answered.exit_code == 0, answered.output
+    found = json.loads(answered.stdout)
+    assert found["times"] == [1990, 1991, 1992] and len(found["effect"]) == 3
+    assert found["remaining"]["epsilon"] == 0
+    refused = run("--epsilon", "1")
+    assert refused.exit_code == 3 and "budget refused" in refused.output
+
+
+def test_bad_input_ends_with_2_and_spends_nothing(study: Path) -> None:
+    for extra, words in ((["--epsilon", "1", "--start", "1880"], "one of the periods"),
+                         (["--epsilon", "1", "--target", "u99999"], "as its unit"), ([], "--epsilon"),
+                         (["--epsilon", "0.003"], "Too small")):  # fmt: skip
+        outcome = run(*extra)
+        assert outcome.exit_code == 2 and words in outcome.output
+    with dpc.Ledger.open("study.ledger") as ledger:
+        assert not ledger.entries()
