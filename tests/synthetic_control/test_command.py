@@ -26,8 +26,10 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*extra: str) -> Result:
-    base = ["synthetic-control", "long.csv", "--unit", "state", "--time", "year", "--outcome", "sales",
-            "--target", "u0", "--start", "1990", "--lower", "-1", "--upper", "1", "--ledger", "study.ledger"]  # fmt: skip
+    base = [
+        "synthetic-control", "long.csv", "--unit", "state", "--time", "year", "--outcome", "sales", "--target", "u0",
+        "--start", "1990", "--lower", "-1", "--upper", "1", "--ledger", "study.ledger",
+    ]  # fmt: skip
     return CliRunner().invoke(app, [*base, *extra])
 
 
