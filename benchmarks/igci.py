@@ -75,19 +75,22 @@ def exact(pair: Pair, seed: int) -> list[float]:
     return [float(answer.cause == "cause") for answer in answers.directions]
 
 
+def chance_of_first(answer: dpc.Direction) -> float:
+    """Return the chance that noise lets the first column win, of an answer whose margin is the exact lead."""
+    assert answer.margin is not None and answer.blocks is not None and isinstance(answer.spent, dpc.PureDP)
+    epsilon = answer.spent.epsilon
+    ahead = (round(answer.margin) + answer.blocks) // 2 - (answer.blocks + 1) // 2
+    return flip_draw(ahead + 1, epsilon) if ahead >= 0 else 1 - flip_draw(-ahead, epsilon)
+
+
 def private(pair: Pair, epsilon: float, seed: int) -> list[float]:
     """Return for each score the chance that its released direction is right at ε, given the votes of the blocks."""
     loss = dpc.PureDP(epsilon * len(NAMES))
     table = table_of(pair, dpc.Ledger.in_memory(loss))
     with dpc.simulated_noise(seed), recording_gate(lambda event, value: value):
         answers = dpc.direction_all(table, [names(seed)], scores=NAMES, loss=loss)
-    chances = []
-    for answer in answers.directions:
-        assert answer.margin is not None and answer.blocks is not None
-        ahead = (round(answer.margin) + answer.blocks) // 2 - (answer.blocks + 1) // 2
-        first = flip_draw(ahead + 1, epsilon) if ahead >= 0 else 1 - flip_draw(-ahead, epsilon)
-        chances.append(first if names(seed)[0] == "cause" else 1 - first)
-    return chances
+    first = [chance_of_first(answer) for answer in answers.directions]
+    return [chance if names(seed)[0] == "cause" else 1 - chance for chance in first]
 
 
 def mean(values: Reals, weights: Sequence[float]) -> str:
