@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction import holdout, many
+from dpcausal.direction import holdout, many, stable
 from dpcausal.direction.many import MOST_RELEASES
 from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import recording_gate
@@ -163,6 +163,34 @@ def test_all_answers_about_a_test_half_split_the_rows_alike(monkeypatch: pytest.
     monkeypatch.setattr(holdout, "split_rows", watched)
     all_of(table(), protect="test", scores=["kendall", "iqr"])
     assert len(seen) == 12 and len(set(seen)) == 1
+
+
+@pytest.mark.proves("one-half-for-all")
+def test_all_answers_about_a_training_half_learn_from_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, ...]] = []
+    split = stable.split_rows
+
+    def watched(*arguments: Any) -> Any:
+        parts = split(*arguments)
+        seen.append(tuple(parts[0]))
+        return parts
+
+    monkeypatch.setattr(stable, "split_rows", watched)
+    asked = table()
+    with recording_gate() as recording:
+        r = all_of(asked, protect="training", scores=["hsic", "iqr"], penalty=(0.5, 1.0))
+    assert len(seen) == 12 and len(set(seen)) == 1
+    assert sum(passage.event.loss.exact_epsilon for passage in recording.passages) == 1
+    assert r.guarantee.unit is Unit.TRAINING_ROW and "one-half-for-all" in r.guarantee.proofs
+    for one in (r, *r.directions):
+        assert one.summary().splitlines()[1].startswith("PROTECTS THE TRAINING HALF ONLY")
+        assert any("test half are NOT protected" in caveat for caveat in one.guarantee.caveats)
+
+
+def test_many_answers_by_the_joint_method_protect_everyone() -> None:
+    r = all_of(table(), [("a", "b"), ("c", "d")], scores=["hsic"], method="joint")
+    assert r.guarantee.unit is Unit.ROW and {one.method for one in r.directions} == {"joint"}
+    assert "one-half-for-all" not in r.guarantee.proofs
 
 
 def test_halves_of_several_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
