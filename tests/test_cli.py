@@ -111,6 +111,15 @@ def ask_all(*arguments: str) -> Result:
     return run("direction-all", "data.csv", "--schema", "schema.toml", "--ledger", "study.ledger", *arguments)
 
 
+def test_the_training_half_is_named_first_and_its_penalty_may_be_chosen(study: Path) -> None:
+    answered = ask("--epsilon", "0.5", "--protect", "training", "--penalty", "0.5", "--penalty", "2", "--width", "0.4")
+    assert answered.output.startswith("PROTECTS THE TRAINING HALF ONLY")
+    assert "margin-choice, noisy-max" in answered.output
+    jointly = json.loads(ask("--epsilon", "0.5", "--method", "joint", "--penalty", "0.7", "--json").output)
+    assert (jointly["method"], jointly["penalty"], jointly["guarantee"]["unit"]) == ("joint", 0.7, "row")
+    assert ask("--epsilon", "0.1", "--penalty", "0.7").exit_code == 2  # blocks have no protected regressions
+
+
 def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> None:
     answered = ask_all("--epsilon", "0.5", "--scores", "spearman,igci", "--pair", "y,x", "--json")
     assert answered.exit_code == 0, answered.stderr

@@ -96,7 +96,7 @@ def direction(
     penalty, width : float or tuple of float, optional
         Where the regressions are protected (``protect="training"``, ``method="joint"``): λ of the ridge, in
         [1e-5, 1e5], and the width of its Gaussian kernel, in [.01, 100] halves of the regressor's public range.  By
-        default λ follows a public rule of n and ε, and the width is 0.5.  Of a tuple one is chosen by report noisy
+        default λ follows a public rule of n and ε, and the width is 0.3.  Of a tuple one is chosen by report noisy
         max, for a quarter of the loss: the one whose margin stands out most from its noise, which need not be the
         one that is right most often.
     min_probability : float, optional

@@ -60,7 +60,7 @@ def iqr_sensitivity(n: int, penalty: float, *, ranges: int = 1) -> Sensitivity:
     0.0026
     """
     shift = Fraction(prediction_sensitivity(n, penalty).bound)
-    bound = ranges * (2 * shift + Fraction(1, 2**48))
+    bound = ranges * (2 * shift + Fraction(1, 2**46))
     return Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "training-iqr", Unit.TRAINING_ROW)
 
 
