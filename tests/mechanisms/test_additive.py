@@ -21,6 +21,7 @@ from dpcausal.errors import DpCausalError, FenceError, LossError
 from dpcausal.mechanisms import additive
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, l2_ball, laplace, laplace_scale
 from dpcausal.privacy import noise
+from dpcausal.privacy.conditional import CONDITIONAL
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation
@@ -228,6 +229,11 @@ def test_the_probabilities_of_integers_differ_by_at_most_e_to_the_epsilon(bound:
         (gaussian, 1.0, Norm.L2, PureDP(1)),
         (gaussian, 1.0, Norm.L2, ApproxDP(1, 1e-6)),
         (l2_ball, np.zeros(2), Norm.L2, ZCDP(1)),
+        # A condition is no norm, not even of one number: its bound may be on a logarithm.
+        (laplace, 1.0, Norm.SMOOTH, PureDP(1)),
+        (laplace, np.array([1.0]), Norm.TESTED, PureDP(1)),
+        (geometric, 1, Norm.TESTED, PureDP(1)),
+        (gaussian, 1.0, Norm.SMOOTH, ZCDP(1)),
     ],
 )
 def test_a_wrong_norm_kind_or_loss_is_refused_before_the_spend(
@@ -240,7 +246,7 @@ def test_a_wrong_norm_kind_or_loss_is_refused_before_the_spend(
     assert allotment.events == ()
 
 
-@pytest.mark.parametrize("norm", list(Norm))
+@pytest.mark.parametrize("norm", [norm for norm in Norm if norm not in CONDITIONAL])
 def test_all_norms_agree_on_one_number(norm: Norm) -> None:
     for answer in (1.0, np.array([1.0]), np.array([[1.0]])):
         released(laplace, query(answer, norm), PureDP(1))

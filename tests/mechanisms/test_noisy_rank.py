@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,40 @@ def test_exchangeable_statistics_are_above_the_margin_as_often_as_the_rank_says(
         for _ in range(rounds)
     )
     assert abs(above / rounds - 0.1) < 5.5 * (0.1 * 0.9 / rounds) ** 0.5
+
+
+@pytest.mark.proves("noisy-rank")
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-9])
+def test_the_rounding_of_large_coins_is_part_of_the_margins_bound(epsilon):
+    each = Sensitivity(1e-3, Norm.ABSOLUTE, Relation.REPLACE_ONE, "root-hsic")
+    claim = margin_sensitivity(each, each, epsilon)
+    least = margin_sensitivity(each, each, 1e30)  # what is left without the coins' rounding
+    rng, move = np.random.default_rng(1), np.r_[1e-3, np.full(19, -1e-3)] * (1 - 1e-12)
+    moved = []
+    for seed in range(500):
+        statistics = rng.uniform(0, 0.3, 20)
+        margins = [
+            rank_margin(T, 2, float(claim.bound) / epsilon, claim, generator_from_seed(seed), "margin")._answer
+            for T in (statistics, statistics + move)
+        ]
+        moved.append(abs(float(margins[1] - margins[0])))
+    assert max(moved) <= claim.bound
+    assert epsilon > 1e-9 or max(moved) > least.bound
+
+
+@pytest.mark.proves("rank-scores")
+def test_the_rounding_of_large_statistics_is_part_of_the_scores_bound():
+    rng, moved = np.random.default_rng(1), []
+    for _ in range(1000):
+        bound = float(rng.uniform(2e-6, 3e-6))
+        like = Sensitivity(bound, Norm.LINF, Relation.REPLACE_ONE, "root-hsic")
+        own, copy = float(rng.uniform(0.24, 0.26)), float(rng.uniform(0.01, 0.06))
+        up, down = own + bound, copy - bound
+        up = up if Fraction(up) - Fraction(own) <= Fraction(bound) else float(np.nextafter(up, 0))
+        down = down if Fraction(copy) - Fraction(down) <= Fraction(bound) else float(np.nextafter(down, 1))
+        one, other = (rank_scores(np.array(T), bound, "scores", like) for T in ([own, copy], [up, down]))
+        moved.append(float(np.max(np.abs(one._answer - other._answer))))
+    assert 1 + 2.0**-40 < max(moved) <= one.sensitivity.bound
 
 
 def test_the_margin_is_positive_just_if_the_first_is_among_the_k_largest():

@@ -84,7 +84,7 @@ def _penalty(plan: Plan) -> float | None:
 def _release_decision(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
     loss: PureDP = plan.spent  # type: ignore[assignment]
     each = resample_sum_sensitivity(plan.n, _penalty(plan))
-    claim = margin_sensitivity(each, each)
+    claim = margin_sensitivity(each, each, loss.epsilon)
     found = np.abs(statistics(rows, plan, generator))
     rank = largest_rank(plan.alpha, plan.resamples or 0)
     query = rank_margin(found, rank, laplace_scale(claim.bound, loss), claim, generator, "margin over the copies")

@@ -41,7 +41,7 @@ def sensitivities(n: int) -> tuple[Sensitivity, Sensitivity]:
 
 def _release(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
     loss: PureDP = plan.spent  # type: ignore[assignment]
-    claim = margin_sensitivity(*sensitivities(plan.n))
+    claim = margin_sensitivity(*sensitivities(plan.n), loss.epsilon)
     x, y = values_of(rows), rows.y @ np.arange(1.0, rows.y.shape[1] + 1)
     range_x, range_y = bounds_of(plan.schema, plan.x[0]), bounds_of(plan.schema, plan.y[0])
     widths = [(plan.width or WIDTH) * (high - low) / 2 for low, high in (range_x, range_y)]

@@ -62,8 +62,8 @@ SCALE_QUANTILE = 20.0
 
 
 def default_penalty(rows: int, least: float = LEAST_PENALTY) -> float:
-    """Return λ = 2/√n, a public rule: the bias of S1 under independence grows like nλ, its spread like √n."""
-    return max(least, 2 / math.sqrt(rows))
+    """Return λ = 3/√n, a public rule: the bias of S1 under independence grows like nλ, its spread like √n."""
+    return max(least, 3 / math.sqrt(rows))
 
 
 def responses(rows: Rows, plan: Plan) -> Reals:
@@ -162,7 +162,8 @@ def _settle_published(plan: Plan) -> Plan:
 
 
 def _settle_smooth(plan: Plan) -> Plan:
-    smoothness(ApproxDP(plan.spent.exact_epsilon * SMOOTH_SHARES[0], plan.spent.exact_delta))  # type: ignore[union-attr]
+    for_sum = ApproxDP(plan.spent.exact_epsilon * SMOOTH_SHARES[0], plan.spent.exact_delta)  # type: ignore[union-attr]
+    smooth_sensitivity(smoothness(for_sum).beta)  # refuses a loss that is too small, before anything is spent
     return settle_global(plan, default_penalty(plan.n, LEAST_SMOOTH_PENALTY), LEAST_SMOOTH_PENALTY)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import exact, release
 from dpcausal.privacy import noise
+from dpcausal.privacy.conditional import CONDITIONAL
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Allotment
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
@@ -48,8 +49,9 @@ def _event(mechanism: str, query: Query, loss: Loss, scale: float) -> Event:
 
 
 def _check_norm(query: Query, norm: Norm) -> None:
-    """Refuse a bound in another norm; for a single number the norms agree."""
-    if query.sensitivity.norm is not norm and math.prod(query.shape) != 1:
+    """Refuse a bound in another norm, for a single number only one that is no norm: the norms agree there."""
+    stated = query.sensitivity.norm
+    if stated is not norm and (stated in CONDITIONAL or math.prod(query.shape) != 1):
         raise FenceError(f"'{query.label}' is bounded in {query.sensitivity.norm.value}, the noise needs {norm.value}")
 
 

@@ -19,15 +19,23 @@ from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 Reals = npt.NDArray[np.float64]
 
 
-def margin_sensitivity(own: Sensitivity, copies: Sensitivity) -> Sensitivity:
-    """Return the sensitivity of ``rank_margin``: Δ_0 + Δ_1, and 2⁻⁴⁰ of it for rounding.
+_ROUNDING = Fraction(1, 2**24)
+_COINS_ROUNDING = Fraction(1, 2**45)
+"""Of the bound, for the rounding of statistics up to 2²⁵ times as large, and of coins 40 times their scale."""
+
+
+def margin_sensitivity(own: Sensitivity, copies: Sensitivity, epsilon: float = 1.0) -> Sensitivity:
+    """Return the sensitivity of ``rank_margin``: Δ_0 + Δ_1, and 2⁻²⁴ + 2⁻⁴⁵/ε of it for rounding.
 
     Parameters
     ----------
     own, copies : Sensitivity
         Of T_0, and of each T_j, j ≥ 1, for fixed coins.
+    epsilon : float
+        ε of the margin's release: the coins are as large as its noise, and so is their rounding.
     """
-    bound = (Fraction(own.bound) + Fraction(copies.bound)) * (1 + Fraction(1, 2**40))
+    slack = _ROUNDING + _COINS_ROUNDING / Fraction(epsilon)
+    bound = (Fraction(own.bound) + Fraction(copies.bound)) * (1 + slack)
     return Sensitivity(bound, Norm.ABSOLUTE, own.relation, "noisy-rank", own.unit)
 
 
@@ -83,4 +91,4 @@ def rank_scores(statistics: Reals, bound: float, label: str, like: Sensitivity) 
         raise ParameterError("the bound of the scores must be at least the sensitivity of the statistics")
     ordered = np.sort(statistics)[::-1]
     scores = -np.abs(ordered - statistics[0]) / (2 * bound)
-    return Query(scores, Sensitivity(1 + 2.0**-40, Norm.LINF, like.relation, "rank-scores", like.unit), label)
+    return Query(scores, Sensitivity(1 + _ROUNDING, Norm.LINF, like.relation, "rank-scores", like.unit), label)
