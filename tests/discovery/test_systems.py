@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import kendalltau, norm
 
 import dpcausal as dpc
+from dpcausal.dependence.contingency import contingency
 from dpcausal.discovery import calculators
+from dpcausal.discovery.em_pc import Eliminator
+from dpcausal.discovery.pc import find_skeleton
 from dpcausal.discovery.published import claimed_sensitivity, published_score, published_tau
+from dpcausal.discovery.rank_scores import RankScores
 from dpcausal.discovery.sieve import default_rounds
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import recording_gate
@@ -57,6 +62,36 @@ def test_a_run_that_fires_no_test_reports_the_whole_allotment(method: str) -> No
 
 def test_the_rounds_are_fixed_by_the_columns() -> None:
     assert [default_rounds(d) for d in (2, 5, 8)] == [1, 12, 36]
+
+
+def test_the_sets_that_em_pc_tells_are_chosen_with_noise() -> None:
+    """Separating sets show in the arrows: picked by exact scores they would differ on neighbours."""
+    rng = np.random.default_rng(6)
+    names = tuple("abcde")
+    exact_differ = 0
+    for _ in range(30):
+        rows = rng.integers(0, 2, (31, 5))
+        neighbour = rows.copy()
+        neighbour[0] = 1 - rows[0]
+        told, exact = [], []
+        for data in (rows, neighbour):
+            asked: list[str] = []
+
+            def answers(event: Any, value: np.ndarray, asked: list[str] = asked) -> np.ndarray:
+                # No edge goes at order 0, so that many sets are left to choose from; then one a node.
+                asked.append(event.label)
+                return np.asarray(int(event.label == "how many" and asked.count("how many") > 5))
+
+            scores = RankScores(names, contingency(list(data.T), [2] * 5))
+            with recording_gate(answers):
+                allotment = dpc.Ledger.in_memory(dpc.PureDP(9)).allot(dpc.PureDP(9), task="test")
+                pruner = Eliminator(scores, names, allotment, dpc.PureDP(0.5), 100)
+                found = find_skeleton(names, pruner.ask, knowledge=dpc.Knowledge(), max_order=2, begin=pruner.begin)
+            told.append(found.separating)
+            exact.append(max((scores.independence(("a", "b", (z,))), z) for z in "cde")[1])
+        assert told[0] == told[1] and told[0]
+        exact_differ += exact[0] != exact[1]
+    assert exact_differ > 0
 
 
 def test_enough_budget_finds_the_graph() -> None:

@@ -51,26 +51,26 @@ class Eliminator:
                 self._choose(sets)
 
     def ask(self, x: str, y: str, given: tuple[str, ...]) -> Verdict:
-        """Return what was decided, at the set that spoke most for it."""
+        """Return what was decided, at the set that was chosen with it."""
         return Verdict(self._decided.get(frozenset((x, y))) == given)
 
     def _choose(self, sets: dict[Edge, list[Test]]) -> None:
-        best = {pair: max(tests, key=self.scores.independence) for pair, tests in sets.items()}
-        pairs = list(best)
-        dependence = [-self.scores.independence(best[pair]) for pair in pairs]
-        ascending = sorted(dependence)
+        least = [min(-self.scores.independence(test) for test in tests) for tests in sets.values()]
+        ascending = sorted(least)
         # With b edges removed the b-th smallest should be below the threshold, the next above: the larger miss counts.
         beyond = [0, *(value - self.threshold for value in ascending)]
         short = [*(self.threshold - value for value in ascending), 0]
         utilities = [-max(*miss, 0) for miss in zip(beyond, short, strict=True)]
         half = self.each.divided(2) if isinstance(self.each, PureDP) else self.each
         number = noisy_max(self._query(utilities, "how many"), self.allotment, half)
-        left = list(range(len(pairs)))
+        left = [test for tests in sets.values() for test in tests]
         for _ in range(number):
             share = half.divided(number) if isinstance(half, PureDP) else half
-            chosen = noisy_max(self._query([-dependence[k] for k in left], "which"), self.allotment, share)
-            pair = pairs[left.pop(chosen)]
-            self._decided[pair] = best[pair][2]
+            # Edge and conditioning set in one choice: the set shows in the orientation, so it must be private too.
+            query = self._query([self.scores.independence(test) for test in left], "which")
+            chosen = left[noisy_max(query, self.allotment, share)]
+            self._decided[frozenset(chosen[:2])] = chosen[2]
+            left = [test for test in left if frozenset(test[:2]) != frozenset(chosen[:2])]
 
     def _query(self, values: list[int], label: str) -> Query:
         return Query(np.array(values, dtype=np.int64), self.scores.sensitivity, label)
