@@ -186,3 +186,11 @@ def test_the_moments_of_other_engines_are_the_same_whole_numbers() -> None:
         for name in less.columns
     ])  # fmt: skip
     assert cut_rows.sum().row(0) == tuple(clipped.sum(axis=0).tolist())
+
+
+def test_a_release_of_noise_alone_still_makes_a_forecast() -> None:
+    rng = np.random.default_rng(9)
+    for size in (0.0, 1e-9, 1e3, 1e12):
+        matrix = size * rng.normal(size=(6, 6))
+        fitted = factor.forecaster(factor.FactorRelease(np.zeros(6), matrix + matrix.T, 0.1, size / 100), 4)
+        assert np.isfinite(fitted.change(rng.normal(size=(3, 6)))).all()

@@ -211,7 +211,8 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     shrunk = np.where(kept, shrunk, 0)
     rank = int(kept.sum())
     left = max(float(np.trace(model.covariance)), 0.0) - float(shrunk.sum())
-    rest = max(left / max(periods - rank, 1), LEAST_VARIANCE)
+    # No smaller than a solve in floats can tell from 0 beside the largest eigenvalue.
+    rest = max(left / max(periods - rank, 1), LEAST_VARIANCE, 1e-11 * float(shrunk.max()))
     low = (vectors * np.maximum(shrunk - rest, 0)) @ vectors.T
     before = low[:start, :start] + rest * np.eye(start)
     slopes = np.linalg.solve(before, low[:start, start:])

@@ -114,11 +114,12 @@ def release_pvalue(
     where:
 
     * N: the released count of donors at least as far off as the target
-    * C: uniform on 0, …, M: its law if nothing happened and the target is one of M + 1 exchangeable units, M = weight
+    * C: uniform on 0, …, M, its law if nothing happened and the target is one of M + 1 exchangeable units; M is the
+      weight, at least 1 and at most the number of donors
     * Z: the noise
     """
     noisy = _released(Query(count_at_least(placebos, size), count_sensitivity(), "placebo count"), allotment, loss)
-    counts = FULL * np.arange(max(round(weight), 1) + 1)
+    counts = FULL * np.arange(max(1, min(round(weight), len(placebos.weights))) + 1)
     return float(np.mean([_below(noisy - int(count), loss) for count in counts]))
 
 
