@@ -34,7 +34,7 @@ TABLE_PLACES = 2**14 + 1
 """Places of a regression's table over the public range of its regressor, and again over its training values."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Residuals:
     """The scored rows and their residuals, the ranges they lie in, and the kernel widths of the scores."""
 

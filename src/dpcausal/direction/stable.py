@@ -67,7 +67,7 @@ class Setting:
     width: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Halves:
     """The rows of both halves, scaled to [−1, 1] by public bounds."""
 

@@ -16,7 +16,7 @@ Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rows:
     """Rows of a question.
 

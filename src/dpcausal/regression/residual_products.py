@@ -269,7 +269,7 @@ def smooth_sensitivity(beta: float) -> Sensitivity:
     return Sensitivity(beta, Norm.SMOOTH, Relation.REPLACE_ONE, "smooth-product-sum")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Weights:
     """Ridge weights of several responses, shape (features, q): private."""
 

@@ -54,7 +54,7 @@ NEGLIGIBLE = 1e-10
 """Residuals of less than this share of a column's standard deviation are rounding: they count as 0."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Given:
     """The columns that are conditioned on: numbers, shape (n, d), and codes of levels, shape (n, k)."""
 
@@ -74,7 +74,7 @@ class Given:
         return Given(self.numbers[rows], self.levels[rows])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Smoothed:
     """Residuals, shape (n, q), 0 in columns that the given ones determine, and how unequal their leverages are.
 

@@ -1,0 +1,34 @@
+"""What holds rows inside a task shows none of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpcausal.direction.anm import Residuals
+from dpcausal.direction.stable import Halves
+from dpcausal.independence.columns import Rows
+from dpcausal.regression.residual_products import Weights
+from dpcausal.regression.smoother import Given, Smoothed
+
+COLUMN = np.array([0.123456789])
+TABLE = COLUMN[:, None]
+GIVEN = Given(TABLE, np.empty((1, 0), dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [
+        Residuals(*[COLUMN] * 4, *[(0.0, 1.0)] * 4, *[0.123456789] * 4),
+        Halves(*[COLUMN] * 4),
+        Rows(TABLE, TABLE, GIVEN, TABLE),
+        GIVEN,
+        Smoothed(TABLE, 1.0),
+        Weights(TABLE),
+    ],
+    ids=lambda holder: type(holder).__name__,
+)
+def test_a_holder_of_rows_shows_no_value(holder: Any) -> None:
+    assert "0.1234" not in repr(holder) + str(holder)
