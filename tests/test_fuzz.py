@@ -29,6 +29,7 @@ from dpcausal.errors import (
     DpCausalError,
 )
 from dpcausal.privacy.ledger_entry import totals_of
+from dpcausal.privacy.loss import implies
 from tests import strategies as draws
 from tests.strategies import BACKENDS, Outcome, in_backend, observe
 
@@ -194,12 +195,16 @@ def check_many(case: tuple[Any, ...], directory: Path) -> None:
     assert len(ledger.entries()) == 1
     if budget is not None:
         # The whole is charged, and in ε no more or less than the parts add up to.
-        epsilon, delta, rho = stated(answer.guarantee.loss)
+        loss = answer.guarantee.loss
+        epsilon, delta, rho = stated(loss)
         assert (after.epsilon, after.delta) == (epsilon, delta)
-        assert 0 < after.rho <= rho
-        parts = sum(one.spent.exact_epsilon for one in answer.directions)
-        if isinstance(answer.guarantee.loss, dpc.PureDP):
-            assert parts == answer.guarantee.loss.exact_epsilon
+        parts = [one.spent.exact_epsilon for one in answer.directions]
+        if isinstance(loss, dpc.PureDP):
+            assert sum(parts) == loss.exact_epsilon
+            assert after.rho == units(sum(part**2 for part in parts) / 2, 10**9) <= rho
+        else:
+            assert sum(part**2 for part in parts) / 2 <= Fraction(after.rho, 10**9)
+            assert implies(dpc.ZCDP(sum(part**2 for part in parts) / 2), loss)
     assert len(answer.directions) == len(answer.pairs) * len(answer.scores)
     assert repr(answer)
     assert answer.summary()
