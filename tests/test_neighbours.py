@@ -129,6 +129,9 @@ WAYS: list[dict[str, Any]] = [
     *({"score": score, "protect": "test"} for score in ("hsic", "spearman", "kendall", "iqr")),
     *({"score": score, "protect": "test", "release_scores": True} for score in ("kendall", "iqr")),
     *({"score": score, "protect": "test", "calibration": "published"} for score in ("hsic", "kendall")),
+    *({"score": score, "protect": "training", "penalty": (0.5, 2.0)} for score in ("hsic", "iqr")),
+    {"score": "kendall", "protect": "training", "calibration": "published", "loss": dpc.ApproxDP(1, 1e-6)},
+    {"score": "hsic", "protect": "everyone", "method": "joint"},
     *({"score": "iqr", "protect": "test", "method": method, "loss": dpc.ApproxDP(1, 0.1)}
       for method in ("smooth-sensitivity", "propose-test-release")),
 ]  # fmt: skip
