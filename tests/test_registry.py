@@ -131,7 +131,7 @@ def test_every_call_that_spends_has_rows_for_all_its_ways() -> None:
     ways |= {f"direction published {score}" for score, proved in published.PROOFS.items() if proved}
     ways |= {
         f"discover {way}"
-        for way in ("table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc")
+        for way in ("table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc", "ci-test")
     }
     ways |= TRAINING_WAYS | independence.WAYS
     ways |= PANEL_WAYS
@@ -184,7 +184,7 @@ def test_a_mechanism_keeps_its_claim_at_its_worst_pair_and_comes_near_it(row: Me
     assert not audit.violated, audit.summary()
     assert row.attained(epsilon) <= epsilon
     if row.name not in ("exponential", "sparse-vector"):  # attained at rare answers only: see the benchmark
-        assert audit.lower_bound >= (row.reached or (0.6 if size < 10_000 else 0.85)) * row.attained(epsilon)
+        assert audit.lower_bound >= (row.reached or (0.6 if size < 10_000 else 0.82)) * row.attained(epsilon)
     print(f"{row.name}: ε at least {audit.lower_bound:.3f}, claimed {epsilon:g}, {size:,d} draws a side")
 
 

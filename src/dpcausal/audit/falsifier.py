@@ -358,7 +358,7 @@ class _Climb:
                 self.low[c],
                 self.high[c],
                 near,
-                np.nextafter(near, self.rng.choice([self.low[c], self.high[c]])),
+                np.nextafter(near, (self.low, self.high)[int(self.rng.integers(2))][c]),
                 self.rng.uniform(self.low[c], self.high[c]),
             )[int(self.rng.integers(5))]
         return _to_levels(new, self.grid)
