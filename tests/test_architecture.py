@@ -32,7 +32,8 @@ BELOW: dict[str, set[str]] = {
     },
     "synthetic_control": {"errors", "privacy", "mechanisms", "data", "regression", "report", "plots"},
     "discovery": {
-        "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"
+        "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate",
+        "independence",
     },
     "audit": {"errors", "privacy", "mechanisms"},
     "demo": {"errors", "privacy", "data", "direction", "report"},

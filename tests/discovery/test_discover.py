@@ -241,4 +241,4 @@ def test_published_systems_run_with_consent_in_memory_only(method: str, tmp_path
 
 
 def test_the_methods_are_these() -> None:
-    assert ("auto", "table", "parities", "moments", *SYSTEMS) == METHODS
+    assert ("auto", "table", "parities", "moments", *SYSTEMS, "ci-test") == METHODS

@@ -24,7 +24,8 @@ from dpcausal.dependence.contrasts import contrast_of, contrasts_sensitivity
 from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
 from dpcausal.discovery import contrasts as by_contrasts
 from dpcausal.discovery import moments as by_moments
-from dpcausal.discovery.discover import discover
+from dpcausal.discovery.discover import _whole_table, discover
+from dpcausal.discovery.plan import checked
 from dpcausal.mechanisms.replication import replicate
 from dpcausal.mechanisms.sparse_vector import first_above
 from dpcausal.privacy.ledger import Ledger
@@ -160,13 +161,13 @@ def columns(rows: Rows, discrete: bool) -> dict[str, Any]:
     return {name: values[:, place].copy() for place, name in enumerate(NAMES)}
 
 
-def asked_on_neighbours(method: str, loss: Any) -> Callable[[int, Any], GreyBoxAudit]:
+def asked_on_neighbours(method: str, loss: Any, **more: Any) -> Callable[[int, Any], GreyBoxAudit]:
     """Return the grey box of a method: one row of a made-up table is replaced by a corner of the domain."""
     discrete = method != "moments"
 
     def ask(rows: Rows) -> Any:
         table = dpc.Table(columns(rows, discrete), DISCRETE if discrete else BOUNDED, Ledger.in_memory(loss))
-        found = discover(table, method=method, loss=loss)  # type: ignore[arg-type]
+        found = discover(table, method=method, loss=loss, **more)  # type: ignore[arg-type]
         released = {} if found.release is None else found.release.statistic.to_dict()
         return found.graph.to_dict(), released
 
@@ -193,11 +194,14 @@ def of_table(side: int, epsilon: float, size: int) -> list[Any]:
     a[10:] = 1
     a[0] = side
     loss = PureDP(epsilon)
+    whole = PureDP(loss.exact_epsilon * size)
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
+    table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(whole))
+    plan = checked(table, loss, "table", None, None, None, None, "auto", "gcm", "corrected", False, False)
+    allotment = table.ledger.allot(whole, task="audit")
     outputs = []
     for _ in range(size):
-        table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(loss))
-        counts = discover(table, loss=loss, search="pc", max_order=0).release.statistic.counts  # type: ignore[union-attr]
+        counts = _whole_table(table, plan, allotment).counts
         outputs.append(int(min(counts[0, 0] - 10, 10 - counts[1, 1])))
     return outputs
 
@@ -232,7 +236,7 @@ def of_moments(side: int, epsilon: float, size: int) -> list[float]:
     return outputs
 
 
-def of_decision(method: str) -> Callable[[int, float, int], list[Any]]:
+def of_decision(method: str, **more: Any) -> Callable[[int, float, int], list[Any]]:
     """Return whether two columns are joined, on a pair that moves their tau by the most it can."""
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
@@ -243,7 +247,8 @@ def of_decision(method: str) -> Callable[[int, float, int], list[Any]]:
         outputs = []
         for _ in range(size):
             table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss))
-            outputs.append(str(discover(table, loss=loss, method=method, max_order=0).graph))  # type: ignore[arg-type]
+            found = discover(table, loss=loss, method=method, max_order=0, **more)  # type: ignore[arg-type]
+            outputs.append(str(found.graph))
         return outputs
 
     return draw
@@ -270,4 +275,7 @@ TASKS = (
     TaskRow("discover gaussian-pc", "discover", (STEPS, "gaussian"),
             asked_on_neighbours("gaussian-pc", ApproxDP(1, 1e-6)), of_decision("gaussian-pc"), 0.0,
             ("0.8 of the Gaussian noise", *RANKS)),
+    TaskRow("discover ci-test", "discover", ("block-sum", "geometric"),
+            asked_on_neighbours("ci-test", PureDP(1), test="kendall", max_order=0),
+            of_decision("ci-test", test="kendall"), 0.0, ("0.8 of the geometric noise",)),
 )  # fmt: skip

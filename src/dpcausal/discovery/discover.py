@@ -31,7 +31,7 @@ from dpcausal.report import Guarantee
 PUBLIC = ("the number of rows", "column names, levels, bounds and cuts", "all arguments", "knowledge")
 
 Method = Literal[
-    "auto", "table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc"
+    "auto", "table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc", "ci-test"
 ]
 
 
@@ -45,6 +45,7 @@ def discover(
     alpha: float | None = None,
     max_order: int | None = None,
     search: Literal["auto", "score", "pc"] = "auto",
+    test: str = "gcm",
     calibration: Literal["corrected", "published"] = "corrected",
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
@@ -67,6 +68,8 @@ def discover(
           parities beyond.
         * ``"priv-pc"``, ``"svt-pc"``, ``"em-pc"``, ``"gaussian-pc"``: the systems of Wang, Pang & Song (2020), for
           comparison; they release decisions only.
+        * ``"ci-test"``: PC by the tests of ``ci_test``, one ε split by order: for a few non-linear or mixed columns.
+          ``PureDP``.
     columns : list of str, optional
         Columns of the graph; by default all of the schema.
     knowledge : Knowledge, optional
@@ -77,6 +80,8 @@ def discover(
         Largest conditioning set, 0 to 8.
     search : str
         ``"score"`` or ``"pc"``; by default score for a table of at most 14 columns.
+    test : str
+        With ``method="ci-test"``: the method of ``ci_test``.
     calibration : str
         ``"published"``: a system of the paper as printed, which is not private: needs ``accept_unproven=True``.
     accept_unproven, accept_large_epsilon : bool
@@ -126,7 +131,7 @@ def discover(
     if not isinstance(table, Table):
         raise ParameterError("table must be a dpcausal Table, or the release of an earlier discovery")
     plan = checked(
-        table, loss, method, columns, knowledge, alpha, max_order, search, calibration, accept_unproven,
+        table, loss, method, columns, knowledge, alpha, max_order, search, test, calibration, accept_unproven,
         accept_large_epsilon,
     )  # fmt: skip
     allotment = table.ledger.allot(
@@ -138,6 +143,7 @@ def discover(
             "method": plan.method,
             "calibration": plan.calibration,
             "max_order": plan.settings.max_order,
+            "test": plan.test if plan.method == "ci-test" else None,
         },
         unproven=plan.unproven,
     )

@@ -19,7 +19,7 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affor
 
 STATISTICS = ("table", "parities", "moments")
 SYSTEMS = ("priv-pc", "svt-pc", "em-pc", "gaussian-pc")
-METHODS = ("auto", *STATISTICS, *SYSTEMS)
+METHODS = ("auto", *STATISTICS, *SYSTEMS, "ci-test")
 
 MOST_AUTO_CELLS = 1024
 """Cells up to which ``auto`` takes one noisy table."""
@@ -52,6 +52,10 @@ class Plan:
     note : str
         What was changed of what was asked, in words.
     unproven : bool
+    test : str
+        The method of ``ci_test`` for ``"ci-test"``.
+    test_proofs : tuple of str
+        Its claims.
     """
 
     names: tuple[str, ...]
@@ -63,6 +67,8 @@ class Plan:
     settings: Settings
     note: str
     unproven: bool
+    test: str
+    test_proofs: tuple[str, ...]
 
     @property
     def proofs(self) -> tuple[str, ...]:
@@ -79,12 +85,12 @@ class Plan:
             "em-pc": ("conditional-kendall-steps", "noisy-max"),
             "gaussian-pc": ("conditional-kendall-steps", "gaussian"),
         }
-        return by_method.get(self.method, ())
+        return by_method.get(self.method, self.test_proofs)
 
 
 def checked(
     table: Table, loss: Loss | None, method: str, columns: Iterable[str] | None, knowledge: Knowledge | None,
-    alpha: float | None, max_order: int | None, search: str, calibration: str, accept_unproven: bool,
+    alpha: float | None, max_order: int | None, search: str, test: str, calibration: str, accept_unproven: bool,
     accept_large_epsilon: bool,
 ) -> Plan:  # fmt: skip
     """Check every public argument and return the plan; nothing is read or spent.  Arguments as in ``discover``."""
@@ -110,7 +116,8 @@ def checked(
     if calibration == "published" and max_order is None:
         max_order = min(len(names) - 2, LARGEST_ORDER)  # as far as the paper's own search goes
     settings = settings_of(chosen, names, knowledge, alpha, max_order, search)
-    return Plan(names, sizes, chosen, calibration, spent, gaussian, settings, note, unproven)
+    proofs = _proofs_of_test(table, test, names, spent, settings) if chosen == "ci-test" else ()
+    return Plan(names, sizes, chosen, calibration, spent, gaussian, settings, note, unproven, test, proofs)
 
 
 def settings_of(
@@ -136,6 +143,26 @@ def settings_of(
     if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= LARGEST_ORDER:
         raise ParameterError(f"max_order must be a whole number from 0 to {LARGEST_ORDER}")
     return Settings(chosen, float(level), order, known)
+
+
+def _proofs_of_test(
+    table: Table, test: str, names: tuple[str, ...], spent: Loss, settings: Settings
+) -> tuple[str, ...]:
+    """Rehearse the first test with a pair's share of the loss, so that what cannot run is refused before the spend."""
+    from dpcausal.discovery.by_ci_tests import planned
+
+    if isinstance(spent, NoPrivacy):
+        planned(table, test, (names[0], names[1], ()), spent, settings.alpha)
+        return ()
+    if not isinstance(spent, PureDP):
+        raise LossError("method 'ci-test' is paid for in PureDP")
+    pairs = len(names) * (len(names) - 1) // 2
+    part, whole = contrasts.shares_of(settings.max_order)[0]
+    each = PureDP(spent.exact_epsilon * part / whole).divided(pairs)
+    plan = planned(table, test, (names[0], names[1], ()), each, settings.alpha)
+    if not isinstance(plan.spent, PureDP):
+        raise LossError(f"test {test!r} is not paid for in PureDP")
+    return plan.route.proofs(plan)
 
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:

@@ -71,7 +71,7 @@ def default_settings(method: str, columns: int) -> tuple[str, float, int]:
         return ("score", 0.05, SCREEN_ORDER) if columns <= MOST_COLUMNS else ("pc", 0.01, 2)
     if method in ("parities", "moments"):
         return "pc", 0.01, 2 if method == "parities" else 3
-    return "pc", 0.1, 2
+    return ("pc", 0.05, 1) if method == "ci-test" else ("pc", 0.1, 2)
 
 
 def search(statistic: Statistic, settings: Settings) -> Found:

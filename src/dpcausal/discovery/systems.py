@@ -15,7 +15,7 @@ from dpcausal.discovery.pc import Skeleton, Test, Verdict, find_skeleton, orient
 from dpcausal.discovery.plan import Plan
 from dpcausal.discovery.published import Replica, claimed_sensitivity
 from dpcausal.discovery.rank_scores import RankScores
-from dpcausal.discovery.search import Found
+from dpcausal.discovery.search import Found, by_tests
 from dpcausal.discovery.sieve import Sieve, default_rounds
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.replication import replicate
@@ -32,6 +32,15 @@ UNPROVEN = "conditional-tau-published-unproven"
 
 def run_system(table: Table, plan: Plan, allotment: Allotment) -> tuple[Found, str]:
     """Run a system and return its graph and the loss that it reports of itself, if it does."""
+    known = plan.settings.knowledge
+    if plan.method == "ci-test":
+        from dpcausal.discovery.by_ci_tests import find
+
+        spent = plan.spent if isinstance(plan.spent, PureDP) else NoPrivacy()
+        skeleton = find(
+            table, plan.names, plan.test, plan.settings.alpha, plan.settings.max_order, known, spent, allotment
+        )
+        return by_tests(plan.names, skeleton, plan.settings), ""
     counts = counts_of(table, plan.names)
     reported = ""
     with np.errstate(all="ignore"):
@@ -39,7 +48,6 @@ def run_system(table: Table, plan: Plan, allotment: Allotment) -> tuple[Found, s
             skeleton, reported = _published(counts, plan, allotment, table.n)
         else:
             skeleton = _proved(counts, plan, allotment, table.n)
-    known = plan.settings.knowledge
     return Found(orient(plan.names, skeleton, known), {}, frozenset(), skeleton.tests), reported
 
 
