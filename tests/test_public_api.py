@@ -36,7 +36,7 @@ def test_a_loss_is_keyword_only_and_has_no_default() -> None:
 
 
 def test_everyone_is_protected_by_default() -> None:
-    for call in (dpc.direction, dpc.direction_all, dpc.synthetic_control, dpc.synthetic_controls):
+    for call in (dpc.direction, dpc.direction_all):
         assert inspect.signature(call).parameters["protect"].default == "everyone"
 
 
