@@ -6,9 +6,11 @@ where:
 
 * U holds the responses, centred and of variance 1;
 * K_ij is the kernel of the given columns at rows i and j: Gaussian in a number, equality in a level; ``"additive"``
-  adds the columns' kernels, ``"isotropic"`` multiplies them;
-* α is the share of variance that a first fit with α = 1 leaves unexplained, the least over the responses: a sharper
-  signal is smoothed less.
+  adds the columns' kernels, ``"isotropic"`` multiplies them; and LINEAR z_i·z_j is added, so that a slope is hardly
+  shrunk: where values are rare a Gaussian kernel alone falls back to the mean, for x and for y alike, and a true null
+  is then rejected;
+* α is half the share of variance that a first fit with α = 1 leaves unexplained, the least over the responses: a
+  sharper signal is smoothed less, and all a little less than predicts best, since a misfit that x and y share counts.
 
 Up to ``EXACT_ROWS`` rows K itself is decomposed; above, random Fourier features stand for the Gaussian kernels.
 
@@ -42,13 +44,15 @@ LEAST_PAIRS = 40
 """Pairs for each number of an additive kernel of many."""
 
 WIDTH = 0.25
-"""Width of a Gaussian kernel, in standard deviations of its column, for one column; √d times as much for d columns
-multiplied, and twice as much from two columns added on."""
+"""Width of a Gaussian kernel, in standard deviations of its column; √d times as much for d columns multiplied."""
+
+LINEAR = 10.0
+"""Weight of the linear kernel beside Gaussian kernels of weight 1."""
 
 CHUNK_ROWS = 8192
 
-LEAST_SHARE = 1e-3
-"""Least α."""
+UNDERSMOOTHING, LEAST_SHARE = 0.5, 1e-3
+"""α over the unexplained share, and the least α."""
 
 NEGLIGIBLE = 1e-10
 """Residuals of less than this share of a column's standard deviation are rounding: they count as 0."""
@@ -152,13 +156,11 @@ def _unexplained(U: Reals, projected: Reals, values: Reals) -> float:
     freedom = max(1 - float(np.sum(values * shrunk)) / n, 0.05)
     shares = np.maximum(left, 0) / n / freedom**2
     known = shares[(U**2).sum(axis=0) > 0]
-    return float(np.clip(known.min(initial=1.0), LEAST_SHARE, 1.0))
+    return float(np.clip(UNDERSMOOTHING * known.min(initial=1.0), LEAST_SHARE, 1.0))
 
 
 def _width(columns: int, shape: Shape) -> float:
-    if shape == "isotropic":
-        return WIDTH * math.sqrt(columns)
-    return WIDTH
+    return WIDTH * math.sqrt(columns) if shape == "isotropic" else WIDTH
 
 
 def _with_indicators(z: Reals, levels: Integers) -> Reals:
@@ -174,6 +176,7 @@ def _exact(z: Reals, levels: Integers, width: float, shape: Shape, U: Reals) -> 
         K = K + part if shape == "additive" else K * part
     for codes in levels.T:
         K += np.equal.outer(codes, codes)
+    K += LINEAR * (z @ z.T)
     values, vectors = _decomposed(K)
     return values, vectors, vectors.T @ U
 
@@ -209,7 +212,7 @@ class _Features:
         self.groups = [(group, generator.standard_normal((group.size, self.pairs)) / width) for group in groups]
         # The codes that occur; a level that does not occur would have no weight.
         self.codes = [np.unique(codes) for codes in levels.T]
-        self.size = 2 * self.pairs * len(groups) + sum(codes.size for codes in self.codes)
+        self.size = 2 * self.pairs * len(groups) + d + sum(codes.size for codes in self.codes)
 
     def chunks(self) -> Iterator[tuple[slice, Reals]]:
         """Yield slices of the rows and their features, at most ``CHUNK_ROWS`` at a time."""
@@ -222,6 +225,8 @@ class _Features:
                 np.sin(angles, out=rows[:, place + self.pairs : place + 2 * self.pairs])
                 place += 2 * self.pairs
             rows[:, :place] /= math.sqrt(self.pairs)
+            rows[:, place : place + self.z.shape[1]] = math.sqrt(LINEAR) * self.z[part]
+            place += self.z.shape[1]
             for codes, known in zip(self.levels[part].T, self.codes, strict=True):
                 rows[:, place : place + known.size] = codes[:, None] == known
                 place += known.size
