@@ -45,7 +45,7 @@ def released(value: float, bound: float, times: int) -> Any:
 def least_delta(epsilon: float, move: float, bounds: tuple[float, float], alpha: float) -> float:
     """The hockey-stick divergence of two Laplace laws, by the trapezoidal rule on a fine grid between the kinks."""
     b, c = bounds[0] / alpha, bounds[1] / alpha
-    o = np.unique(np.concatenate([np.linspace(-80 * max(b, c), 80 * max(b, c), 200_001), [0.0, move]]))
+    o = np.unique(np.concatenate([np.linspace(-80 * max(b, c), 80 * max(b, c), 60_001), [0.0, move]]))
     p, q = np.exp(-np.abs(o) / b) / (2 * b), np.exp(-np.abs(o - move) / c) / (2 * c)
     return float(np.trapezoid(np.maximum(0, p - math.exp(epsilon) * q), o))
 
