@@ -84,7 +84,7 @@ def main() -> int:
         audited("output perturbation, exact sensitivity", ridge, pure, 0.0, DRAWS // 2),
         audited("objective perturbation, corrected",
                 lambda X, allotment: objective_perturbation(cells(X), allotment, approx, target=ones), approx, 1e-6,
-                6_000),
+                2_500),
     ]  # fmt: skip
     return report({
         "the printed objective perturbation is flagged at δ = .5, pure": violated[0].violated,

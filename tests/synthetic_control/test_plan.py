@@ -1,0 +1,74 @@
+"""The plan: from public numbers only, the same for all donors, and what it says is what a call does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.errors import ParameterError
+from dpcausal.synthetic_control.forecast import LEAST_ERROR, UNKNOWN_ERROR, donor_free
+
+
+def panel_of(donors: Any, target: Any, loss: Any, start: int = 10) -> dpc.Panel:
+    return dpc.Panel.from_arrays(donors, target, start=start, bounds=dpc.Bounded(-1, 1),
+                                 ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", [dpc.PureDP(1), dpc.ApproxDP(3, 1e-6), dpc.ZCDP(0.5)])
+def test_a_plan_does_not_depend_on_the_donors_and_spends_nothing(loss: Any) -> None:
+    made = dpc.simulate.factor_panel(400, seed=1)
+    kinds = made.donors, -made.donors, np.full_like(made.donors, np.nan)
+    panels = [panel_of(rows, made.target, loss) for rows in kinds]
+    plans = [dpc.plan_synthetic_control(panel, loss=loss) for panel in panels]
+    assert len({plan.summary() for plan in plans}) == 1
+    assert not any(panel.ledger.entries() for panel in panels)
+
+
+def test_the_expected_noise_is_that_of_a_call_with_half_of_the_donors_weight() -> None:
+    made, loss = dpc.simulate.factor_panel(400, seed=1), dpc.PureDP(1)
+    panel = panel_of(made.donors, made.target, loss)
+    plan = dpc.plan_synthetic_control(panel, loss=loss)
+    with dpc.simulated_noise(1):
+        answer = dpc.synthetic_control(panel_of(made.donors, made.target, loss), loss=loss)
+    assert plan.path_noise is not None and answer.path_noise is not None and answer.donor_weight is not None
+    assert plan.path_noise * 200 == pytest.approx(answer.path_noise * answer.donor_weight, rel=0.05)
+
+
+def test_noise_falls_with_donors_and_budget() -> None:
+    ratios = {}
+    for n in (50, 500):
+        made = dpc.simulate.factor_panel(n, seed=1)
+        for epsilon in (1, 4):
+            loss = dpc.PureDP(epsilon)
+            panel = panel_of(made.donors, made.target, loss)
+            ratios[n, epsilon] = dpc.plan_synthetic_control(panel, loss=loss).noise_ratio
+    assert ratios[50, 1] > ratios[50, 4] > ratios[500, 4] and ratios[50, 1] > ratios[500, 1]
+
+
+def test_a_plan_names_one_target() -> None:
+    made = dpc.simulate.factor_panel(50, seed=1)
+    panel = panel_of(made.donors, {"a": made.target, "b": made.target}, dpc.PureDP(1))
+    with pytest.raises(ParameterError, match="name one target"):
+        dpc.plan_synthetic_control(panel, loss=dpc.PureDP(1))
+    assert dpc.plan_synthetic_control(panel, loss=dpc.PureDP(1), target="b").target == "b"
+    with pytest.raises(ParameterError, match="must be a dpcausal Panel"):
+        dpc.plan_synthetic_control(made, loss=dpc.PureDP(1))
+
+
+def test_the_own_forecast_is_the_rule_that_did_best_on_the_past() -> None:
+    t = np.arange(12) / 20
+    assert donor_free(t, 3).rule == "trend"
+    np.testing.assert_allclose(donor_free(t, 3).path, np.arange(12, 15) / 20)
+    still = np.array([0.1, -0.1] * 6)
+    assert donor_free(still, 2).rule == "mean"
+    steps = np.repeat([0.0, 0.5, -0.2], 6)
+    assert donor_free(steps, 1).rule == "last value" and donor_free(steps, 1).path.tolist() == [-0.2]
+
+
+def test_a_short_or_flat_past_has_an_error_too() -> None:
+    for past in ([0.3], [0.1, 0.2]):
+        assert donor_free(np.array(past), 4).error == UNKNOWN_ERROR
+    assert donor_free(np.zeros(10), 4).error == LEAST_ERROR
