@@ -1,7 +1,7 @@
 """Mutants of smooth sensitivity and of propose-test-release; controls beside them.
 
 The black boxes here are weaker than a loss at a half-line: what is flagged are events in the tails, of which a δ is
-taken first.  Each has at least a fifth more loss than is claimed, in an event of probability .08 or more.
+taken first.  Each has at least a fifth more loss than is claimed, in an event of probability .04 or more.
 """
 
 from __future__ import annotations
