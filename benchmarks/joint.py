@@ -72,11 +72,11 @@ def models(rows: int, count: int) -> list[Pair]:
 
 
 def settings(quick: bool) -> Iterator[tuple[str, int, list[Pair]]]:
-    count = 6 if quick else 24
+    count = 6 if quick else 12
     for rows in ROWS[:2] if quick else ROWS:
         yield "additive noise models", rows, models(rows, count)
     try:
-        yield "SIM", 1000, list(itertools.islice(simulated(), 10 if quick else 50))
+        yield "SIM", 1000, list(itertools.islice(simulated(), 10 if quick else 30))
     except DataAbsentError as absent:
         print(f"SKIPPED: {absent}")
 

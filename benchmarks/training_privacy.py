@@ -219,7 +219,7 @@ def draw(path: Path, runs: dict[str, list[Split]]) -> None:
             values = [max(mean(every, penalty, epsilon, ours) for penalty in PENALTIES) for epsilon in EPSILONS]
             axes[3].semilogx(EPSILONS, values, style, color=colour)
     axes[3].set(xlabel="total ε", title="best λ")
-    axes[0].set(ylabel="P(correct direction)", ylim=(0.35, 1.02))
+    axes[0].set(ylabel="P(correct direction)", ylim=(0, 1.02))
     axes[0].legend(fontsize=7, title="√HSIC; dotted: Theorem 7", title_fontsize=7)
     figure.savefig(path, dpi=150)
     print(f"\npicture: {path}")

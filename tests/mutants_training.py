@@ -1,4 +1,4 @@
-"""Mutants of protected regressions and of what is made of their residuals: one black box, else the falsifier."""
+"""Mutants of protected regressions and of what is made of their residuals, for the falsifier."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from dpcausal.dependence.rank import kendall
 from dpcausal.direction import stable, training
 from dpcausal.direction.anm import typical_distance
 from dpcausal.direction.joint import of_test_row
-from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression.stability import fit_stable, prediction_sensitivity
-from tests.mutants import Case, by_black_box, by_falsifier
+from tests.mutants import Case, by_falsifier
 from tests.mutants_statistics import two_clusters
 from tests.registry import training_claims as rows_of
 from tests.registry.training_claims import BOX, GROUP, HELD_X, LARGE, PENALTY, RANGES, TABLE, N, Rows
@@ -80,15 +79,6 @@ def raw_margins(rows: Rows) -> Any:
     return np.abs([float(rows[:, 0].mean()) - 0.3, 2 * float(rows[:, 1].mean()) - 1]) * len(rows)
 
 
-def eager(share: float) -> Any:
-    def outputs(size: int) -> tuple[Any, Any]:
-        with simulated_noise(77):
-            first, second = (rows_of.stable_draws(answer, 1.0, size, share) for answer in rows_of.STABLE_VALUE.pair)
-        return first, second
-
-    return outputs
-
-
 MUTANTS: list[Case] = [
     by_falsifier("0.8 of the regression's bound", rows_of.predictions,
                  lambda m: 0.8 * prediction_sensitivity(m, PENALTY).bound, sizes=(21,), norm=Norm.LINF, **BOX),
@@ -107,7 +97,6 @@ MUTANTS: list[Case] = [
                  sizes=(1,), evaluations=400, **RANGES),
     by_falsifier("stable ranks by gaps between ranks", by_gaps_of_ranks, 1, sizes=(1,), norm=Norm.TESTED,
                  evaluations=400, columns=2 * GROUP),
-    by_black_box("stable values at twice the ε", eager(0.5), delta=rows_of.STABLE_DELTA),
 ]  # fmt: skip
 
 CONTROLS: list[Case] = [

@@ -176,5 +176,6 @@ def _stable_loss(epsilon: float) -> float:
 
 STABLE_VALUE = MechanismRow(
     "stable-value", "stable_value:stable_value", "stable-value", ([0.0, 0.5], [1.0, 0.5]), stable_draws,
-    ("stable values at twice the ε",), delta=lambda epsilon: STABLE_DELTA, attained=_stable_loss, draws=6_000,
+    ("geometric noise at twice the ε", "stable ranks by gaps between ranks"), delta=lambda epsilon: STABLE_DELTA,
+    attained=_stable_loss, draws=6_000,
 )  # fmt: skip
