@@ -131,7 +131,9 @@ def test_every_call_that_spends_has_rows_for_all_its_ways() -> None:
     ways |= {f"direction published {score}" for score, proved in published.PROOFS.items() if proved}
     ways |= {
         f"discover {way}"
-        for way in ("table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc", "ci-test")
+        for way in (
+            "table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc", "reconciled", "ci-test"
+        )
     }
     ways |= TRAINING_WAYS | independence.WAYS
     ways |= PANEL_WAYS

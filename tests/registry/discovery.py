@@ -22,8 +22,10 @@ from dpcausal.dependence.conditional_kendall import (
 from dpcausal.dependence.contingency import contingency, contingency_sensitivity, histograms, histograms_sensitivity
 from dpcausal.dependence.contrasts import contrast_of, contrasts_sensitivity
 from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
+from dpcausal.dependence.smooth_median import smooth_median, smooth_median_sensitivity
 from dpcausal.discovery import contrasts as by_contrasts
 from dpcausal.discovery import moments as by_moments
+from dpcausal.discovery import reconciled
 from dpcausal.discovery.discover import _whole_table, discover
 from dpcausal.discovery.plan import checked
 from dpcausal.mechanisms.replication import replicate
@@ -98,6 +100,9 @@ SENSITIVITIES = (
                    ("several histograms by the bound of one",), {"columns": 3}),
     SensitivityRow("contrasts", pair_contrasts, lambda m: contrasts_sensitivity(SIZES, SETS, m), (4, 9), 0.99,
                    ("contrasts of pairs by the bound of the single columns",), CODED),
+    SensitivityRow("smooth-median", lambda rows: smooth_median(rows[:, 0], 0.2),
+                   lambda m: smooth_median_sensitivity(0.2), (5, 13), 0.95,
+                   ("a smooth median with the printed decay",), {"columns": 1}),
     SensitivityRow("second-moments", moments,
                    lambda m: second_moments_sensitivity(RADIUS, grid_bits(m, RADIUS), 3), (4, 9), 0.99,
                    ("second moments without shortening", "second moments by the bound of an added row"),
@@ -197,7 +202,7 @@ def of_table(side: int, epsilon: float, size: int) -> list[Any]:
     whole = PureDP(loss.exact_epsilon * size)
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
     table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(whole))
-    plan = checked(table, loss, "table", None, None, None, None, "auto", "gcm", "corrected", False, False)
+    plan = checked(table, loss, "table", None, None, None, None, "auto", None, "corrected", False, False)
     allotment = table.ledger.allot(whole, task="audit")
     outputs = []
     for _ in range(size):
@@ -242,7 +247,7 @@ def of_decision(method: str, **more: Any) -> Callable[[int, float, int], list[An
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
         a = np.array([1 - side, *[0] * 10, *[1] * 10])
         b = np.array([0, *[0] * 10, *[1] * 10])
-        loss: Any = ApproxDP(epsilon, 1e-6) if method == "gaussian-pc" else PureDP(epsilon)
+        loss: Any = ApproxDP(epsilon, 1e-6) if method in ("gaussian-pc", "reconciled") else PureDP(epsilon)
         schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
         outputs = []
         for _ in range(size):
@@ -275,6 +280,9 @@ TASKS = (
     TaskRow("discover gaussian-pc", "discover", (STEPS, "gaussian"),
             asked_on_neighbours("gaussian-pc", ApproxDP(1, 1e-6)), of_decision("gaussian-pc"), 0.0,
             ("0.8 of the Gaussian noise", *RANKS)),
+    TaskRow("discover reconciled", "discover", reconciled.PROOFS,
+            asked_on_neighbours("reconciled", ApproxDP(1, 1e-6), max_order=1), of_decision("reconciled"), 0.0,
+            ("a smooth median with the printed decay", "smooth noise with β twice too large"), 1e-6),
     TaskRow("discover ci-test", "discover", ("block-sum", "geometric"),
             asked_on_neighbours("ci-test", PureDP(1), test="kendall", max_order=0),
             of_decision("ci-test", test="kendall"), 0.0, ("0.8 of the geometric noise",)),

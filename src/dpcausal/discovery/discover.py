@@ -31,7 +31,8 @@ from dpcausal.report import Guarantee
 PUBLIC = ("the number of rows", "column names, levels, bounds and cuts", "all arguments", "knowledge")
 
 Method = Literal[
-    "auto", "table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc", "ci-test"
+    "auto", "table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc", "reconciled",
+    "ci-test",
 ]
 
 
@@ -45,7 +46,7 @@ def discover(
     alpha: float | None = None,
     max_order: int | None = None,
     search: Literal["auto", "score", "pc"] = "auto",
-    test: str = "gcm",
+    test: str | None = None,
     calibration: Literal["corrected", "published"] = "corrected",
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
@@ -66,8 +67,9 @@ def discover(
         * ``"moments"``: noisy second moments of bounded columns, partial correlations.  ``ZCDP`` or ``ApproxDP``.
         * ``"auto"``: moments if all columns are bounded and the loss allows Gaussian noise; a table up to 1024 cells;
           parities beyond.
-        * ``"priv-pc"``, ``"svt-pc"``, ``"em-pc"``, ``"gaussian-pc"``: the systems of Wang, Pang & Song (2020), for
-          comparison; they release decisions only.
+        * ``"priv-pc"``, ``"svt-pc"``, ``"em-pc"``, ``"gaussian-pc"``, ``"reconciled"``: the systems of Wang, Pang &
+          Song (2020), for comparison; they release decisions only.  ``PureDP``, but ``"gaussian-pc"`` as parities and
+          ``"reconciled"`` (G-test or χ² in blocks) ``ApproxDP``.
         * ``"ci-test"``: PC by the tests of ``ci_test``, one ε split by order: for a few non-linear or mixed columns.
           ``PureDP``.
     columns : list of str, optional
@@ -81,7 +83,8 @@ def discover(
     search : str
         ``"score"`` or ``"pc"``; by default score for a table of at most 14 columns.
     test : str
-        With ``method="ci-test"``: the method of ``ci_test``.
+        With ``method="ci-test"``: the method of ``ci_test``, by default ``"gcm"``.  With ``"reconciled"``: ``"g"`` or
+        ``"chi2"``.
     calibration : str
         ``"published"``: a system of the paper as printed, which is not private: needs ``accept_unproven=True``.
     accept_unproven, accept_large_epsilon : bool
@@ -143,7 +146,7 @@ def discover(
             "method": plan.method,
             "calibration": plan.calibration,
             "max_order": plan.settings.max_order,
-            "test": plan.test if plan.method == "ci-test" else None,
+            "test": plan.test or None,
         },
         unproven=plan.unproven,
     )

@@ -10,15 +10,17 @@ from fractions import Fraction
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import sizes_of
-from dpcausal.discovery import contrasts, moments
+from dpcausal.discovery import contrasts, moments, reconciled
 from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.reconciled import share_of_test
 from dpcausal.discovery.search import Settings, default_settings
 from dpcausal.errors import InfeasibleError, LossError, ParameterError, SchemaError
+from dpcausal.mechanisms.smooth_sensitivity import smoothness
 from dpcausal.privacy.call import check_consent, check_large, pure_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
 
 STATISTICS = ("table", "parities", "moments")
-SYSTEMS = ("priv-pc", "svt-pc", "em-pc", "gaussian-pc")
+SYSTEMS = ("priv-pc", "svt-pc", "em-pc", "gaussian-pc", "reconciled")
 METHODS = ("auto", *STATISTICS, *SYSTEMS, "ci-test")
 
 MOST_AUTO_CELLS = 1024
@@ -53,7 +55,7 @@ class Plan:
         What was changed of what was asked, in words.
     unproven : bool
     test : str
-        The method of ``ci_test`` for ``"ci-test"``.
+        The method of ``ci_test`` for ``"ci-test"``, ``"g"`` or ``"chi2"`` for ``"reconciled"``, empty for others.
     test_proofs : tuple of str
         Its claims.
     """
@@ -84,13 +86,14 @@ class Plan:
             "svt-pc": ("conditional-kendall-steps", "sparse-vector"),
             "em-pc": ("conditional-kendall-steps", "noisy-max"),
             "gaussian-pc": ("conditional-kendall-steps", "gaussian"),
+            "reconciled": reconciled.PROOFS,
         }
         return by_method.get(self.method, self.test_proofs)
 
 
 def checked(
     table: Table, loss: Loss | None, method: str, columns: Iterable[str] | None, knowledge: Knowledge | None,
-    alpha: float | None, max_order: int | None, search: str, test: str, calibration: str, accept_unproven: bool,
+    alpha: float | None, max_order: int | None, search: str, test: str | None, calibration: str, accept_unproven: bool,
     accept_large_epsilon: bool,
 ) -> Plan:  # fmt: skip
     """Check every public argument and return the plan; nothing is read or spent.  Arguments as in ``discover``."""
@@ -116,8 +119,13 @@ def checked(
     if calibration == "published" and max_order is None:
         max_order = min(len(names) - 2, LARGEST_ORDER)  # as far as the paper's own search goes
     settings = settings_of(chosen, names, knowledge, alpha, max_order, search)
-    proofs = _proofs_of_test(table, test, names, spent, settings) if chosen == "ci-test" else ()
-    return Plan(names, sizes, chosen, calibration, spent, gaussian, settings, note, unproven, test, proofs)
+    named = _test_of(chosen, test)
+    proofs = _proofs_of_test(table, named, names, spent, settings) if chosen == "ci-test" else ()
+    if chosen == "reconciled" and calibration == "corrected" and isinstance(spent, ApproxDP):
+        first = share_of_test(spent, 0, settings.max_order, len(names) * (len(names) - 1) // 2)
+        if smoothness(first).beta < reconciled.LEAST_BETA:
+            raise LossError(f"{loss} is too little for the medians of blocks: each test would have {first}")
+    return Plan(names, sizes, chosen, calibration, spent, gaussian, settings, note, unproven, named, proofs)
 
 
 def settings_of(
@@ -143,6 +151,17 @@ def settings_of(
     if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= LARGEST_ORDER:
         raise ParameterError(f"max_order must be a whole number from 0 to {LARGEST_ORDER}")
     return Settings(chosen, float(level), order, known)
+
+
+def _test_of(method: str, test: str | None) -> str:
+    """Resolve the test inside a method."""
+    if method == "reconciled":
+        chosen = "g" if test is None else test
+        _one_of("test", chosen, ("g", "chi2"))
+        return chosen
+    if test is not None and method != "ci-test":
+        raise ParameterError("test goes with method='ci-test' or 'reconciled'")
+    return ("gcm" if test is None else test) if method == "ci-test" else ""
 
 
 def _proofs_of_test(
@@ -225,6 +244,8 @@ def _check_fits(table: Table, method: str, names: tuple[str, ...], sizes: tuple[
     cells = math.prod(sizes)
     if method == "moments" and not _numeric(table, names):
         raise SchemaError("moments need Bounded columns or columns of two levels: use method='parities' or 'table'")
+    if method == "reconciled":
+        cells *= reconciled.default_blocks(table.n)
     if method in ("table", *SYSTEMS) and cells > MOST_CELLS:
         raise InfeasibleError(
             f"a table of {len(names)} columns has {cells:.3g} cells, each with its own noise, above {MOST_CELLS}: use "
@@ -242,6 +263,10 @@ def _paid(method: str, loss: Loss, calibration: str) -> tuple[Loss, ZCDP | NoPri
         return loss, affordable_zcdp(loss), ""
     if method == "table" and isinstance(loss, ZCDP):
         return loss, loss, ""
+    if method == "reconciled" and calibration == "corrected":
+        if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
+            raise LossError("reconciled is paid for in ApproxDP with delta above 0")
+        return loss, None, ""
     spent, note = pure_part(loss, f"method {method!r}")
     if isinstance(spent, PureDP) and spent.exact_epsilon < LEAST_EPSILON:
         raise LossError("a discovery needs epsilon of at least 1e-9: no answer would be left in the noise")

@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.dependence.conditional_kendall import stratum_kendall_numerators
+from dpcausal.dependence.smooth_median import smooth_median
 from dpcausal.discovery.calculators import advanced_composition, optimal_subsample, subsampled_epsilon
 from dpcausal.discovery.pc import Skeleton, Test, Verdict, find_skeleton, find_skeleton_at_once
 from dpcausal.discovery.rank_scores import RankScores
+from dpcausal.discovery.reconciled import INDEPENDENT, pvalues
 from dpcausal.discovery.search import Settings
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -72,6 +74,7 @@ class Replica:
     epsilon: float
     settings: Settings
     generator: PublicGenerator
+    test: str = ""
     rounds: int = 0
     asked: int = 0
 
@@ -150,6 +153,19 @@ class Replica:
 
         total = moments_accountant(share, noise, max(self.asked, 1), DELTA)
         return found, f"({total:.4g}, {DELTA:g})-DP after {self.asked} tests"
+
+    def reconciled(self) -> tuple[Skeleton, str]:
+        """Run Algorithm 6 with the printed decay e^(−kε) and noise S/(ε/2); report ε times the tests made."""
+        kind: Any = self.test or "g"
+
+        def ask(*test: Any) -> Verdict:
+            self.asked += 1
+            values = pvalues(self.counts, [self.names.index(name) for name in (*test[:2], *test[2])], kind)
+            middle, bound = smooth_median(values, self.epsilon)
+            return Verdict(middle + bound / (self.epsilon / 2) * self.laplace(1.0) >= INDEPENDENT)
+
+        found = self.skeleton(ask)
+        return found, f"({self.epsilon * self.asked:.4g}, {DELTA:g})-DP after {self.asked} tests"
 
     def em_pc(self) -> tuple[Skeleton, str]:
         """Run EM-PC with the G-test: node by node, how many edges to remove, and which, by the exponential mechanism.

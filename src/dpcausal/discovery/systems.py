@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcausal.data.table import Table
-from dpcausal.data.tabulate import counts_of
+from dpcausal.data.tabulate import codes_of, counts_of
 from dpcausal.discovery.contrasts import shares_of
 from dpcausal.discovery.em_pc import Eliminator
 from dpcausal.discovery.pc import Skeleton, Test, Verdict, find_skeleton, orient
 from dpcausal.discovery.plan import Plan
 from dpcausal.discovery.published import Replica, claimed_sensitivity
 from dpcausal.discovery.rank_scores import RankScores
+from dpcausal.discovery.reconciled import Reconciled, block_counts
 from dpcausal.discovery.search import Found, by_tests
 from dpcausal.discovery.sieve import Sieve, default_rounds
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
@@ -41,7 +43,11 @@ def run_system(table: Table, plan: Plan, allotment: Allotment) -> tuple[Found, s
             table, plan.names, plan.test, plan.settings.alpha, plan.settings.max_order, known, spent, allotment
         )
         return by_tests(plan.names, skeleton, plan.settings), ""
-    counts = counts_of(table, plan.names)
+    if plan.method == "reconciled":
+        generator, _ = public_generator()
+        counts = block_counts(codes_of(table, plan.names), plan.sizes, generator)
+    else:
+        counts = counts_of(table, plan.names)
     reported = ""
     with np.errstate(all="ignore"):
         if plan.calibration == "published":
@@ -58,10 +64,10 @@ def _published(counts: Counts, plan: Plan, allotment: Allotment, n: int) -> tupl
     claim = Sensitivity(claimed_sensitivity(n), Norm.LINF, Relation.REPLACE_ONE, UNPROVEN)
 
     def run(exact: Counts) -> tuple[Skeleton, str]:
-        replica = Replica(plan.names, np.maximum(exact, 0), epsilon, plan.settings, generator)
+        replica = Replica(plan.names, np.maximum(exact, 0), epsilon, plan.settings, generator, test=plan.test)
         systems = {
             "priv-pc": replica.priv_pc, "svt-pc": replica.svt_pc, "em-pc": replica.em_pc,
-            "gaussian-pc": replica.gaussian_pc,
+            "gaussian-pc": replica.gaussian_pc, "reconciled": replica.reconciled,
         }  # fmt: skip
         return systems[plan.method]()
 
@@ -69,8 +75,15 @@ def _published(counts: Counts, plan: Plan, allotment: Allotment, n: int) -> tupl
 
 
 def _proved(counts: Counts, plan: Plan, allotment: Allotment, n: int) -> Skeleton:
-    scores = RankScores(plan.names, counts)
     settings = plan.settings
+    if plan.method == "reconciled":
+        spent_here = plan.spent if isinstance(plan.spent, ApproxDP) else NoPrivacy()
+        kind: Any = plan.test
+        blocks = Reconciled(plan.names, counts, kind, settings.max_order, spent_here, allotment)
+        return find_skeleton(
+            plan.names, blocks.ask, knowledge=settings.knowledge, max_order=settings.max_order, begin=blocks.begin
+        )
+    scores = RankScores(plan.names, counts)
     threshold = scores.threshold(n, settings.alpha)
     nodes, known, order = plan.names, settings.knowledge, settings.max_order
     if plan.method == "gaussian-pc":
