@@ -392,3 +392,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     app()
+
+
+# Registers its command; it takes the options and helpers above.
+from dpcausal import cli_independence as cli_independence  # noqa: E402

@@ -1,0 +1,214 @@
+"""What is refused before anything is spent, what a result says, and many tests under one budget."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcausal as dpc
+from dpcausal.errors import BudgetExceededError, LossError, ParameterError, SchemaError
+from dpcausal.independence.many import adjusted
+from dpcausal.independence.plan import ROUTES
+from dpcausal.independence.rank_tests import strata_of
+from dpcausal.independence.tests_of_blocks import count_pvalue
+from tests.independence.neighbours import METHODS, SCHEMA, ask, frame, loss_of, rows_for
+
+ROWS = np.random.default_rng(7).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (130, 4))
+
+
+def table(epsilon: float = 1.0) -> dpc.Table:
+    return dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(epsilon)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"method": "best"}, ParameterError, "method must be one of gcm"),
+        ({"given": ["x"]}, ParameterError, "different columns"),
+        ({"given": ["q"]}, SchemaError, "not in the schema"),
+        ({"given": [3]}, ParameterError, "list of names"),
+        ({"alpha": 0}, ParameterError, "alpha"),
+        ({"alpha": True}, ParameterError, "alpha"),
+        ({"loss": dpc.ZCDP(0.5)}, LossError, "PureDP"),
+        ({"loss": dpc.PureDP(21)}, LossError, "accept_large_epsilon"),
+        ({"loss": dpc.PureDP(1e-8)}, LossError, "at least 1e-6"),
+        ({"method": "gcm-smooth"}, LossError, "delta above 0"),
+        ({"penalty": 1.0}, ParameterError, "penalty goes with method crt-decision or"),
+        ({"method": "gcm-scalar", "penalty": 1e-9}, ParameterError, "penalty must be between"),
+        ({"method": "gcm-scalar", "width": 0}, ParameterError, "width must be between"),
+        ({"method": "gcm-published", "calibration": "new"}, ParameterError, "calibration"),
+        ({"method": "hsic"}, ParameterError, "given=\\[\\]"),
+        ({"method": "crt"}, ParameterError, "needs model_x"),
+        ({"method": "crt-decision", "resamples": 5, "model_x": dpc.ModelX(mean=lambda Z: Z[:, 0], sd=1.0)},
+         ParameterError, "1/alpha - 1"),
+        ({"regression": "cubic"}, ParameterError, "regression must be"),
+        ({"workers": 0}, ParameterError, "workers"),
+        ({"resamples": 3}, ParameterError, "resamples"),
+        ({"method": "kendall", "strata": 0}, ParameterError, "strata"),
+        ({"method": "gcm-scalar", "loss": dpc.NoPrivacy()}, ParameterError, "no form without privacy"),
+    ],
+)  # fmt: skip
+def test_public_arguments_are_refused_before_anything_is_spent(arguments, error, message):
+    asked: dict[str, Any] = {"given": ["z"], "loss": dpc.PureDP(1), **arguments}
+    t = table()
+    with pytest.raises(error, match=message):
+        dpc.ci_test(t, "x", "y", **asked)
+    assert not t.ledger.entries()
+
+
+def test_a_budget_that_is_too_small_is_refused_and_nothing_is_read():
+    t = table(0.5)
+    with pytest.raises(BudgetExceededError):
+        dpc.ci_test(t, "x", "y", given=["z"], loss=dpc.PureDP(1))
+    assert not t.ledger.entries()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_result_says_what_it_cost_holds_no_rows_and_pickles(method):
+    with dpc.simulated_noise(2):
+        t = ask(ROWS[: rows_for(method)], method)
+    assert t.guarantee.loss == loss_of(method) and t.method == method and t.guarantee.proofs
+    assert (t.pvalue is None) == (method in ("crt-decision", "hsic"))
+    assert t.decision == "dependent" or t.pvalue is None or t.pvalue > t.alpha
+    assert pickle.loads(pickle.dumps(t)) == t
+    assert json.loads(t.to_json())["decision"] == t.decision
+    assert t.decision.split()[-1].upper() in t.summary().upper()
+    assert t.plot().get_title().endswith("NOT PRIVATE")
+    for value in np.ravel(ROWS)[:40]:
+        assert repr(float(value)) not in t.to_json()
+
+
+def test_every_method_states_claims_that_exist():
+    for route in ROUTES.values():
+        for claim in route.proofs(None):  # type: ignore[arg-type]
+            assert dpc.explain(claim)
+
+
+def test_the_ledger_says_what_was_asked():
+    t = table()
+    dpc.ci_test(t, "x", "y", given=["z", "g"], loss=dpc.PureDP(0.5), blocks=2)
+    (entry,) = t.ledger.entries()
+    detail = json.loads(entry.detail)
+    assert entry.task == "ci_test" and detail["columns"] == ["x", "y", "z", "g"] and detail["blocks"] == 2
+
+
+def test_an_approximate_loss_is_spent_as_epsilon_alone():
+    whole = dpc.ApproxDP(1, 1e-6)
+    t = dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(whole))
+    r = dpc.ci_test(t, "x", "y", given=["z"], loss=whole)
+    assert r.guarantee.loss == dpc.PureDP(1) and "needs no delta" in r.guarantee.caveats[0]
+
+
+def test_rank_tests_count_their_strata_from_public_cuts():
+    from dpcausal.independence.columns import rows_of
+    from dpcausal.independence.plan import checked
+
+    options = dict.fromkeys(
+        ("model_x", "blocks", "regression", "resamples", "penalty", "width", "calibration", "workers")
+    )
+    plan = checked(table(), "x", "y", ["z", "g"], dpc.PureDP(1), method="kendall", alpha=0.05, strata=4,
+                   accept_large_epsilon=False, **options)  # fmt: skip
+    found = strata_of(rows_of(table().columns(plan.names), SCHEMA, plan.x, plan.y, plan.given), plan)
+    codes = np.clip(np.rint(ROWS[:, 3]), 0, 2)
+    assert (found == np.floor(ROWS[:, 2] + 2) * 3 + codes).all()
+
+
+def test_the_pvalue_of_a_count_sums_binomial_and_noise():
+    k, noise = np.arange(11), np.arange(-300, 301)
+    law = np.exp(-np.abs(noise) * 0.7)
+    both = np.convolve(stats.binom.pmf(k, 10, 0.05), law / law.sum())
+    total = np.arange(-300, 311)
+    for noisy in (-3, 0, 4, 9):
+        assert count_pvalue(noisy, 10, 0.7) == pytest.approx(both[total >= noisy].sum(), rel=1e-9)
+
+
+# Many tests.
+
+
+@pytest.mark.parametrize("correction", ["holm", "benjamini-hochberg"])
+def test_adjusted_pvalues_reject_what_the_procedures_reject(correction):
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        pvalues = rng.uniform(size=7) ** 3
+        order = np.argsort(pvalues)
+        rejected = np.zeros(7, dtype=bool)
+        if correction == "holm":
+            for rank, place in enumerate(order):
+                if pvalues[place] > 0.05 / (7 - rank):
+                    break
+                rejected[place] = True
+        else:
+            below = [rank for rank, place in enumerate(order, start=1) if pvalues[place] <= 0.05 * rank / 7]
+            rejected[order[: max(below, default=0)]] = True
+        assert ((np.array(adjusted(pvalues.tolist(), correction)) <= 0.05) == rejected).all()
+
+
+def test_many_tests_are_paid_by_one_entry_and_shares_are_kept():
+    t, steps = table(), []
+    with dpc.simulated_noise(1):
+        found = dpc.ci_tests(
+            t, [("x", "y", ["z"]), ("x", "z", [])], loss=dpc.PureDP(1), shares=[3, 1],
+            progress=lambda done, all: steps.append((done, all)),
+        )  # fmt: skip
+    assert len(t.ledger.entries()) == 1 and t.ledger.remaining.epsilon == 0 and steps == [(1, 2), (2, 2)]
+    assert json.loads(t.ledger.entries()[0].detail)["epsilons"] == [0.75, 0.25]
+    assert found.guarantee.loss == dpc.PureDP(1) and "allotment" in found.guarantee.proofs
+    assert [p <= found.alpha for p in found.adjusted] == [one == "dependent" for one in found.decisions]
+    assert len(found.to_frame()) == 2 and "2 tests" in found.summary() and pickle.loads(pickle.dumps(found)) == found
+    assert found.plot().get_title() == "NOT PRIVATE"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"hypotheses": []}, "hypotheses must be"),
+        ({"hypotheses": [("x", "y")]}, r"\(x, y, given\)"),
+        ({"correction": "none at all"}, "correction"),
+        ({"shares": [1, 2]}, "shares"),
+        ({"method": "crt-decision"}, "no p-value to adjust"),
+        ({"blcoks": 3}, "no argument of a test"),
+        ({"progress": 3}, "progress"),
+    ],
+)
+def test_many_tests_are_refused_before_anything_is_spent(arguments, message):
+    t = table()
+    asked: dict[str, Any] = {"hypotheses": [("x", "y", ["z"])], "loss": dpc.PureDP(1), **arguments}
+    with pytest.raises(ParameterError, match=message):
+        dpc.ci_tests(t, asked.pop("hypotheses"), **asked)
+    assert not t.ledger.entries()
+
+
+def test_power_is_the_same_at_the_same_seed_and_says_its_interval():
+    first, second = (dpc.power(240, loss=dpc.PureDP(2), repetitions=4, seed=3) for _ in range(2))
+    assert first == second and first.interval[0] <= first.rate <= first.interval[1]
+    assert "4 simulated tables" in first.summary()
+    for wrong in ({"repetitions": 0}, {"seed": -1}, {"method": "best"}):
+        with pytest.raises(ParameterError):
+            dpc.power(240, loss=dpc.PureDP(2), **wrong)
+
+
+def test_the_command_answers_and_spends(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from dpcausal.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    lines = [",".join(map(repr, row)) for row in ROWS[:, :3].tolist()]
+    (tmp_path / "data.csv").write_text("\n".join(["x,y,z", *lines]))
+    (tmp_path / "schema.toml").write_text("".join(
+        f"[{name}]\nlower = {low}\nupper = {high}\n" for name, low, high in (("x", -1, 1), ("y", -1, 3), ("z", -2, 2))
+    ))  # fmt: skip
+    shared = ["--schema", "schema.toml", "--ledger", "l.ledger"]
+    runner = CliRunner()
+    assert runner.invoke(app, ["ledger", "create", "l.ledger", "--epsilon", "1"]).exit_code == 0
+    asked = runner.invoke(app, ["ci-test", "data.csv", "x", "y", "--given", "z", "--epsilon", "0.6", "--json", *shared])
+    answer = json.loads(asked.output)
+    assert asked.exit_code == 0 and answer["given"] == ["z"] and answer["decision"] in ("dependent", "not shown")
+    again = runner.invoke(app, ["ci-test", "data.csv", "x", "y", "--given", "z", "--epsilon", "0.6", *shared])
+    wrong = runner.invoke(app, ["ci-test", "data.csv", "x", "q", "--epsilon", "0.1", *shared])
+    assert (again.exit_code, wrong.exit_code) == (3, 2)
