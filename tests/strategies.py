@@ -150,8 +150,12 @@ direction_arguments = st.fixed_dictionaries(
     {"loss": often(fit_loss, junk)},
     optional={
         "score": often(st.sampled_from(["hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-slope"]), junk),
-        "protect": often(st.sampled_from(["everyone", "test"]), junk),
-        "method": often(st.sampled_from(["auto", "auto", "blocks", "smooth-sensitivity", "propose-test-release"]), junk),
+        "protect": often(st.sampled_from(["everyone", "test", "training"]), junk),
+        "penalty": often(st.sampled_from([None, None, 0.5, 1e-5, (0.1, 1), ()]), junk),
+        "width": often(st.sampled_from([None, None, 0.5, 1e9, (0.1, 1.0)]), junk),
+        "method": often(
+            st.sampled_from(["auto", "auto", "blocks", "joint", "smooth-sensitivity", "propose-test-release"]), junk
+        ),
         "release_scores": often(st.booleans(), junk),
         "calibration": often(st.sampled_from(["corrected", "published"]), junk),
         "blocks": often(st.sampled_from([None, None, 1, 3]), junk),

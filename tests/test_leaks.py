@@ -144,6 +144,11 @@ CALLS: list[dict[str, Any]] = [
      "loss": dpc.ApproxDP(1, 0.1)},
     *({"score": "iqr", "protect": "test", "method": method, "loss": dpc.ApproxDP(1, 0.1)}
       for method in ("smooth-sensitivity", "propose-test-release")),
+    *({"score": score, "protect": "training", "penalty": (0.5, 2)} for score in ("hsic", "iqr")),
+    {"score": "iqr", "protect": "training", "release_scores": True},
+    {"score": "hsic", "protect": "training", "calibration": "published"},
+    {"score": "kendall", "protect": "training", "calibration": "published", "loss": dpc.ApproxDP(1, 0.1)},
+    {"score": "hsic", "method": "joint"},
     *({"score": score, "loss": dpc.NoPrivacy()} for score in SCORES),
 ]  # fmt: skip
 """Every way to ask for a direction."""
