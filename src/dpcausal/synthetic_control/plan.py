@@ -27,6 +27,9 @@ INTERVAL, PLACEBO_TEST = Fraction(3, 20), Fraction(3, 20)
 MOST_INTERVAL_NOISE = 0.5
 """No interval where noise alone is expected to make up more of its squared half width, against the cut's."""
 
+MOST_NOISE = 0.5
+"""A panel is refused where the noise in the mean effect is expected to pass this share of the own forecast's error."""
+
 MOST_COUNT_NOISE = 1 / 8
 """No placebo test where the noise on its count passes this share of the donors."""
 
@@ -114,8 +117,8 @@ class Plan:
             return "No forecast of the noise is made for this method."
         size = f"the noise in the mean effect is expected to be {self.noise_ratio:.2g} times"
         yard = f"the error of the target's own {self.free.rule} forecast"
-        if self.noise_ratio > 1:
-            return f"Too small: {size} {yard}; the donors would add little but noise."
+        if self.noise_ratio > MOST_NOISE:
+            return f"Too small: {size} {yard}, more than {MOST_NOISE:g}; the donors would add little but noise."
         return f"Feasible: {size} {yard}."
 
     def summary(self) -> str:
@@ -188,7 +191,7 @@ def checked(
     if not plans:
         raise LossError("this budget is too small: the noise would pass the largest scale that is drawn")
     for plan in plans:
-        if plan.noise_ratio is not None and plan.noise_ratio > 1 and not force:
+        if plan.noise_ratio is not None and plan.noise_ratio > MOST_NOISE and not force:
             raise InfeasibleError(f"{plan.target}: {plan.verdict} To run it all the same say force=True.")
     return plans
 
@@ -293,7 +296,7 @@ def plan_synthetic_control(
     Returns
     -------
     Plan
-        ``summary()`` prints it; ``noise_ratio`` above 1 is refused unless forced.
+        ``summary()`` prints it; ``noise_ratio`` above 0.5 is refused unless forced.
 
     Examples
     --------
