@@ -70,6 +70,17 @@ def test_a_replaced_record_moves_all_contrasts_by_the_bound_and_no_more() -> Non
     )
 
 
+def many_kinds() -> list[int]:
+    return [2 + k for k in range(20) for _ in range(2)]
+
+
+def test_columns_of_many_kinds_have_the_bound_of_their_sets() -> None:
+    assert complete_square(many_kinds(), 2) == math.inf
+    batch = [(0, 1), (2, 3)]
+    expected = sum(contrast_square([many_kinds()[i] for i in s]) for s in batch)
+    assert float(contrasts_sensitivity(many_kinds(), batch, 100).bound) == pytest.approx(math.sqrt(expected), rel=1e-6)
+
+
 @pytest.mark.parametrize(("order", "bound"), [(2, 20.98), (3, 68.12)])
 def test_twenty_parities_have_the_known_bounds(order: int, bound: float) -> None:
     """±1 parities weigh a set of size k by 2^k: the closed form, against brute force over the numbers of changes."""

@@ -21,6 +21,9 @@ from dpcausal.privacy.sensitivity import Norm, Sensitivity
 
 Reals = npt.NDArray[np.float64]
 
+MOST_CHANGES = 20_000
+"""Ways to change columns, counted by their numbers of levels, beyond which the complete bound is not computed."""
+
 ROUNDING = 2.0**-42
 """Largest relative error of a computed contrast, in units of n: for tables of up to 2⁹ cells."""
 
@@ -74,6 +77,8 @@ def contrast_square(sizes: Sequence[int]) -> float:
 @lru_cache(maxsize=256)
 def _complete_square(sizes: tuple[int, ...], order: int) -> float:
     groups = sorted(Counter(sizes).items())
+    if math.prod(count + 1 for _, count in groups) > MOST_CHANGES:
+        return math.inf
 
     def symmetric(changed: tuple[int, ...]) -> float:
         # Σ over sets of 1 to ``order`` columns of the product of one number a column.
@@ -94,7 +99,8 @@ def complete_square(sizes: Iterable[int], order: int) -> float:
 
     Δ₂² = max_H Σ_{1 ≤ |S| ≤ order} 2 [Π_{i∈S} (1 − 1/k_i) − Π_{i∈S} ((1 − H_i) − 1/k_i)]
 
-    where H_i is 1 for the columns that the replaced record changes.
+    where H_i is 1 for the columns that the replaced record changes.  Infinite where the columns have so many different
+    numbers of levels that the maximum would take too long: a batch then has the sum of its sets' bounds.
 
     Examples
     --------
@@ -128,6 +134,6 @@ def contrasts_sensitivity(
     listed = sum(contrast_square([sizes[i] for i in members]) for members in batch)
     square = min(listed, complete_square(sizes, order))
     entries = sum(math.prod(sizes[i] - 1 for i in members) for members in batch)
-    # 1e-12: the sums above in floats; then the error of the contrasts on both sides.
-    bound = math.sqrt(max(square, 1e-6)) * (1 + 1e-12) + 2 * math.sqrt(entries) * n * ROUNDING
+    # 1e-9: the sums above in floats; then the error of the contrasts on both sides.
+    bound = math.sqrt(max(square, 1e-6)) * (1 + 1e-9) + 2 * math.sqrt(entries) * n * ROUNDING
     return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "contrasts")

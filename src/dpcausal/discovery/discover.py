@@ -154,10 +154,9 @@ def discover(
         return _by_statistic(table, plan, allotment)
     from dpcausal.discovery.systems import run_system
 
-    found, reported = run_system(table, plan, allotment)
-    return _result(
-        found, plan.settings, plan.method, plan.calibration, _guarantee(plan, allotment), table.n, None, reported
-    )
+    found, reported, seed = run_system(table, plan, allotment)
+    guarantee = _guarantee(plan, allotment)
+    return _result(found, plan.settings, plan.method, plan.calibration, guarantee, table.n, None, reported, seed)
 
 
 def _guarantee(plan: Plan, allotment: Allotment) -> Guarantee:
@@ -226,6 +225,7 @@ def _result(
     n: int,
     release: Release | None,
     reported: str = "",
+    seed: int | None = None,
 ) -> Discovery:
     return Discovery(
         graph=found.graph,
@@ -242,6 +242,7 @@ def _result(
         tests=found.tests,
         n=n,
         reported=reported,
+        seed=seed,
         release=release,
         guarantee=guarantee,
     )

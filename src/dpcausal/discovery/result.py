@@ -49,6 +49,8 @@ class Discovery(Result):
         Rows, public.
     reported : str
         The loss that a published system reports of itself, in words; empty otherwise.
+    seed : int or None
+        Seed of the public randomness, where a method has one partition of the rows or a replica's noise.
     release : Release or None
         The released statistics: ``dpcausal.discover(result.release, ...)`` costs nothing.
     guarantee : Guarantee
@@ -69,6 +71,7 @@ class Discovery(Result):
     tests: int
     n: int
     reported: str
+    seed: int | None
     release: Release | None
     guarantee: Guarantee
 
@@ -145,7 +148,7 @@ class Discovery(Result):
                 "tiers": [list(tier) for tier in self.knowledge.tiers],
             },
             "margin_unit": self.margin_unit, "tests": self.tests, "n": self.n, "reported": self.reported,
-            "guarantee": self.guarantee.to_dict(),
+            "seed": self.seed, "guarantee": self.guarantee.to_dict(),
         }  # fmt: skip
 
     def to_frame(self) -> Any:

@@ -24,7 +24,7 @@ from dpcausal.mechanisms.replication import replicate
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation
-from dpcausal.privacy.noise import public_generator
+from dpcausal.privacy.noise import PublicGenerator, public_generator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 
 Counts = npt.NDArray[np.int64]
@@ -32,8 +32,8 @@ Counts = npt.NDArray[np.int64]
 UNPROVEN = "conditional-tau-published-unproven"
 
 
-def run_system(table: Table, plan: Plan, allotment: Allotment) -> tuple[Found, str]:
-    """Run a system and return its graph and the loss that it reports of itself, if it does."""
+def run_system(table: Table, plan: Plan, allotment: Allotment) -> tuple[Found, str, int | None]:
+    """Run a system and return its graph, the loss that it reports of itself, and the seed of its public coins."""
     known = plan.settings.knowledge
     if plan.method == "ci-test":
         from dpcausal.discovery.by_ci_tests import find
@@ -42,25 +42,28 @@ def run_system(table: Table, plan: Plan, allotment: Allotment) -> tuple[Found, s
         skeleton = find(
             table, plan.names, plan.test, plan.settings.alpha, plan.settings.max_order, known, spent, allotment
         )
-        return by_tests(plan.names, skeleton, plan.settings), ""
+        return by_tests(plan.names, skeleton, plan.settings), "", None
+    generator, seed = public_generator()
+    uses_coins = plan.method == "reconciled" or plan.calibration == "published"
     if plan.method == "reconciled":
-        generator, _ = public_generator()
         counts = block_counts(codes_of(table, plan.names), plan.sizes, generator)
     else:
         counts = counts_of(table, plan.names)
     reported = ""
     with np.errstate(all="ignore"):
         if plan.calibration == "published":
-            skeleton, reported = _published(counts, plan, allotment, table.n)
+            skeleton, reported = _published(counts, plan, allotment, table.n, generator)
         else:
             skeleton = _proved(counts, plan, allotment, table.n)
-    return Found(orient(plan.names, skeleton, known), {}, frozenset(), skeleton.tests), reported
+    found = Found(orient(plan.names, skeleton, known), {}, frozenset(), skeleton.tests)
+    return found, reported, seed if uses_coins else None
 
 
-def _published(counts: Counts, plan: Plan, allotment: Allotment, n: int) -> tuple[Skeleton, str]:
+def _published(
+    counts: Counts, plan: Plan, allotment: Allotment, n: int, generator: PublicGenerator
+) -> tuple[Skeleton, str]:
     loss = plan.spent
     epsilon = loss.epsilon if isinstance(loss, (PureDP, ApproxDP)) else 1.0
-    generator, _ = public_generator()
     claim = Sensitivity(claimed_sensitivity(n), Norm.LINF, Relation.REPLACE_ONE, UNPROVEN)
 
     def run(exact: Counts) -> tuple[Skeleton, str]:
