@@ -94,7 +94,7 @@ def calibrate(donors: int, periods: int, loss: ApproxDP, quadratic: float | None
     s = math.sqrt(-2 * math.log(loss.delta))
     beta = noise.check_scale(G * (s + math.sqrt(s * s + 2 * left)) / (2 * left) * (1 + 1e-9))
     largest = beta * (math.sqrt(donors) + 12)  # ‖b‖ passes it with probability below e^{−72}
-    rounding = 2.0**-46 * donors * (4 * donors**1.5 * periods + quadratic + largest) / quadratic
+    rounding = 2.0**-48 * donors**2 * (4 * math.sqrt(donors) * periods + quadratic + largest) / quadratic
     steps = math.ceil((donors * periods + quadratic) / quadratic * math.log(2 / STEPS_LEAVE))
     if steps > MOST_STEPS:
         raise ParameterError(f"the minimiser needs more than {MOST_STEPS} steps: raise the quadratic term")
