@@ -15,6 +15,7 @@ import numpy as np
 from dpcausal.errors import ParameterError
 from dpcausal.independence.blocks import PROOFS, block_terms, release_sum, settle_blocks
 from dpcausal.independence.columns import Reals, Rows, width_of
+from dpcausal.independence.law import LEAST_PVALUE
 from dpcausal.independence.ranks import permutation_score, studentised
 from dpcausal.independence.residuals import checked_regression, residuals
 from dpcausal.independence.route import Plan, Released, Route
@@ -82,7 +83,7 @@ def _exact(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotm
     observed = float(np.abs(studentised(left, right)).max()) / math.sqrt(spread)
     if left.shape[1] == right.shape[1] == 1:
         signed = float(studentised(left, right)[0, 0]) / math.sqrt(spread)
-        return Released(signed, 2 * NormalDist().cdf(-observed))
+        return Released(signed, max(LEAST_PVALUE, 2 * NormalDist().cdf(-observed)))
     above = 0
     for _ in range(EXACT_PERMUTATIONS):
         above += float(np.abs(studentised(left[generator.permutation(rows.n)], right)).max()) >= observed

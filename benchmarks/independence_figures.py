@@ -1,0 +1,141 @@
+"""Figures 1 to 6, 9 and 10 of Kalemaj, Kasiviswanathan & Ramdas (2024): published and ours, as tables and pictures.
+
+    python -m benchmarks independence_figures [repetitions] [folder for pictures] [figure ...]
+
+With f_s(z) = exp(−z²/2) sin(sz); as printed, with exp(−s²/2), Figure 1 could not come out.  Figure 7, on concrete, is
+``independence_data``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dpcausal as dpc
+from dpcausal.independence.power import smooth_model
+
+Line = tuple[str, dict[str, Any]]
+
+PUBLISHED_GCM: Line = ("PrivGCM", {"method": "gcm-published", "calibration": "published"})
+PUBLISHED_CRT: Line = ("PrivCRT", {"method": "crt-published", "calibration": "published", "resamples": 19})
+OURS_GCM: Line = ("gcm", {"method": "gcm"})
+OURS_CRT: Line = ("crt", {"method": "crt"})
+DECISION: Line = ("crt-decision", {"method": "crt-decision", "resamples": 99})
+EXACT: Line = ("GCM, no privacy", {"method": "gcm", "loss": dpc.NoPrivacy()})
+EXACT_CRT: Line = ("CRT, no privacy", {"method": "crt", "loss": dpc.NoPrivacy()})
+
+
+def table(
+    title: str, axis: str, values: Sequence[float], lines: Sequence[Line], asked: Callable[[float], dict[str, Any]],
+    repetitions: int,
+) -> dict[str, list[float]]:
+    """Print and return the shares of rejections, one line a method."""
+    print(f"\n{title}\n{axis:<20}" + "".join(f"{value:>9g}" for value in values))
+    found: dict[str, list[float]] = {}
+    for name, options in lines:
+        found[name] = []
+        for value in values:
+            arguments = {**asked(value), **options}
+            found[name].append(dpc.power(**arguments, repetitions=repetitions, seed=17).rate)
+        print(f"{name:<20}" + "".join(f"{rate:>9.3f}" for rate in found[name]), flush=True)
+    return found
+
+
+def figures(repetitions: int, chosen: set[str]) -> dict[str, tuple[str, Sequence[float], dict[str, list[float]]]]:
+    """Return each figure's axis, places and lines."""
+    done: dict[str, tuple[str, Sequence[float], dict[str, list[float]]]] = {}
+
+    def run(name: str, title: str, axis: str, values: Sequence[float], lines: Sequence[Line], asked: Any) -> None:
+        if not chosen or name.split("-")[0] in chosen:
+            done[name] = axis, values, table(title, axis, values, lines, asked, repetitions)
+
+    baselines: list[Line] = [("PrivToT", {"method": "test-of-tests"}), ("kendall", {"method": "kendall"})]
+    for d in (1, 5):
+        run(
+            f"1-{d}", f"Figure 1, level, n = 10,000, epsilon = 2, d = {d}", "s", (1, 2, 4, 8, 16, 32),
+            [*baselines, PUBLISHED_GCM, PUBLISHED_CRT, OURS_GCM, OURS_CRT],
+            lambda s, d=d: {"n": 10_000, "loss": dpc.PureDP(2), "effect": 0.0, "complexity": s, "dimensions": d},
+        )
+        run(
+            f"2-{d}", f"Figure 2, n = 10,000, epsilon = 7, d = {d}", "effect", (0, 0.1, 0.5, 1, 1.5),
+            [EXACT, PUBLISHED_GCM, OURS_GCM],
+            lambda b, d=d: {"n": 10_000, "loss": dpc.PureDP(7), "effect": b, "dimensions": d},
+        )
+        for effect in (0.0, 1.0):
+            run(
+                f"3-{d}-{effect:g}", f"Figure 3, epsilon = 7, d = {d}, effect {effect:g}", "n",
+                (300, 1_000, 3_000, 10_000),
+                [EXACT, PUBLISHED_GCM, OURS_GCM],
+                lambda n, d=d, b=effect: {"n": int(n), "loss": dpc.PureDP(7), "effect": b, "dimensions": d},
+            )
+    crt_lines = [EXACT_CRT, PUBLISHED_CRT, OURS_CRT, DECISION]
+    run("4", "Figure 4, n = 1,000, epsilon = 2", "effect", (0, 0.1, 0.2, 0.5, 1, 1.5), crt_lines,
+        lambda b: {"n": 1_000, "loss": dpc.PureDP(2), "effect": b})  # fmt: skip
+    for effect in (0.0, 0.5):
+        run(f"5-{effect:g}", f"Figure 5, epsilon = 2, effect {effect:g}", "n", (150, 300, 1_000, 3_000), crt_lines,
+            lambda n, b=effect: {"n": int(n), "loss": dpc.PureDP(2), "effect": b})  # fmt: skip
+    run("6", "Figure 6, n = 10,000, effect .5", "epsilon", (0.125, 0.25, 0.5, 1, 2, 4, 8),
+        [PUBLISHED_GCM, PUBLISHED_CRT, OURS_GCM, OURS_CRT],
+        lambda e: {"n": 10_000, "loss": dpc.PureDP(e), "effect": 0.5})  # fmt: skip
+    run("9", "Figure 9, n = 1,000, epsilon = 2, effect .2", "m", (19, 49, 99, 499),
+        [("PrivCRT", {"method": "crt-published", "calibration": "published"}), ("crt", {"method": "crt"}),
+         ("crt-decision", {"method": "crt-decision"})],
+        lambda m: {"n": 1_000, "loss": dpc.PureDP(2), "effect": 0.2, "resamples": int(m)})  # fmt: skip
+    return done
+
+
+def pvalues(repetitions: int) -> dict[str, np.ndarray[Any, Any]]:
+    """Figure 10: p-values of true nulls, n = 1,000, ε = 2."""
+    found: dict[str, np.ndarray[Any, Any]] = {}
+    for name, options in (PUBLISHED_CRT, OURS_CRT, OURS_GCM):
+        values = []
+        for seed in range(repetitions):
+            data = dpc.simulate.smooth_design(1_000, seed=seed)
+            asked = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)))
+            model = {} if name == "gcm" else {"model_x": smooth_model(2.0)}
+            with dpc.simulated_noise(seed + 10**6):  # not the stream of the rows
+                values.append(dpc.ci_test(asked, "x", "y", given=["z1"], loss=dpc.PureDP(2), **options, **model).pvalue)
+        found[name] = np.array(values)
+        shares = np.histogram(found[name], bins=10, range=(0, 1))[0] / repetitions
+        print(f"{name:<20}" + "".join(f"{share:>9.3f}" for share in shares), flush=True)
+    return found
+
+
+def draw(folder: Path, done: dict[str, tuple[str, Sequence[float], dict[str, list[float]]]]) -> None:
+    """Write a picture a figure."""
+    from dpcausal.plots import axes
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (axis, values, lines) in done.items():
+        ax = axes()
+        ax.figure.set_size_inches(6, 3.5)
+        for label, rates in lines.items():
+            ax.plot(range(len(values)), rates, marker="o", label=label)
+        ax.set_xticks(range(len(values)), [f"{value:g}" for value in values])
+        ax.axhline(0.05, color="0.7", linewidth=1)
+        ax.set_ylim(-0.03, 1.03)
+        ax.set_xlabel(axis)
+        ax.set_ylabel("share rejected")
+        ax.legend(fontsize="small")
+        ax.figure.savefig(folder / f"figure_{name}.png", dpi=120)
+
+
+def main(arguments: list[str]) -> int:
+    """Print every figure as a table; draw them if a folder is named."""
+    repetitions = int(arguments[0]) if arguments else 100
+    chosen = set(arguments[2:])
+    done = figures(repetitions, chosen)
+    if not chosen or "10" in chosen:
+        print("\nFigure 10, p-values of true nulls in tenths, n = 1,000, epsilon = 2")
+        pvalues(repetitions)
+    if len(arguments) > 1 and arguments[1] != "-":
+        draw(Path(arguments[1]), done)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
