@@ -255,7 +255,9 @@ def test_a_result_leads_to_no_data(call: dict[str, Any]) -> None:
     assert not holds_data(vars(result))
 
 
-@pytest.mark.parametrize("call", [*CALLS[:12], *MANY[:3]], ids=lambda call: " ".join(str(value) for value in call.values()))
+@pytest.mark.parametrize(
+    "call", [*CALLS[:12], *MANY[:3]], ids=lambda call: " ".join(str(value) for value in call.values())
+)
 def test_the_arrays_are_gone_when_the_table_is(call: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     alive: list[weakref.ref[Any]] = []
     columns = dpc.Table.columns

@@ -112,7 +112,7 @@ def test_a_smooth_bound_that_leaves_out_a_column_is_caught(monkeypatch: pytest.M
         return np.array([value, smooth_log_iqr(columns[:1], signs[:1], beta)[1]])
 
     monkeypatch.setattr(iqr_release, "smooth_log_iqr", mutant)
-    train, test = halves(800)
+    _train, test = halves(800)
     place = np.arange(400)
     data = np.zeros((800, 2))  # x and its residuals are constant, and the first column's bound tiny
     data[test, 1] = np.where(place < 200, 0.0, np.where(place < 300, 0.1, 2.9))

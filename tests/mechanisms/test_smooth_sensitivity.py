@@ -76,7 +76,7 @@ def test_the_delta_rises_with_beta_so_that_bisection_finds_the_largest() -> None
 @pytest.mark.parametrize("delta", [1e-18, 1e-6, 0.01, 0.5])
 def test_a_loss_pays_for_its_smoothness_and_for_no_more(epsilon: float, delta: float) -> None:
     alpha, beta = smoothness(ApproxDP(epsilon, delta))
-    assert 0 < beta and alpha + beta <= epsilon
+    assert beta > 0 and alpha + beta <= epsilon
     assert delta_needed(epsilon, alpha, beta) <= delta
     if beta < 0.49 * epsilon:
         assert delta_needed(epsilon, alpha, beta * 1.001) > delta

@@ -31,10 +31,8 @@ def ridge_weights(X: Reals, y: Reals, ridge: float) -> Reals:
     """
     n, periods = X.shape
     if n <= periods:
-        small: Reals = np.linalg.solve(X @ X.T + ridge * np.eye(n), X @ y)
-        return small
-    dual: Reals = np.linalg.solve(X.T @ X + ridge * np.eye(periods), y)
-    return X @ dual
+        return np.asarray(np.linalg.solve(X @ X.T + ridge * np.eye(n), X @ y), dtype=np.float64)
+    return X @ np.asarray(np.linalg.solve(X.T @ X + ridge * np.eye(periods), y), dtype=np.float64)
 
 
 def ridge_weight_bound(y: Reals, ridge: float) -> float:
