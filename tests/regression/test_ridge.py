@@ -87,7 +87,7 @@ def test_the_papers_constant_is_valid_and_many_times_too_large() -> None:
     for donors, least in ((10, 11.99), (100, 29)):
         assert 4 * 10 * math.sqrt(8 + donors) / 10 > least * ridge_weight_bound(y, 5.0)
         for ratio in (*RATIOS, 1e-4, 1e4):
-            assert 4 * math.sqrt(8 + donors) / ratio > 5 * ridge_weight_bound(y, ratio * 5)
+            assert 4 * math.sqrt(8 + donors) / ratio > 4 * ridge_weight_bound(y, ratio * 5)
 
 
 def test_a_target_of_zeros_has_a_bound_above_zero() -> None:
