@@ -65,6 +65,12 @@ def alarm(seeds: int, targets: dict[str, bool]) -> None:
             for seed, frame in enumerate(frames)
         ]
         scores[epsilon], _ = means(f"alarm, order 2, epsilon {epsilon}", runs, [network.truth] * seeds)
+    for epsilon in (None, 2.0, 1.0):
+        runs = [
+            asked(frame, network.schema, epsilon, seed, method="parities", max_order=2)
+            for seed, frame in enumerate(frames)
+        ]
+        means(f"alarm, order 2, default levels, epsilon {epsilon}", runs, [network.truth] * seeds)
     gap = scores[None] - scores[2.0]
     targets[f"alarm, epsilon 2: {gap:.3f} below the noise-free, within .10"] = gap <= 0.1
     targets[f"alarm, epsilon 1: skeleton F1 {scores[1.0]:.3f}, at least .75"] = scores[1.0] >= 0.75

@@ -84,12 +84,16 @@ class NoisyContrasts:
         counts = (full @ coefficients.ravel()).reshape(sizes)
         return counts, (full * deviations.ravel()[None, :]).reshape(*sizes, -1)
 
-    def asker(self, alpha: float) -> Any:
-        """Return the pruner that tests at a level; what was not released is not tested."""
+    def asker(self, alpha: float, later: float | None = None) -> Any:
+        """Return the pruner that tests at a level, given two or more columns at ``later``.
+
+        What was not released is not tested.
+        """
         place = {name: number for number, name in enumerate(self.names)}
 
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
-            return verdict(self._tested(place[x], place[y], tuple(place[z] for z in given)), alpha)
+            level = alpha if later is None or len(given) < 2 else later
+            return verdict(self._tested(place[x], place[y], tuple(place[z] for z in given)), level)
 
         return ask
 

@@ -77,7 +77,8 @@ def discover(
     knowledge : Knowledge, optional
         Tiers, forbidden and required arrows.
     alpha : float, optional
-        Level of the tests; by default .05 for the screen of a score search, .01 otherwise.
+        Level of the tests; by default .05 for the screen of a score search, .01 otherwise, and .03 for parities given
+        two or more columns.
     max_order : int, optional
         Largest conditioning set, 0 to 8.
     search : str
@@ -208,7 +209,7 @@ def _by_orders(table: Table, plan: Plan, allotment: Allotment) -> tuple[Statisti
     with np.errstate(all="ignore"):
         skeleton = find_skeleton(
             plan.names,
-            releaser.noisy.asker(plan.settings.alpha),
+            releaser.noisy.asker(plan.settings.alpha, plan.settings.later),
             knowledge=plan.settings.knowledge,
             max_order=plan.settings.max_order,
             begin=releaser.begin,
@@ -233,6 +234,7 @@ def _result(
         calibration=calibration,
         search=settings.search,
         alpha=settings.alpha,
+        later_alpha=settings.later,
         max_order=settings.max_order,
         knowledge=settings.knowledge,
         margin=found.margin,

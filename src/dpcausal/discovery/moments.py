@@ -86,8 +86,8 @@ class NoisyMoments:
         noise = self.variance * float((a @ a) * (b @ b) + (a @ b) ** 2) / float(a[0] * b[1])
         return float(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)), 1 / (self.n - len(given) - 3) + noise
 
-    def asker(self, alpha: float) -> Any:
-        """Return the pruner: Fisher's z with the noise in its variance."""
+    def asker(self, alpha: float, later: float | None = None) -> Any:
+        """Return the pruner: Fisher's z with the noise in its variance; ``later``: the level given two or more."""
         from scipy.special import ndtr
 
         place = {name: number for number, name in enumerate(self.names)}
@@ -97,7 +97,7 @@ class NoisyMoments:
             if found is None:
                 return Verdict(None)
             pvalue = float(2 * ndtr(-abs(math.atanh(found[0])) / math.sqrt(found[1])))
-            return Verdict(pvalue > alpha, pvalue)
+            return Verdict(pvalue > (alpha if later is None or len(given) < 2 else later), pvalue)
 
         return ask
 

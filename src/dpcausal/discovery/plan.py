@@ -13,7 +13,7 @@ from dpcausal.data.tabulate import sizes_of
 from dpcausal.discovery import contrasts, moments, reconciled
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.reconciled import share_of_test
-from dpcausal.discovery.search import Settings, default_settings
+from dpcausal.discovery.search import LATER_ALPHA, Settings, default_settings
 from dpcausal.errors import InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.smooth_sensitivity import smoothness
 from dpcausal.privacy.call import check_consent, check_large, pure_part
@@ -150,7 +150,8 @@ def settings_of(
     order = default_order if max_order is None else max_order
     if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= LARGEST_ORDER:
         raise ParameterError(f"max_order must be a whole number from 0 to {LARGEST_ORDER}")
-    return Settings(chosen, float(level), order, known)
+    later = LATER_ALPHA if method == "parities" and alpha is None else None
+    return Settings(chosen, float(level), order, known, later)
 
 
 def _test_of(method: str, test: str | None) -> str:

@@ -31,6 +31,8 @@ class Discovery(Result):
         ``"score"`` or ``"pc"``.
     alpha : float
         Level of the tests.
+    later_alpha : float or None
+        Level of the tests given two or more columns, if it is another.
     max_order : int
         Largest conditioning set.
     knowledge : Knowledge
@@ -62,6 +64,7 @@ class Discovery(Result):
     calibration: str
     search: str
     alpha: float
+    later_alpha: float | None
     max_order: int
     knowledge: Knowledge
     margin: dict[Edge, float]
@@ -77,7 +80,7 @@ class Discovery(Result):
 
     def settings(self) -> Settings:
         """Return how the statistics were searched."""
-        return Settings(self.search, self.alpha, self.max_order, self.knowledge)
+        return Settings(self.search, self.alpha, self.max_order, self.knowledge, self.later_alpha)
 
     def with_support(self, redraws: int = 100) -> Discovery:
         """Return the result with the share of re-drawn noise in which each edge stands; it costs nothing.
@@ -141,7 +144,8 @@ class Discovery(Result):
         """Return all but the released statistics as JSON's types; those are ``release.to_dict()``."""
         return {
             "graph": self.graph.to_dict(), "edges": plain(self.edges()), "method": self.method,
-            "calibration": self.calibration, "search": self.search, "alpha": self.alpha, "max_order": self.max_order,
+            "calibration": self.calibration, "search": self.search, "alpha": self.alpha,
+            "later_alpha": self.later_alpha, "max_order": self.max_order,
             "knowledge": {
                 "forbidden": sorted(list(arc) for arc in self.knowledge.forbidden),
                 "required": sorted(list(arc) for arc in self.knowledge.required),

@@ -23,6 +23,10 @@ SCREEN_ORDER = 1
 
 LARGEST_MARGIN = 300.0
 
+LATER_ALPHA = 0.03
+"""Default level of contrasts' tests given two or more columns: noise leaves those the least power, and an edge should
+not fall for want of power alone."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -37,12 +41,15 @@ class Settings:
     max_order : int
         Largest conditioning set.
     knowledge : Knowledge
+    later : float, optional
+        Level of the tests given two or more columns, by default ``alpha``.
     """
 
     search: str
     alpha: float
     max_order: int
     knowledge: Knowledge
+    later: float | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,7 @@ def default_settings(method: str, columns: int) -> tuple[str, float, int]:
 
 def search(statistic: Statistic, settings: Settings) -> Found:
     """Return the graph of released statistics."""
-    ask: Any = statistic.asker(settings.alpha)
+    ask: Any = statistic.asker(settings.alpha, settings.later)
     known = settings.knowledge
     skeleton = find_skeleton(statistic.names, ask, knowledge=known, max_order=settings.max_order)
     if settings.search == "score" and isinstance(statistic, NoisyTable):

@@ -68,12 +68,13 @@ class NoisyTable:
         order = (place[x], place[y], *(place[z] for z in given))
         return values.transpose(order).reshape(self.sizes[x], self.sizes[y], -1)
 
-    def asker(self, alpha: float) -> Any:
-        """Return the pruner that tests at a level."""
+    def asker(self, alpha: float, later: float | None = None) -> Any:
+        """Return the pruner that tests at a level; ``later`` is the level given two or more columns."""
         place = {name: number for number, name in enumerate(self.names)}
 
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
-            return verdict(self._tested(place[x], place[y], tuple(place[z] for z in given)), alpha)
+            level = alpha if later is None or len(given) < 2 else later
+            return verdict(self._tested(place[x], place[y], tuple(place[z] for z in given)), level)
 
         return ask
 
