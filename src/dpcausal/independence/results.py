@@ -49,6 +49,18 @@ class Independences(Result):
             lines.append(f"  {', '.join(test.x)}, {', '.join(test.y)}{given}: {decision}, adjusted p = {p:.3g}")
         return lines
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON's types, each test by its own, and the decisions."""
+        return {
+            "tests": [test.to_dict() for test in self.tests],
+            "adjusted": list(self.adjusted),
+            "decisions": list(self.decisions),
+            "correction": self.correction,
+            "alpha": self.alpha,
+            "n": self.n,
+            "guarantee": self.guarantee.to_dict(),
+        }
+
     def to_frame(self) -> Any:
         """Return one row a test as a pandas data frame.
 

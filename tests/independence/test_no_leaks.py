@@ -1,0 +1,53 @@
+"""No planted value comes out of a test of independence: results, pictures, pickles, ledger, loggers, streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dpcausal as dpc
+from tests.independence.neighbours import FEW, METHODS, WITH_MODEL, loss_of
+from tests.test_leaks import TABLE, clean, holds_data, quiet, shown  # noqa: F401  (a fixture among them)
+
+PLANTED = pa.concat_tables([TABLE] * 8)
+SCHEMA = dpc.Schema(
+    {"x": dpc.Bounded(0, 100), "y": dpc.Bounded(0, 100), "z": dpc.Levels(["no", "yes"]), "v": dpc.Bounded(0, 100)}
+)
+FRAME = PLANTED.append_column("v", pa.array(np.resize(np.asarray(TABLE["x"])[::-1], len(PLANTED))))
+
+
+def ask(method: str, **arguments: Any) -> Any:
+    loss = arguments.pop("loss", loss_of(method))
+    exact = isinstance(loss, dpc.NoPrivacy)
+    ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(dpc.ApproxDP(50, 0.5))
+    table = dpc.Table(FRAME, SCHEMA, ledger)
+    model = {"model_x": dpc.ModelX(mean=lambda Z: 50 + 0 * Z[:, 0], sd=20.0)} if method in WITH_MODEL else {}
+    given = [] if method == "hsic" else ["v", "z"]
+    with dpc.simulated_noise(3):
+        result = dpc.ci_test(table, "x", "y", given=given, loss=loss, method=method, **FEW.get(method, {}), **model,
+                             **arguments)  # fmt: skip
+    clean([repr(table.ledger.entries())])
+    return result
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_planted_comes_out_of_any_method(method: str, quiet: None) -> None:  # noqa: F811
+    result = ask(method)
+    clean(shown(result))
+    assert not holds_data(result)
+
+
+@pytest.mark.parametrize("method", ["gcm", "gcm-weighted", "crt", "cpt"])
+def test_nothing_planted_comes_out_without_privacy(method: str, quiet: None) -> None:  # noqa: F811
+    clean(shown(ask(method, loss=dpc.NoPrivacy())))
+
+
+def test_nothing_planted_comes_out_of_many_tests(quiet: None) -> None:  # noqa: F811
+    table = dpc.Table(FRAME, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(2)))
+    with dpc.simulated_noise(3):
+        found = dpc.ci_tests(table, [("x", "y", ["v"]), ("x", "z", [])], loss=dpc.PureDP(2), resamples=19)
+    clean(shown(found))
+    assert not holds_data(found)
