@@ -260,3 +260,20 @@ def test_pictures_show_released_values_and_the_stamp(what: str) -> None:
     with dpc.simulated_noise(1):
         small = dpc.synthetic_control(panel_of(one_period, ONE), loss=ONE, force=True)
     assert small.plot(ax, what=what) is ax
+
+
+@pytest.mark.parametrize("name", [name for name in WAYS if "perturbation" in name])
+def test_noise_that_cannot_be_drawn_is_refused_before_anything_is_spent(name: str) -> None:
+    made = dpc.simulate.factor_panel(20, seed=1)
+    for epsilon in (1e-9, 3e-9):
+        loss = dpc.PureDP(epsilon) if isinstance(WAYS[name]["loss"], dpc.PureDP) else dpc.ApproxDP(epsilon, 1e-6)
+        panel = panel_of(made, loss)
+        with pytest.raises(LossError):
+            dpc.synthetic_control(panel, force=True, **(WAYS[name] | {"loss": loss}))
+        assert not panel.ledger.entries()
+    many = dpc.Panel.from_arrays(np.zeros((1_000_001, 2)), np.zeros(2), start=1, bounds=dpc.Bounded(-1, 1),
+                                 ledger=dpc.Ledger.in_memory(ONE))  # fmt: skip
+    if WAYS[name]["loss"] == ONE:
+        with pytest.raises(ParameterError, match="at most 1000000 numbers"):
+            dpc.synthetic_control(many, force=True, **WAYS[name])
+        assert not many.ledger.entries()

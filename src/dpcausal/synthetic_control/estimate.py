@@ -16,7 +16,6 @@ from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.report import Guarantee
 from dpcausal.synthetic_control import factor, matched, perturbation, reference
 from dpcausal.synthetic_control.budget import EXACT, part
-from dpcausal.synthetic_control.perturbation import check_published_size
 from dpcausal.synthetic_control.placebo import Placebos, release_pvalue, release_spread
 from dpcausal.synthetic_control.plan import Plan, checked, named, placebo_loss
 from dpcausal.synthetic_control.result import SyntheticControl
@@ -190,8 +189,6 @@ def _answers(
         accept_unproven, accept_large_epsilon,
     )  # fmt: skip
     first = plans[0]
-    if calibration == "published" and not check_published_size(panel.n, max(plan.after for plan in plans)):
-        raise ParameterError("the published mechanisms draw noise for at most a million later cells")
     allotment = panel.ledger.allot(
         first.spent,
         task="synthetic control",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, l2_ball, laplace_scale
 from dpcausal.mechanisms.objective_perturbation import (
     l1_ball,
@@ -59,9 +60,13 @@ def simplex(v: Reals) -> Reals:
     return np.asarray(np.maximum(v - level, 0))
 
 
+LARGEST_WEIGHT = 1e6
+"""Weights that no projection bounds are cut here, so that noise can be drawn for whatever was released."""
+
+
 def unchanged(v: Reals) -> Reals:
-    """Return v."""
-    return v
+    """Return v, its entries cut at ±10⁶."""
+    return np.clip(v, -LARGEST_WEIGHT, LARGEST_WEIGHT)
 
 
 PROJECTIONS: dict[str, Callable[[Reals], Reals]] = {"simplex": simplex, "l1": l1_ball, "none": unchanged}
@@ -115,9 +120,21 @@ def release_path(
     return WeightedRelease(np.asarray(noisy), noise)
 
 
-def check_published_size(donors: int, after: int) -> bool:
-    """Return whether noise on all n × m later cells can be drawn."""
-    return donors * after <= LARGEST_BALL
+def check_noise(y: Reals, after: int, donors: int, penalty: float, published: bool, loss: PureDP | ZCDP) -> None:
+    """Raise before anything is spent if noise on the weights, or on the path, could not be drawn.
+
+    ``loss`` is that of each of the two steps.
+    """
+    numbers = donors * after if published else donors
+    if isinstance(loss, PureDP) and numbers > LARGEST_BALL:
+        raise ParameterError(f"pure noise is drawn for at most {LARGEST_BALL} numbers, and here there are {numbers}")
+    first = published_weights_bound(donors, len(y), penalty) if published else 0.0
+    bounds = max(first, float(ridge_weight_sensitivity(y, penalty / 2, donors).bound)), 2 * math.sqrt(after)
+    for bound in (*bounds, bounds[1] * LARGEST_WEIGHT, bounds[1] * LEAST_WEIGHT):
+        if isinstance(loss, PureDP):
+            laplace_scale(bound, loss)
+        else:
+            gaussian_scale(bound, loss)
 
 
 def published_weights_bound(donors: int, periods: int, penalty: float) -> float:

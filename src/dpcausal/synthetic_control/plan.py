@@ -175,12 +175,12 @@ def checked(
     unproven = chosen == "objective-perturbation" and calibration == "published"
     if unproven:
         check_consent(accept_unproven, "the objective perturbation of the synthetic control")
-    if chosen == "objective-perturbation" and not unproven and isinstance(spent, ApproxDP):
-        half = ApproxDP(spent.exact_epsilon / (2 * len(targets)), spent.exact_delta / len(targets))
-        objective.calibrate(panel.n, before, half, penalty)
     # The factor model is released once for all targets; every other release is one target's.
     each = part(base, Fraction(1, len(targets)))
     try:
+        if chosen == "objective-perturbation" and not unproven and isinstance(spent, ApproxDP):
+            half = ApproxDP(spent.exact_epsilon / (2 * len(targets)), spent.exact_delta / len(targets))
+            objective.calibrate(panel.n, before, half, penalty)
         plans = [
             _plan(panel, target, chosen, calibration, spent, base if chosen == "factor" else each, len(targets),
                   kernel_width, cut, penalty, coverage, inference, note, unproven)
@@ -227,6 +227,11 @@ def _plan(
         for name, share in (("interval", INTERVAL), ("pvalue", PLACEBO_TEST)):
             if not reasons[name]:
                 shares[name], shares["path"] = share, shares["path"] - share
+    if method in perturbation.PROOFS and not isinstance(base, NoPrivacy):
+        weight_penalty = float(penalty or start) if method == "output-perturbation" or unproven else 2.0 * start
+        perturbation.check_noise(
+            past, after, n, weight_penalty, calibration == "published", part(base, Fraction(1, 2))  # type: ignore[arg-type]
+        )
     noise = _expected_noise(method, calibration, n, periods, free, by, part(base, shares["path"]))
     att = None if noise is None else noise / math.sqrt(after)
     return Plan(
