@@ -156,6 +156,11 @@ def test_more_test_rows_than_gaussian_kernels_take_are_refused_with_the_share_th
     assert checked(table, "x", "y", dpc.PureDP(1), protect="training", score="iqr").training_share == 0.5
 
 
+def test_more_training_rows_than_sums_are_exact_for_are_refused_before_anything_is_spent() -> None:
+    with pytest.raises(ParameterError, match="at most 536870912 training rows"):
+        stable.settle(replace(plan(), n=2**31, score="iqr"), share=0.5)
+
+
 def test_the_start_of_the_search_moves_both_directions_at_once() -> None:
     assert apart(None, 1, None, None).shape == (1, 4 * GROUP)
     assert Setting(1.0, 0.5) == Setting(1.0, 0.5)

@@ -31,6 +31,7 @@ from dpcausal.regression.stability import (
     LARGEST_WIDTH,
     LEAST_PENALTY,
     LEAST_WIDTH,
+    MOST_ROWS,
     feature_table,
     fit_stable,
     prediction_sensitivity,
@@ -178,6 +179,8 @@ def settle(plan: Plan, *, share: float, most_penalty: float = LARGEST_PENALTY, s
         raise ParameterError("training_share must be a number above 0 and below 1")
     plan = replace(plan, training_share=float(given))
     n, m = sizes(plan)
+    if n > MOST_ROWS:
+        raise ParameterError(f"protected regressions take at most {MOST_ROWS} training rows, here {n}")
     if plan.score == "hsic" and m > MOST_RECORDS["gaussian"]:
         raise ParameterError(
             f"the hsic score takes at most {MOST_RECORDS['gaussian']} rows in a test half here: give a training_share "
