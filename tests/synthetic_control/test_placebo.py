@@ -78,6 +78,17 @@ def test_an_interval_beyond_the_cut_is_none() -> None:
     assert placebo.release_spread(wide, 1.0, 0.0, 0.0, 0.9, granted(loss), loss) is None
 
 
+@pytest.mark.proves("placebo-spread")
+def test_what_is_no_number_stays_within_the_bound() -> None:
+    full = np.full(3, FULL)
+    with np.errstate(all="ignore"):
+        for odd in (np.nan, np.inf, -np.inf, 1e308):
+            moved = placebo.spread_sum(Placebos(np.array([odd, 0.1, 0.2]), full), 0.4)
+            still = placebo.spread_sum(Placebos(np.array([0.0, 0.1, 0.2]), full), 0.4)
+            assert abs(moved - still) <= FULL
+            assert 0 <= placebo.count_at_least(Placebos(np.array([odd, 0.1, 0.2]), full), 0.15) <= 2 * FULL
+
+
 def test_without_privacy_the_pvalue_is_the_rank() -> None:
     residuals, loss = np.arange(1, 20) / 20, dpc.NoPrivacy()
     placebos = Placebos(residuals, np.full(19, FULL))

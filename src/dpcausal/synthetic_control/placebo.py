@@ -48,7 +48,8 @@ class Placebos:
 
 def spread_sum(placebos: Placebos, cut: float) -> int:
     """Return Σ ⌊K_i min(e_i², B²)/B²⌋: the cut squares in units of B², weighted."""
-    shares = np.minimum((placebos.residuals / cut) ** 2, 1.0)
+    # A residual that is no number, which no release is known to bring about, counts as beyond the cut.
+    shares = np.nan_to_num(np.minimum((placebos.residuals / cut) ** 2, 1.0), nan=1.0)
     return int(np.floor(placebos.weights * shares).astype(np.int64).sum())
 
 

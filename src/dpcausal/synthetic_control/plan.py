@@ -180,7 +180,8 @@ def checked(
     try:
         if chosen == "objective-perturbation" and not unproven and isinstance(spent, ApproxDP):
             half = ApproxDP(spent.exact_epsilon / (2 * len(targets)), spent.exact_delta / len(targets))
-            objective.calibrate(panel.n, before, half, penalty)
+            for target in targets:
+                objective.calibrate(panel.n, panel.start(target), half, penalty)
         plans = [
             _plan(panel, target, chosen, calibration, spent, base if chosen == "factor" else each, len(targets),
                   kernel_width, cut, penalty, coverage, inference, note, unproven)
