@@ -183,6 +183,13 @@ def test_auto_follows_schema_size_and_loss() -> None:
     assert asked(eleven, loss=dpc.ApproxDP(1, 1e-6), max_order=1).method == "parities"
 
 
+def test_a_level_that_is_given_holds_for_all_orders() -> None:
+    loss = dpc.ApproxDP(1, 1e-6)
+    assert (asked(method="parities", loss=loss).alpha, asked(method="parities", loss=loss).later_alpha) == (0.01, 0.03)
+    assert asked(method="parities", loss=loss, alpha=0.01).later_alpha is None
+    assert asked().later_alpha is None
+
+
 def test_an_approximate_loss_of_a_table_is_spent_without_delta() -> None:
     found = asked(loss=dpc.ApproxDP(1, 1e-6), method="table", budget=dpc.ApproxDP(2, 1e-6))
     assert found.guarantee.loss == dpc.PureDP(1) and "needs no delta" in found.summary()

@@ -123,6 +123,13 @@ def test_every_noisy_table_has_a_graph() -> None:
         assert set(found.graph.nodes) == set(NAMES)
 
 
+def test_tests_given_two_columns_have_their_own_level() -> None:
+    table = exact_table()
+    first, later = table.asker(1e-9, 1 - 1e-9), table.asker(1 - 1e-9, 1e-9)
+    assert first("a", "c", ()).separated and not later("a", "c", ()).separated
+    assert not first("c", "d", ("a", "b")).separated and later("c", "d", ("a", "b")).separated
+
+
 def test_forbidding_everything_leaves_no_edge() -> None:
     nothing = dpc.Knowledge(forbidden=list(itertools.permutations(NAMES, 2)))
     assert not search(exact_table(), Settings("score", 0.05, 1, nothing)).graph.skeleton
