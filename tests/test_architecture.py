@@ -38,7 +38,7 @@ BELOW: dict[str, set[str]] = {
     "audit": {"errors", "privacy", "mechanisms"},
     "demo": {"errors", "privacy", "data", "direction", "report"},
 }  # fmt: skip
-TOP = {"__init__", "cli", "cli_independence"}
+TOP = {"__init__", "cli"}
 
 LAZY = {
     "scipy", "sklearn", "opendp", "numba", "pandas", "polars", "duckdb", "pyarrow", "matplotlib", "rich", "statsmodels",

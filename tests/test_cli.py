@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import dpcausal as dpc
-from dpcausal.cli import _show, app
+from dpcausal.cli import app
+from dpcausal.cli.shared import show
 from tests.direction.neighbours import ask as answer_to
 
 CANARY = "0.6180339887"
@@ -244,6 +245,6 @@ def test_the_demonstration_answers_from_real_data() -> None:
 
 def test_a_terminal_gets_a_frame(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    _show(answer_to(np.zeros((40, 2))), dpc.Ledger.in_memory(dpc.PureDP(1)), False)
+    show(answer_to(np.zeros((40, 2))), dpc.Ledger.in_memory(dpc.PureDP(1)), False)
     shown = capsys.readouterr().out
     assert "direction" in shown and "remaining budget" in shown and "─" in shown

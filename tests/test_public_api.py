@@ -19,7 +19,7 @@ def test_the_public_names_are_these() -> None:
         "data", "dependence", "discovery", "independence", "mechanisms", "privacy", "proofs", "regression", "report"
     }
     public = {name for name in vars(dpc) if not name.startswith("_")}
-    assert public - rooms - {"audit", "cli", "cli_independence", "plots", "demo", "simulate_panels"} == NAMES
+    assert public - rooms - {"audit", "cli", "plots", "demo", "simulate_panels"} == NAMES
 
 
 def test_every_public_name_has_a_docstring() -> None:

@@ -1,4 +1,4 @@
-"""The command ``dpcausal ci-test``; ``dpcausal.cli`` registers it."""
+"""The command ``dpcausal ci-test``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpcausal.cli import (
+from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
     JsonOption,
@@ -15,10 +15,10 @@ from dpcausal.cli import (
     LedgerOption,
     RhoOption,
     SchemaOption,
-    _exit_codes,
-    _show,
     app,
+    exit_codes,
     loss_from,
+    show,
 )
 
 
@@ -43,7 +43,7 @@ def ci_test_command(
     as_json: JsonOption = False,
 ) -> None:
     """Is x still linked to y once z is known?"""
-    with _exit_codes():
+    with exit_codes():
         from dpcausal import Ledger, Schema, Table, ci_test
 
         asked = loss_from(epsilon, delta, rho)
@@ -54,4 +54,4 @@ def ci_test_command(
                 table, x.split(","), y.split(","), given=given.split(",") if given else [], loss=asked, alpha=alpha,
                 blocks=blocks, regression=regression, accept_large_epsilon=accept_large_epsilon, **chosen,
             )  # fmt: skip
-            _show(result, opened, as_json)
+            show(result, opened, as_json)

@@ -1,0 +1,106 @@
+"""The commands ``dpcausal direction`` and ``dpcausal direction-all``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpcausal.cli.shared import (
+    DeltaOption,
+    EpsilonOption,
+    JsonOption,
+    LargeOption,
+    LeastOption,
+    LedgerOption,
+    RhoOption,
+    SchemaOption,
+    app,
+    exit_codes,
+    loss_from,
+    show,
+)
+
+PenaltyOption = Annotated[
+    list[float] | None, typer.Option(help="λ of protected regressions; several times: one is chosen, and charged.")
+]
+WidthOption = Annotated[list[float] | None, typer.Option(help="Their kernel's width; several times: as for λ.")]
+
+
+def _one_or_several(values: list[float] | None) -> float | tuple[float, ...] | None:
+    """Return a number given once as itself, several as the tuple to choose from."""
+    return (values[0] if len(values) == 1 else tuple(values)) if values else None
+
+
+@app.command("direction")
+def direction_command(
+    data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
+    x: Annotated[str, typer.Argument(help="First column.")],
+    y: Annotated[str, typer.Argument(help="Second column.")],
+    schema: SchemaOption,
+    ledger: LedgerOption,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    score: Annotated[
+        str, typer.Option(help="hsic, spearman, kendall, iqr; for everyone also variance, igci[-gaussian|-slope].")
+    ] = "hsic",
+    protect: Annotated[str, typer.Option(help="everyone, or test or training: that half only.")] = "everyone",
+    method: Annotated[str, typer.Option(help="auto, or for everyone blocks or joint; see the documentation.")] = "auto",
+    blocks: Annotated[int | None, typer.Option(help="Odd number of blocks; by default a public rule.")] = None,
+    penalty: PenaltyOption = None,
+    width: WidthOption = None,
+    release_scores: Annotated[bool, typer.Option(help="With one half protected: release both scores.")] = False,
+    min_probability: LeastOption = None,
+    accept_large_epsilon: LargeOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Which of two columns is the cause?"""
+    with exit_codes():
+        from dpcausal import Ledger, Schema, Table, direction
+
+        asked = loss_from(epsilon, delta, rho)
+        with Ledger.open(ledger) as opened:
+            table = Table(data, Schema.from_toml(schema), opened)
+            chosen: dict[str, Any] = {"score": score, "protect": protect, "method": method}
+            result = direction(
+                table, x, y, loss=asked, blocks=blocks, release_scores=release_scores,
+                penalty=_one_or_several(penalty), width=_one_or_several(width),
+                min_probability=min_probability, accept_large_epsilon=accept_large_epsilon, **chosen,
+            )  # fmt: skip
+            show(result, opened, as_json)
+
+
+@app.command("direction-all")
+def direction_all_command(
+    data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
+    schema: SchemaOption,
+    ledger: LedgerOption,
+    pair: Annotated[
+        list[str] | None, typer.Option(help="Two columns, as a,b; once for each pair. All bounded columns otherwise.")
+    ] = None,
+    scores: Annotated[str, typer.Option(help="One or more scores, as hsic,igci; each is paid for.")] = "hsic",
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    protect: Annotated[str, typer.Option(help="everyone, or test: the test half only.")] = "everyone",
+    blocks: Annotated[int | None, typer.Option(help="Odd number of blocks; by default a public rule.")] = None,
+    min_probability: LeastOption = None,
+    accept_large_epsilon: LargeOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Which of two columns is the cause, for many pairs under one budget?"""
+    with exit_codes():
+        from dpcausal import Ledger, Schema, Table, direction_all
+
+        asked = loss_from(epsilon, delta, rho)
+        named = [tuple(each.split(",")) for each in pair] if pair else None
+        with Ledger.open(ledger) as opened:
+            table = Table(data, Schema.from_toml(schema), opened)
+            chosen: dict[str, Any] = {"pairs": named, "protect": protect}
+            result = direction_all(
+                table, loss=asked, scores=scores.split(","), blocks=blocks, min_probability=min_probability,
+                accept_large_epsilon=accept_large_epsilon, **chosen,
+            )  # fmt: skip
+            show(result, opened, as_json)

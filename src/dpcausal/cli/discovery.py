@@ -1,0 +1,79 @@
+"""The command ``dpcausal discover``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpcausal.cli.shared import (
+    DeltaOption,
+    EpsilonOption,
+    JsonOption,
+    LargeOption,
+    LedgerOption,
+    RhoOption,
+    SchemaOption,
+    app,
+    exit_codes,
+    loss_from,
+    show,
+)
+
+
+@app.command("discover")
+def discover_command(
+    data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
+    schema: SchemaOption,
+    ledger: LedgerOption,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    method: Annotated[str, typer.Option(help="auto, table, parities, moments, priv-pc, ...")] = "auto",
+    columns: Annotated[str | None, typer.Option(help="Columns of the graph, comma between; by default all.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Level of the tests.")] = None,
+    max_order: Annotated[int | None, typer.Option(help="Largest conditioning set.")] = None,
+    forbid: Annotated[list[str] | None, typer.Option(help="CAUSE,EFFECT that cannot be; repeatable.")] = None,
+    require: Annotated[list[str] | None, typer.Option(help="CAUSE,EFFECT that must be; repeatable.")] = None,
+    redraws: Annotated[int, typer.Option(help="Draws of fresh noise for the support of the edges; 0 for none.")] = 50,
+    form: Annotated[str, typer.Option("--format", help="text, dagitty, dot or graphml.")] = "text",
+    accept_large_epsilon: LargeOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Which columns cause which?"""
+    with exit_codes():
+        from dpcausal import Knowledge, Ledger, Schema, Table, discover
+        from dpcausal.errors import ParameterError
+
+        texts = {"text": None, "dagitty": "to_dagitty", "dot": "to_dot", "graphml": "to_graphml"}
+        if form not in texts or not 0 <= redraws <= 10_000:
+            raise ParameterError("--format is text, dagitty, dot or graphml, --redraws a number from 0 to 10000")
+        known = Knowledge(forbidden=_arrows(forbid), required=_arrows(require))
+        asked = loss_from(epsilon, delta, rho)
+        with Ledger.open(ledger) as opened:
+            table = Table(data, Schema.from_toml(schema), opened)
+            chosen: dict[str, Any] = {"method": method, "columns": columns.split(",") if columns else None}
+            result = discover(
+                table, loss=asked, alpha=alpha, max_order=max_order, knowledge=known,
+                accept_large_epsilon=accept_large_epsilon, **chosen,
+            )  # fmt: skip
+            if redraws and result.release is not None:
+                result = result.with_support(redraws)
+            if texts[form] and not as_json:
+                print(getattr(result.graph, str(texts[form]))(), end="")
+            else:
+                show(result, opened, as_json)
+
+
+def _arrows(texts: list[str] | None) -> list[tuple[str, str]]:
+    """Return the arrows of ``CAUSE,EFFECT`` options."""
+    from dpcausal.errors import ParameterError
+
+    arrows = []
+    for text in texts or []:
+        cause, comma, effect = text.partition(",")
+        if not comma:
+            raise ParameterError("an arrow is written CAUSE,EFFECT")
+        arrows.append((cause, effect))
+    return arrows

@@ -1,0 +1,90 @@
+"""The commands ``dpcausal ledger create``, ``show`` and ``verify``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpcausal.cli.shared import (
+    DeltaOption,
+    EpsilonOption,
+    JsonOption,
+    RhoOption,
+    exit_codes,
+    ledger_app,
+    loss_from,
+)
+from dpcausal.errors import LedgerDamagedError
+
+if TYPE_CHECKING:
+    from dpcausal.privacy.ledger import Ledger
+
+@ledger_app.command("create")
+def ledger_create(
+    path: Annotated[Path, typer.Argument(help="A new file.")],
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+) -> None:
+    """Create a ledger with a total budget."""
+    with exit_codes():
+        from dpcausal import Ledger
+
+        with Ledger.create(path, budget=loss_from(epsilon, delta, rho)) as ledger:
+            print(f"{path.name}: budget {ledger.budget}, remaining {ledger.remaining}")
+
+
+def _opened(path: Path, head: str | None = None) -> Ledger:
+    """Open a ledger to look at it: where it cannot be written, as it stands in its file."""
+    from dpcausal import Ledger
+    from dpcausal.privacy.ledger_file import may_write
+
+    return Ledger.open(path, head, read_only=not may_write(path))
+
+
+@ledger_app.command("show")
+def ledgershow(
+    path: Annotated[Path, typer.Argument(help="A ledger.")],
+    as_json: JsonOption = False,
+    lines: Annotated[bool, typer.Option("--jsonl", help="Print one JSON object an entry.")] = False,
+) -> None:
+    """Show the budget, what is left, and every spend.  The ledger need not be writable."""
+    with exit_codes(), _opened(path) as ledger:
+        entries = ledger.entries()
+        left = ledger.remaining
+        if lines:
+            for entry in entries:
+                print(json.dumps(entry.to_dict(), allow_nan=False, ensure_ascii=False))
+        elif as_json:
+            answer = {
+                "budget": repr(ledger.budget),
+                "remaining": vars(left),
+                "head": ledger.head,
+                "entries": [entry.to_dict() for entry in entries],
+            }
+            print(json.dumps(answer, allow_nan=False, ensure_ascii=False))
+        else:
+            print(f"{path.name}: budget {ledger.budget}, remaining {left}, head {ledger.head}")
+            for entry in entries:
+                asked = json.loads(entry.detail)
+                words = (*asked.get("columns", []), asked.get("score", ""), *asked.get("scores", []))
+                what = " ".join(str(part) for part in words if part)
+                print(f"{entry.number:>6}  {entry.at[:19]}  {entry.task} {what}  {entry.loss}  {entry.unit}")
+
+
+@ledger_app.command("verify")
+def ledger_verify(
+    path: Annotated[Path, typer.Argument(help="A ledger.")],
+    head: Annotated[str | None, typer.Option(help="A head printed earlier: refuses a restored old file.")] = None,
+) -> None:
+    """Check the hash chain, the sums and the budget of every entry.  The ledger need not be writable."""
+    with exit_codes(), _opened(path, head) as ledger:
+        verification = ledger.verify()
+        if not verification.ok:
+            raise LedgerDamagedError(f"{path.name}: {'; '.join(verification.problems)}")
+        print(f"{path.name}: {verification.entries} entries verified, head {verification.head}")
+        if head is None:
+            print("Whether an older copy was put back shows only against a head noted earlier: --head.")

@@ -1,0 +1,96 @@
+"""What the commands share: the program, options, exit codes, how a result is shown."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from dpcausal.errors import (
+    BudgetExceededError,
+    DpCausalError,
+    LedgerDamagedError,
+    LossError,
+    MissingDependencyError,
+)
+
+try:
+    import typer
+except ImportError:
+    raise MissingDependencyError("typer", "cli") from None
+
+if TYPE_CHECKING:
+    from dpcausal.privacy.ledger import Ledger
+    from dpcausal.privacy.loss import Loss
+    from dpcausal.report import Result
+
+BAD_INPUT, REFUSED, DAMAGED = 2, 3, 4
+
+app = typer.Typer(
+    help="Differentially private causal inference.", no_args_is_help=True, add_completion=False, rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)  # fmt: skip
+ledger_app = typer.Typer(help="Create, show and verify a privacy ledger.", no_args_is_help=True)
+app.add_typer(ledger_app, name="ledger")
+
+SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML file: one table a column, with its public bounds.")]
+LedgerOption = Annotated[Path, typer.Option("--ledger", help="The ledger that pays; see 'dpcausal ledger create'.")]
+EpsilonOption = Annotated[float | None, typer.Option("--epsilon", help="Most that the call may cost, ε.")]
+DeltaOption = Annotated[float | None, typer.Option("--delta", help="δ beside ε.")]
+RhoOption = Annotated[float | None, typer.Option("--rho", help="Most that the call may cost, ρ of zCDP.")]
+LeastOption = Annotated[
+    float | None, typer.Option("--min-probability", help="Below it, of (.5, 1), an answer is undecided.")
+]
+LargeOption = Annotated[bool, typer.Option("--accept-large-epsilon", help="Consent to epsilon above 20.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@contextmanager
+def exit_codes() -> Iterator[None]:
+    """Turn the library's errors into one line on standard error and an exit code; nothing else is shown."""
+    try:
+        yield
+    except BudgetExceededError as error:
+        _fail(error, REFUSED)
+    except LedgerDamagedError as error:
+        _fail(error, DAMAGED)
+    except DpCausalError as error:
+        _fail(error, BAD_INPUT)
+
+
+def _fail(error: DpCausalError, code: int) -> None:
+    print(f"dpcausal: {error}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def loss_from(epsilon: float | None, delta: float | None, rho: float | None) -> Loss:
+    """Return the loss that the options name."""
+    from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
+
+    if rho is not None:
+        if epsilon is not None or delta is not None:
+            raise LossError("give --epsilon (and --delta), or --rho, not both")
+        return ZCDP(rho)
+    if epsilon is None:
+        raise LossError("say what the call may cost: --epsilon E [--delta D], or --rho R")
+    return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+
+
+def show(result: Result, ledger: Ledger, as_json: bool) -> None:
+    if as_json:
+        left = ledger.remaining
+        answer = result.to_dict() | {"remaining": vars(left), "ledger_head": ledger.head}
+        print(json.dumps(answer, allow_nan=False, ensure_ascii=False))
+        return
+    text = f"{result.summary()}\nCost {result.guarantee.loss}; remaining budget: {ledger.remaining}."
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.panel import Panel
+        from rich.text import Text
+
+        Console().print(Panel(Text(text), title=type(result).__name__.lower(), expand=False))
+    else:
+        print(text)

@@ -1,0 +1,49 @@
+"""Before and beside the questions: ``dpcausal demo``, ``check`` and ``explain``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpcausal.cli.shared import JsonOption, SchemaOption, app, exit_codes, show
+
+
+@app.command("demo")
+def demo_command(
+    epsilon: Annotated[float, typer.Option(help="ε of the answer, at most 2.")] = 1.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer a question on real health data that comes with statsmodels."""
+    with exit_codes():
+        from dpcausal.demo import run
+
+        result, ledger = run(epsilon)
+        show(result, ledger, as_json)
+        if not as_json:
+            print("Known from the experiment's design, plans being assigned at random: coinsurance -> visits.")
+
+
+@app.command("check")
+def check_command(
+    data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
+    schema: SchemaOption,
+    as_json: JsonOption = False,
+) -> None:
+    """NOT PRIVATE: how many values the schema clips or substitutes, for the curator alone.  Spends nothing."""
+    with exit_codes():
+        from dpcausal import Schema
+
+        found = Schema.from_toml(schema).check(data)
+        print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else found.summary())
+
+
+@app.command("explain")
+def explain_command(proof: Annotated[str, typer.Argument(help="A claim named in a result's proofs.")]) -> None:
+    """Print a claim with its proof."""
+    with exit_codes():
+        from dpcausal import explain
+
+        print(explain(proof))
