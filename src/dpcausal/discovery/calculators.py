@@ -15,7 +15,7 @@ def subsampled_epsilon(ratio: float, epsilon: float) -> float:
     Examples
     --------
     >>> round(subsampled_epsilon(20, 0.5), 4)
-    2.638
+    2.6372
     """
     return math.log1p(ratio * math.expm1(epsilon))
 
@@ -31,7 +31,7 @@ def optimal_subsample(n: int, epsilon: float) -> int:
     Examples
     --------
     >>> optimal_subsample(100_000, 0.1), optimal_subsample(100_000, 4.0)
-    (5000, 62752)
+    (5000, 100000)
     """
     growth = math.expm1(epsilon / 2)
 
