@@ -44,11 +44,11 @@ def test_features_come_near_the_exact_residuals(shape, monkeypatch):
     z, U = some(240, 2)
     exact = smooth(given(z), U, shape, generator_from_seed(0))
     monkeypatch.setattr(smoother, "EXACT_ROWS", 10)
-    monkeypatch.setattr(smoother, "LEAST_PAIRS", 400)
-    monkeypatch.setattr(smoother, "PAIRS", 400)
+    monkeypatch.setattr(smoother, "LEAST_PAIRS", 150)
+    monkeypatch.setattr(smoother, "PAIRS", 150)
     near = smooth(given(z), U, shape, generator_from_seed(0))
-    assert np.corrcoef(exact.residuals[:, 0], near.residuals[:, 0])[0, 1] > 0.98
-    assert near.spread == pytest.approx(exact.spread, rel=0.15)
+    assert np.corrcoef(exact.residuals[:, 0], near.residuals[:, 0])[0, 1] > 0.96
+    assert near.spread == pytest.approx(exact.spread, rel=0.2)
 
 
 @pytest.mark.parametrize("n", [60, 700])
