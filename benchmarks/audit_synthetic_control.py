@@ -64,8 +64,8 @@ def audited(name: str, run: Any, loss: Any, delta: float, draws: int, unproven: 
 
 def main() -> int:
     pure, approx, zeros, ones = dpc.PureDP(EPSILON), dpc.ApproxDP(EPSILON, 1e-6), np.zeros(T0), np.ones(T0)
-    print(f"n = T0 = {N}, λ = T0, claimed ε = {EPSILON}; audited: |f·1|/√n of the printed objective perturbation on rows "
-          "of ones, one of them turned; the first weight of the others where it moves most\n")  # fmt: skip
+    print(f"n = T0 = {N}, λ = T0, claimed ε = {EPSILON}; audited: |f·1|/√n of the printed objective perturbation on "
+          "rows of ones, one of them turned; the first weight of the others where it moves most\n")  # fmt: skip
 
     def printed(loss: Any) -> Any:
         return lambda X, allotment: published_objective_perturbation(

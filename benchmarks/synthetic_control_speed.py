@@ -40,7 +40,8 @@ def main() -> int:
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(answer.summary())
     print(f"\n{DONORS:,} donors x {T} periods, {len(frame['unit']):,} rows: panel {ready - start:.1f} s, "
-          f"answer {end - ready:.1f} s, {spent:.1f} s of the processor, {most:.2f} GiB at most ({before:.2f} before the panel)")  # fmt: skip
+          f"answer {end - ready:.1f} s, {spent:.1f} s of the processor, "
+          f"{most:.2f} GiB at most ({before:.2f} before the panel)")  # fmt: skip
     return report({
         f"at most 30 s of the processor from the long frame, here {spent:.1f}": spent <= 30,
         f"at most 4 GiB, here {most:.2f}": most <= 4,
