@@ -46,7 +46,7 @@ def curve(network: Network, frames: list[Any], grid: Iterable[float], **asked: A
     """Return (ε, mean CPDAG F1, sd, mean skeleton F1, sd, seconds) for each parameter of a grid."""
     rows = []
     for epsilon in grid:
-        gaussian = asked.get("method") == "gaussian-pc" and "calibration" not in asked
+        gaussian = asked.get("method") in ("gaussian-pc", "reconciled") and "calibration" not in asked
         loss = dpc.ApproxDP(epsilon, 1e-6) if gaussian else dpc.PureDP(epsilon)
         scores, spent = [], []
         for seed, frame in enumerate(frames):
@@ -96,6 +96,11 @@ def main() -> int:
                     network, frames, ROUND_GRID[::3], method=system, calibration="published", accept_unproven=True
                 )
                 show(f"{name}: {system} as published, epsilon as it reports", rows)
+            # Hundreds of blocks a test: few seeds and parameters, small conditioning sets.
+            few = {"method": "reconciled", "max_order": 1}
+            show(f"{name}: reconciled G-test, proved, 3 seeds", curve(network, frames[:3], (1.0, 10.0, 100.0), **few))
+            rows = curve(network, frames[:3], (0.1, 1.0, 10.0), calibration="published", accept_unproven=True, **few)
+            show(f"{name}: reconciled G-test as published, epsilon as it reports, 3 seeds", rows)
         ours, theirs = first_good(default), first_good(published)
         at_one = next(row[1] for row in default if row[0] == 1.0)
         ratio = f"{theirs / ours:.0f} times" if theirs < float("inf") else "never reached"
