@@ -126,7 +126,7 @@ def draw(folder: Path, done: dict[str, tuple[str, Sequence[float], dict[str, lis
 
 def main(arguments: list[str]) -> int:
     """Print every figure as a table; draw them if a folder is named."""
-    repetitions = int(arguments[0]) if arguments else 100
+    repetitions = int(arguments[0]) if arguments else 10
     chosen = set(arguments[2:])
     done = figures(repetitions, chosen)
     if not chosen or "10" in chosen:
