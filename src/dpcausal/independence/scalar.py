@@ -57,8 +57,8 @@ SMOOTH_SHARES = Fraction(7, 10), Fraction(3, 20), Fraction(3, 20)
 PUBLISHED_PENALTY = 10.0
 LEAST_ROWS = 10
 LEAST_SMOOTH_PENALTY = 0.01
-SCALE_QUANTILE = 20.0
-"""The released scale is raised so that its noise understates it with probability ½/20."""
+SCALE_QUANTILE = 4.0
+"""The released scale is raised so that its noise understates it with probability 1/8."""
 
 
 def default_penalty(rows: int, least: float = LEAST_PENALTY) -> float:

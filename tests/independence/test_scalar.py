@@ -1,0 +1,162 @@
+"""The forms that look at all rows at once: what comes to the gate, how ε is shared, and what they find."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.dependence.conditional_kendall import conditional_kendall
+from dpcausal.independence import scalar
+from dpcausal.independence.crt_global import largest_rank
+from dpcausal.independence.features import chunks_of, size_of
+from dpcausal.independence.scalar import default_penalty
+from dpcausal.mechanisms.gate import Passage, recording_gate
+from dpcausal.mechanisms.smooth_sensitivity import smoothness
+from dpcausal.regression.residual_products import (
+    product_sum_sensitivity,
+    products_sensitivity,
+    published_products_bound,
+    published_resample_bound,
+    smooth_bound,
+)
+from tests.direction.neighbours import ANSWERS
+from tests.independence.neighbours import WHOLE, Rows, ask, audit, new_row, replaced, some_rows
+
+N = 60
+
+
+def some(seed: int = 2) -> Rows:
+    rng = np.random.default_rng(seed)
+    rows = rng.uniform([-1, -1, -2, 0], [1, 3, 2, 2], (N, 4))
+    rows[:, 3] = np.rint(rows[:, 3])
+    return rows
+
+
+def passed(rows: Rows, method: str, **arguments: Any) -> tuple[list[Passage], Any]:
+    def as_it_is(event: Any, value: Any) -> Any:
+        if event.mechanism == "noisy-max":
+            return np.asarray(int(np.argmax(value)))
+        return value[:1] if event.mechanism == "smooth-laplace" else value
+
+    with recording_gate(as_it_is) as recording:
+        result = ask(rows, method, **arguments)
+    return recording.passages, result
+
+
+@pytest.mark.proves("residual-product-sum")
+@pytest.mark.parametrize("method", WHOLE)
+def test_no_replaced_row_brings_other_events_or_moves_a_value_beyond_its_bound(method):
+    rng = np.random.default_rng(3)
+    answers = list(ANSWERS.values())
+    for rows in some_rows(rng, 24):
+        for turn in range(3):
+            found = audit(rows, replaced(rows, int(rng.integers(24)), new_row(rng, rows)), answers[turn], method=method)
+            assert found.passages and not found.violated, found.summary()
+
+
+def seen_features(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    kept: list[Any] = []
+    honest = scalar.chunks_of
+
+    def keep(*arguments: Any) -> Any:
+        kept.append(honest(*arguments))
+        return kept[-1]
+
+    monkeypatch.setattr(scalar, "chunks_of", keep)
+    return kept
+
+
+def by_hand(features: Rows, rows: Rows, penalty: float) -> tuple[Rows, float]:
+    """Return the residual products and the larger norm of the weights, from the normal equations."""
+    U = np.column_stack([rows[:, 0], (rows[:, 1] - 1) / 2])
+    system = features.T @ features + N * penalty / 2 * np.eye(features.shape[1])
+    W = np.linalg.solve(system, features.T @ U)
+    return np.prod(U - features @ W, axis=1), float(np.linalg.norm(W, axis=0).max())
+
+
+def test_the_scalar_form_brings_the_sum_of_products_and_clipped_squares_to_the_gate(monkeypatch):
+    kept, rows = seen_features(monkeypatch), some()
+    (first, second), t = passed(rows, "gcm-scalar", penalty=0.3)
+    features = np.vstack([part for _, part in kept[0]()])
+    assert (np.linalg.norm(features, axis=1) <= 1).all() and np.linalg.norm(features[0]) > 0.999999
+    R, _ = by_hand(features, rows, 0.3)
+    assert float(first.value) == pytest.approx(R.sum(), abs=1e-9)
+    assert first.bound == pytest.approx(float(product_sum_sensitivity(N, 0.3).bound), rel=1e-12)
+    heavy, _ = by_hand(features, rows, 2.0)
+    assert float(second.value) == pytest.approx(np.minimum(heavy**2, 1).sum(), abs=1e-9)
+    assert [passage.event.loss.epsilon for passage in (first, second)] == [0.8, 0.2]
+    assert t.statistic == pytest.approx(float(first.value) / math.sqrt(float(second.value)))
+
+
+def test_the_smooth_form_shares_its_loss_and_its_scale_is_the_smooth_bound(monkeypatch):
+    kept, rows = seen_features(monkeypatch), some()
+    (first, scale, second), _ = passed(rows, "gcm-smooth", penalty=0.3, loss=dpc.ApproxDP(2, 1e-6))
+    features = np.vstack([part for _, part in kept[0]()])
+    R, norm = by_hand(features, rows, 0.3)
+    beta = smoothness(dpc.ApproxDP(1.4, 1e-6)).beta
+    assert first.value.tolist() == pytest.approx([R.sum(), smooth_bound(norm, N, 0.3, beta)], rel=1e-8)
+    assert float(scale.value) == pytest.approx(math.log(first.value[1])) and scale.bound == pytest.approx(beta)
+    assert [passage.event.loss.epsilon for passage in (first, scale, second)] == pytest.approx([1.4, 0.3, 0.3])
+    assert first.event.loss.delta == 1e-6
+
+
+@pytest.mark.parametrize("calibration", ["corrected", "published"])
+def test_the_published_form_brings_every_product_at_its_constant(calibration, monkeypatch):
+    kept, rows = seen_features(monkeypatch), some()
+    (passage,), t = passed(rows, "gcm-published", calibration=calibration)
+    R, _ = by_hand(np.vstack([part for _, part in kept[0]()]), rows, 10.0)
+    assert passage.value == pytest.approx(R, abs=1e-9)
+    constants = {"published": published_products_bound(10.0), "corrected": float(products_sensitivity(N, 10.0).bound)}
+    assert passage.bound == pytest.approx(constants[calibration], rel=1e-9)
+    assert t.statistic == pytest.approx(math.sqrt(N) * R.mean() / R.std())
+
+
+@pytest.mark.parametrize("calibration", ["corrected", "published"])
+def test_the_published_randomisation_scores_ranks_by_their_distance(calibration):
+    (passage,), t = passed(some(), "crt-published", calibration=calibration, given=["z"])
+    scores = passage.value
+    assert scores.shape == (20,) and scores.max() == 0 and (np.diff(np.sign(np.diff(scores))) <= 0).all()
+    assert passage.event.mechanism == "noisy-max" and t.pvalue == (1 + t.statistic) / 20
+    (other,), _ = passed(some(), "crt-published", given=["z"])
+    ratio = published_resample_bound(10.0) / float(dpc_bound())
+    if calibration == "published":
+        assert other.value == pytest.approx(scores * ratio, rel=1e-6)
+
+
+def dpc_bound() -> float:
+    from dpcausal.regression.residual_products import resample_sum_sensitivity
+
+    return resample_sum_sensitivity(N, 10.0).rounded_up
+
+
+def test_rank_tests_release_the_statistic_within_public_strata():
+    rows = some()
+    (passage,), _ = passed(rows, "kendall", given=["g"])
+    assert float(passage.value) == conditional_kendall(rows[:, 0], rows[:, 1], rows[:, 3])
+
+
+def test_default_penalties_and_ranks_follow_from_public_numbers():
+    assert default_penalty(10_000) == pytest.approx(0.03) and default_penalty(10**8) == 0.001
+    assert [largest_rank(a, m) for a, m in ((0.05, 19), (0.1, 499), (0.01, 99))] == [1, 50, 1]
+
+
+def test_features_of_a_row_depend_on_that_row_alone_and_have_norm_one():
+    from dpcausal.independence.columns import rows_of
+    from dpcausal.privacy.noise import generator_from_seed
+    from tests.independence.neighbours import SCHEMA, frame
+
+    given = ("z", "g")
+    tables = [some(), some()]
+    tables[1][7] = [0.0, 0.0, 2.0, 2.0]
+    found = []
+    for rows in tables:
+        table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        arrays = rows_of(table.columns(["x", "y", *given]), SCHEMA, ("x",), ("y",), given)
+        found.append(np.vstack([part for _, part in chunks_of(arrays, SCHEMA, given, 0.1, generator_from_seed(2))()]))
+    assert found[0].shape == (N, size_of(SCHEMA, given)) == (N, 203)
+    assert (np.delete(found[0], 7, 0) == np.delete(found[1], 7, 0)).all() and (found[0][7] != found[1][7]).any()
+    assert np.linalg.norm(found[0], axis=1) == pytest.approx(np.ones(N), abs=1e-11)
