@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from dpcausal.errors import MissingDependencyError
-from dpcausal.plots import axes, draw_direction
+from dpcausal.errors import MissingDependencyError, ParameterError
+from dpcausal.plots import axes, draw_direction, draw_directions
 
 COLUMNS = ("age", "income")
 
@@ -19,6 +19,22 @@ def test_given_axes_come_back_and_new_ones_stand_on_a_figure_of_their_own() -> N
     assert axes(given) is given
     made = axes()
     assert made.figure is not given.figure and made.figure.canvas is not None
+
+
+@pytest.mark.parametrize("given", ["x.png", 3, Figure()], ids=str)
+def test_what_is_no_axes_is_refused_with_the_way_to_save(given: object) -> None:
+    with pytest.raises(ParameterError, match=r'picture\.figure\.savefig\("answer\.png"\)'):
+        draw_direction(given, columns=COLUMNS, margin=1.0, unit="votes", probability=0.9)
+    with pytest.raises(ParameterError, match="got"):
+        draw_directions(given, rows=[("a, b", 0.7, True)])
+
+
+def test_the_words_below_the_picture_of_many_answers_are_not_cut_off() -> None:
+    rows = [("a rather long name, another long name: spearman", 0.7, True), ("a, b", 0.2, False)]
+    ax = draw_directions(None, rows=rows)
+    ax.figure.canvas.draw()
+    box, whole = ax.xaxis.label.get_window_extent(), ax.figure.bbox
+    assert box.x0 >= 0 and box.x1 <= whole.x1 and box.y0 >= 0
 
 
 def test_pyplot_is_left_alone() -> None:

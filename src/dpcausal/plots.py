@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpcausal.errors import MissingDependencyError
+from dpcausal.errors import MissingDependencyError, ParameterError
 
 
 def axes(ax: Any = None) -> Any:
@@ -14,15 +14,22 @@ def axes(ax: Any = None) -> Any:
     ------
     MissingDependencyError
         If matplotlib is not installed.
+    ParameterError
+        If something else than axes is given: a path, say.
     """
     if ax is not None:
+        if not hasattr(ax, "set_xlim"):
+            raise ParameterError(
+                f"ax must be matplotlib axes, got {type(ax).__name__}; to save a picture: picture = answer.plot(), "
+                'then picture.figure.savefig("answer.png")'
+            )
         return ax
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingDependencyError("matplotlib", "plot") from None
-    figure = Figure(figsize=(6, 1.8), layout="constrained")
+    figure = Figure(figsize=(6, 2), layout="constrained")
     FigureCanvasAgg(figure)
     return figure.subplots()
 
@@ -51,7 +58,7 @@ def draw_direction(
             title += f"  (noise leaves it right: {sure})"
     ax.set_xlim(-reach, reach)
     ax.set_yticks([])
-    ax.set_xlabel(f"released margin ({unit});  left: {second} is the cause,  right: {first} is the cause")
+    ax.set_xlabel(f"released margin ({unit})\nleft: {second} is the cause,  right: {first} is the cause")
     ax.set_title(f"{title}\n{stamp}" if stamp else title)
     return ax
 
@@ -59,20 +66,22 @@ def draw_direction(
 def draw_directions(ax: Any, *, rows: list[tuple[str, float | None, bool]], stamp: str = "") -> Any:
     """Draw for each row, a name, how sure one is of its first column, and whether it is undecided; return the axes.
 
-    A row without a number is left empty.
+    A row without a number is left empty.  An undecided one is grey, dotted and hollow.
     """
-    if ax is None:
-        ax = axes()
-        ax.figure.set_size_inches(6, 0.9 + 0.25 * len(rows))
+    is_new, ax = ax is None, axes(ax)
+    if is_new:
+        ax.figure.set_size_inches(6, 1.1 + 0.25 * len(rows))
     ax.axvline(0.5, color="0.6", linewidth=1)
     for place, (_, towards_first, undecided) in enumerate(rows):
         if towards_first is not None:
             colour = "0.4" if undecided else "tab:blue" if towards_first >= 0.5 else "tab:orange"
-            ax.plot([0.5, towards_first], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+            style = ":" if undecided else "-"
+            ax.plot([0.5, towards_first], [place, place], style, color=colour, linewidth=2, solid_capstyle="butt")
             ax.plot([towards_first], [place], marker="o", color=colour, fillstyle="none" if undecided else "full")
     ax.set_xlim(-0.03, 1.03)
     ax.set_yticks(range(len(rows)), [name for name, _, _ in rows])
     ax.invert_yaxis()
-    ax.set_xlabel("left: the second is the cause,  right: the first is   (how sure the noise leaves one)")
+    words = "left: the second is the cause,  right: the first is\n(how sure the noise leaves one; grey: undecided)"
+    ax.set_xlabel(words, loc="right")  # centred, it would leave the figure where the names are long
     ax.set_title(stamp)
     return ax

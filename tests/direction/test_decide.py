@@ -19,7 +19,7 @@ from dpcausal.direction.scores import NAMES
 from dpcausal.errors import BudgetExceededError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.neighbours import Unit
-from tests.direction.neighbours import CORRECTED, HIGH, LOW, PUBLISHED, SCHEMA, Rows, ask, halves, quick, replaced  # noqa: F401
+from tests.direction.neighbours import CORRECTED, HIGH, LOW, PUBLISHED, SCHEMA, Rows, ask, halves, quick, replaced, table  # noqa: F401
 
 UNPROVEN: dict[str, Any] = {
     "score": "iqr", "calibration": "published", "protect": "test", "accept_unproven": True,
@@ -165,6 +165,18 @@ def test_the_exact_answer_comes_from_a_ledger_without_privacy_only(mode: str) ->
     assert r.method == "exact" and not r.guarantee.private and r.probability_correct is None
     assert r.scores is not None and r.margin == r.scores[1] - r.scores[0]
     assert "TEST HALF" not in r.summary()
+
+
+def test_what_plays_no_part_without_privacy_is_said_to() -> None:
+    rows = np.zeros((40, 2))
+    told = ask(rows, loss=dpc.NoPrivacy(), protect="test", method="holdout")
+    assert "protect='test' and method='holdout' had no effect" in told.guarantee.caveats[-1]
+    assert "had no effect" in told.summary().splitlines()[0]
+    assert not any("no effect" in caveat for caveat in ask(rows, loss=dpc.NoPrivacy()).guarantee.caveats)
+    asked = table(rows, dpc.Ledger.without_privacy())
+    many = dpc.direction_all(asked, loss=dpc.NoPrivacy(), method="joint")
+    for one in (many, *many):
+        assert "method='joint' had no effect" in one.guarantee.caveats[-1]
 
 
 def test_the_variance_score_is_answered_exactly_and_in_blocks() -> None:

@@ -72,11 +72,46 @@ def test_it_is_frozen_pickles_and_goes_to_json() -> None:
 
 def test_the_summary_has_a_line_for_each_answer() -> None:
     r = answers(min_probability=0.6)
-    head, *lines, _, _ = [*r.headline()[:7], ""]
-    assert head.startswith("2 pairs, 2 scores, 80 rows; a direction is named in 3 of 4 answers")
-    assert "a -> b   spearman: +3 votes; right 0." in lines[0] and "paid PureDP(0.25)" in lines[0]
+    head, *lines = r.headline()
+    assert head.startswith("2 pairs, 2 scores, 80 rows; decided: 3 of 4 at or above 0.6")
+    assert "a -> b   spearman: +3 votes; right 0." in lines[0] and "; 5 blocks; paid PureDP(0.25)" in lines[0]
     assert "c and a: undecided (below 0.6)   spearman: +1 votes" in lines[2]
     assert "Guarantee" in r.summary()
+
+
+def test_answers_below_the_usual_threshold_count_as_not_decided() -> None:
+    r = answers((3, 2, 3, 2))  # margins of one vote
+    assert all(not one.undecided and not one.decided for one in r)
+    assert "decided: 0 of 4 at or above 0.9." in r.headline()[0]
+    assert sum("(not decided: below 0.9)" in line for line in r.headline()) == 4
+    exact = all_of(table(dpc.NoPrivacy()), loss=dpc.NoPrivacy(), scores=["igci"])
+    assert "exact answers, none undecided" in exact.headline()[0] and all(one.decided for one in exact)
+
+
+def test_an_answer_without_a_probability_is_not_counted_as_decided() -> None:
+    r = answers()
+    blind = tuple(dataclasses.replace(one, probability_correct=None) for one in r)
+    assert not any(one.decided for one in blind)
+    assert "no answer says how sure" in dataclasses.replace(r, directions=blind).headline()[0]
+
+
+def test_decided_scores_that_point_opposite_ways_are_said_to_disagree() -> None:
+    (line,) = [line for line in answers((5, 0, 5, 5), min_probability=0.6).headline() if "disagree" in line]
+    assert "spearman says a -> b, kendall says b -> a" in line
+    undecided = answers((5, 2, 5, 5), min_probability=0.6)
+    assert not [line for line in undecided.headline() if "disagree" in line]
+
+
+def test_it_is_a_sequence_of_its_directions() -> None:
+    r = answers()
+    assert len(r) == 4 and list(r) == list(r.directions)
+    assert r[0] is r.directions[0] and r[-1] is r.directions[3] and r[1:3] == r.directions[1:3]
+
+
+def test_the_probability_stands_beside_the_margin() -> None:
+    names = list(answers().to_frame().columns)
+    assert names[names.index("margin") + 1] == "probability_correct"
+    assert len(set(names)) == len(names)
 
 
 def test_each_answer_says_what_part_it_was_paid() -> None:
@@ -92,6 +127,9 @@ def test_the_picture_shows_how_sure_each_answer_is() -> None:
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [
         "a, b: spearman", "a, b: kendall", "c, a: spearman", "c, a: kendall",
     ]  # fmt: skip
+    bars = [line for line in ax.lines if len(line.get_xdata()) == 2][1:]
+    grey = [bar.get_color() == "0.4" and bar.get_linestyle() == ":" for bar in bars]
+    assert grey == [not one.decided for one in r.directions] and True in grey and False in grey
     assert ax.get_title() == "NOT PRIVATE"  # a recording gate is none
     assert r.plot(ax) is ax
 

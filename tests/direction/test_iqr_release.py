@@ -163,6 +163,8 @@ def test_real_noise_runs_and_the_guarantee_names_claims_that_can_be_explained(na
     for proof in r.guarantee.proofs:
         assert dpc.explain(proof)
     assert "NOT protected" in r.guarantee.caveats[0]
+    assert "no probability can be given for this release; a margin near 0 is no finding" in r.guarantee.caveats
+    assert r.probability_correct is None and not r.decided
     assert ("the scale of the noise" in str(r.guarantee.caveats)) == name.startswith("smooth")
 
 

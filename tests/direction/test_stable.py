@@ -91,6 +91,10 @@ def test_the_choice_takes_the_setting_that_stands_out_most_and_the_rest_of_the_l
     assert result.guarantee.proofs[-2:] == ("margin-choice", "noisy-max")
 
 
+def test_a_list_of_settings_is_taken_like_a_tuple() -> None:
+    assert plan(penalty=[0.5, 2], width=[0.3]) == plan(penalty=(0.5, 2.0), width=(0.3,))
+
+
 def test_one_setting_costs_no_choice() -> None:
     with recording_gate() as recording:
         result = ask(penalty=0.7, width=0.3)
@@ -127,7 +131,8 @@ def test_the_default_penalty_falls_with_rows_and_epsilon_and_stays_in_its_range(
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a penalty of 0": ({"penalty": 0}, "penalty must be a number between 1e-05 and 100000"),
-    "a penalty as a list": ({"penalty": [1.0]}, "or a tuple of such"),
+    "a penalty as a set": ({"penalty": {1.0}}, "or a tuple of such"),
+    "no penalty of a list": ({"penalty": []}, "at least one number"),
     "no penalty of a tuple": ({"penalty": ()}, "at least one number"),
     "a penalty twice": ({"penalty": (1.0, 1)}, "each once"),
     "a penalty as a bool": ({"penalty": True}, "penalty must be"),

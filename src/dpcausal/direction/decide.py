@@ -25,6 +25,8 @@ UNPROTECTED_TEST = "the rows of the test half are NOT protected: only the traini
 UNPROTECTED = {"test": UNPROTECTED_TRAINING, "training": UNPROTECTED_TEST}
 """The first caveat, by ``protect``."""
 
+NO_PROBABILITY = "no probability can be given for this release; a margin near 0 is no finding"
+
 
 def direction(
     table: Table,
@@ -93,10 +95,10 @@ def direction(
         With one half protected and without privacy: share of the rows that the regressions are fitted on, in
         (0, 1); by default 0.5.  With ``method="joint"`` 0.8, or more if over 50,000 rows would be scored.  Blocks use
         leave-one-out residuals of all their rows instead.
-    penalty, width : float or tuple of float, optional
+    penalty, width : float, or tuple or list of float, optional
         Where the regressions are protected (``protect="training"``, ``method="joint"``): λ of the ridge, in
         [1e-5, 1e5], and the width of its Gaussian kernel, in [.01, 100] halves of the regressor's public range.  By
-        default λ follows a public rule of n and ε, and the width is 0.3.  Of a tuple one is chosen by report noisy
+        default λ follows a public rule of n and ε, and the width is 0.3.  Of several one is chosen by report noisy
         max, for a quarter of the loss: the one whose margin stands out most from its noise, which need not be the
         one that is right most often.
     min_probability : float, optional
@@ -152,7 +154,7 @@ def direction(
     )
     generator, seed = public_generator()
     columns = table.columns([first, second])
-    return result(plan, allotment, run(columns, plan, generator, allotment), seed)
+    return result(plan, allotment, run(columns, plan, generator, allotment), seed, unused(loss, protect, method))
 
 
 def detail(plan: Plan) -> dict[str, Any]:
@@ -177,6 +179,15 @@ def run(columns: dict[str, Any], plan: Plan, generator: PublicGenerator, allotme
         return plan.route.release(columns[plan.first], columns[plan.second], plan, generator, allotment)
 
 
+def unused(loss: Loss, protect: str, method: str) -> tuple[str, ...]:
+    """Return the caveat that names what plays no part without privacy; none if nothing of it was asked for."""
+    if not isinstance(loss, NoPrivacy):
+        return ()
+    asked = (f"protect={protect!r}" * (protect != "everyone"), f"method={method!r}" * (method != "auto"))
+    told = " and ".join(filter(None, asked))
+    return (f"{told} had no effect: without privacy the scores are exact",) if told else ()
+
+
 def is_undecided(plan: Plan, released: Released) -> bool:
     """Return whether a released answer is less sure than was asked for; without privacy nothing is unsure."""
     if plan.min_probability is None or isinstance(plan.spent, NoPrivacy):
@@ -189,6 +200,8 @@ def result(plan: Plan, allotment: Allotment, released: Released, seed: int, cave
     caveats = (plan.note, *caveats) if plan.note else caveats
     if plan.protect in UNPROTECTED and not isinstance(plan.spent, NoPrivacy):
         caveats = (UNPROTECTED[plan.protect], *caveats)
+    if not isinstance(plan.spent, NoPrivacy) and not plan.route.gives_probability(plan):
+        caveats = (*caveats, NO_PROBABILITY)
     # At a margin of exactly 0 the first named column is the cause, a fixed rule.
     is_first = released.margin is not None and released.margin >= 0
     cause, effect = (plan.first, plan.second) if is_first else (plan.second, plan.first)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
-from dpcausal.direction.decide import PUBLIC, result, run
+from dpcausal.direction.decide import PUBLIC, result, run, unused
 from dpcausal.direction.directions import Directions
 from dpcausal.direction.plan import checked
 from dpcausal.direction.progress import progress
@@ -33,7 +33,7 @@ def direction_all(
     pairs: Sequence[Pair] | None = None,
     *,
     loss: Loss,
-    scores: Sequence[str] = ("hsic",),
+    scores: str | Sequence[str] = ("hsic",),
     shares: Mapping[Pair | str, float] | None = None,
     protect: Literal["everyone", "test", "training"] = "everyone",
     method: Literal["auto", "blocks", "joint", "holdout"] = "auto",
@@ -62,10 +62,11 @@ def direction_all(
         Each pair once, in either order; by default all pairs of columns declared ``Bounded``.  At most 2,000 answers.
     loss : Loss
         The most that the whole call may cost; no default.
-    scores : list of str
-        As in ``direction``; each pair is answered by each of them, and each is paid for.
+    scores : str or list of str
+        One or several, as in ``direction``; each pair is answered by each of them, and each is paid for.
     shares : mapping, optional
-        Positive shares wᵢ, by pair or by score, 1 where none is given; those of an answer's pair and score multiply.
+        Positive shares wᵢ, by pair (in either order) or by score, 1 where none is given; those of an answer's pair and
+        score multiply.
         ``{("x", "y"): 3}`` pays that pair three times the ε of the others.
     protect, method, blocks, training_share, penalty, width, min_probability, accept_large_epsilon
         As in ``direction``, for every answer.  Where one half is protected, it is the same half for all answers.
@@ -98,6 +99,7 @@ def direction_all(
     >>> [(one.cause, one.score, one.spent) for one in answers.directions]
     [('x', 'hsic', PureDP(1)), ('x', 'igci', PureDP(1))]
     """
+    scores = (scores,) if isinstance(scores, str) else scores
     plans, division = planned(
         table, pairs, loss, scores, shares, accept_large_epsilon, protect=protect, method=method, blocks=blocks,
         training_share=training_share, penalty=penalty, width=width, min_probability=min_probability,
@@ -114,7 +116,7 @@ def direction_all(
     )
     _, seed = public_generator()
     columns = table.columns(dict.fromkeys(name for plan in plans for name in (plan.first, plan.second)))
-    caveats = (division.note,) if division.note else ()
+    caveats = (*((division.note,) if division.note else ()), *unused(loss, protect, method))
     directions = []
     with progress(len(plans), "directions") as step:
         for _, of_pair in groupby(plans, lambda plan: (plan.first, plan.second)):
@@ -205,9 +207,12 @@ def _weights(pairs: Sequence[Pair], scores: Sequence[str], shares: object) -> di
     if not isinstance(shares, Mapping):
         raise ParameterError("shares must be a mapping from pairs or scores to numbers above 0")
     for key, share in shares.items():
-        if key not in weights:
-            raise ParameterError("shares name a pair or a score that was not asked for, or a pair in the other order")
-        weights[key] = exact_amount(share, "a share")
+        asked = key if key in weights or not isinstance(key, tuple) else key[::-1]
+        if asked not in weights:
+            raise ParameterError("shares name a pair or a score that was not asked for")
+        if asked != key and asked in shares:
+            raise ParameterError("shares name a pair twice, in both orders")
+        weights[asked] = exact_amount(share, "a share")
     return weights
 
 

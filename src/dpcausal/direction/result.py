@@ -86,6 +86,17 @@ class Direction(Result):
         """Whether no direction is named: too unsure for ``min_probability``, or the mechanism declined to answer."""
         return self.cause is None
 
+    @property
+    def decided(self) -> bool:
+        """Whether the noise leaves the direction sure: at or above ``min_probability``, or .9 where none was given.
+
+        Without privacy it always is; a private release without a probability never is.
+        """
+        if isinstance(self.spent, NoPrivacy):
+            return not self.undecided
+        least = DECIDED if self.min_probability is None else self.min_probability
+        return not self.undecided and self.probability_correct is not None and self.probability_correct >= least
+
     def arrow(self) -> str:
         """Return the released direction, or why there is none, in words."""
         first, second = self.columns

@@ -172,6 +172,8 @@ def default_penalty(rows: int, epsilon: float) -> float:
 
 def settle(plan: Plan, *, share: float, most_penalty: float = LARGEST_PENALTY, several: bool = True) -> Plan:
     """Check the share of training rows, λ and the width, and fill their defaults, from public numbers."""
+    listed = {name: tuple(given) for name in ("penalty", "width") if isinstance(given := getattr(plan, name), list)}
+    plan = replace(plan, **listed)  # type: ignore[arg-type]
     if not several and (isinstance(plan.penalty, tuple) or isinstance(plan.width, tuple)):
         raise ParameterError("the published variants take one penalty and one width: choosing is not part of them")
     given = share if plan.training_share is None else plan.training_share
