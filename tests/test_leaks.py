@@ -156,7 +156,7 @@ CALLS: list[dict[str, Any]] = [
 MANY: list[dict[str, Any]] = [
     {"scores": ["hsic", "igci"]},
     {"scores": ["spearman", "kendall"], "protect": "test", "shares": {"kendall": 3}},
-    {"scores": ["igci-slope"], "min_probability": 0.999, "loss": dpc.ZCDP(0.5)},
+    {"scores": ["igci-slope"], "min_probability": 0.73, "loss": dpc.ZCDP(0.5)},
     {"scores": ["hsic", "iqr", "igci"], "loss": dpc.NoPrivacy()},
 ]
 """Ways to ask for several directions."""

@@ -153,7 +153,7 @@ def direction_all(**arguments: Any) -> Callable[[dpc.Table], Any]:
     return ask
 
 
-MANY_WAYS: list[dict[str, Any]] = [{}, {"protect": "test", "scores": ["iqr", "hsic"]}, {"min_probability": 0.9}]
+MANY_WAYS: list[dict[str, Any]] = [{}, {"protect": "test", "scores": ["iqr", "hsic"]}, {"min_probability": 0.52}]
 
 
 @pytest.mark.parametrize("way", MANY_WAYS, ids=str)

@@ -128,7 +128,9 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
     answer = json.loads(answered.stdout)
     assert [one["score"] for one in answer["directions"]] == ["spearman", "igci"]
     assert answer["pairs"] == [["y", "x"]] and answer["remaining"]["epsilon"] == 0.5
-    plain = ask_all("--epsilon", "0.5", "--min-probability", "0.99", "--protect", "test", "--scores", "kendall")
+    shares = ask_all("--epsilon", "0.25", "--scores", "spearman,igci", "--shares", "igci=4", "--shares", "y,x=2", "--json")
+    assert [one["spent"]["epsilon"] for one in json.loads(shares.stdout)["directions"]] == [0.05, 0.2]
+    plain = ask_all("--epsilon", "0.25", "--min-probability", "0.99", "--protect", "test", "--scores", "kendall")
     assert plain.exit_code == 0 and "TEST HALF ONLY" in plain.stdout.splitlines()[0]
     assert "1 pair, 1 score, 200 rows" in plain.stdout and "remaining budget: epsilon 0" in plain.stdout
     assert ask_all("--epsilon", "0.1").exit_code == 3
@@ -137,7 +139,7 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
 
 
 def test_an_answer_below_the_least_probability_is_undecided(study: Path) -> None:
-    answered = ask("--epsilon", "0.001", "--min-probability", "0.999")
+    answered = ask("--epsilon", "0.001", "--min-probability", "0.999", "--protect", "test")
     assert answered.exit_code == 0 and "x and y: undecided (below 0.999)." in answered.stdout
 
 
@@ -162,10 +164,12 @@ BAD: dict[str, tuple[Callable[[], Result], str]] = {
     "an even number of blocks": (lambda: ask("--epsilon", "0.1", "--blocks", "4"), "odd number"),
     "no such data": (lambda: ask("--epsilon", "0.1", data="nothing.csv"), "no file 'nothing.csv'"),
     "data of another kind": (lambda: ask("--epsilon", "0.1", data="schema.toml"), "schema.toml"),
-    "no such schema": (lambda: ask("--epsilon", "0.1", schema="no.toml"), "no.toml"),
-    "no such ledger": (lambda: ask("--epsilon", "0.1", ledger="no.ledger"), "no.ledger"),
+    "no such schema": (lambda: ask("--epsilon", "0.1", schema="no.toml"), "there is no file 'no.toml'"),
+    "no such ledger": (lambda: ask("--epsilon", "0.1", ledger="no.ledger"), "dpcausal ledger create"),
     "a ledger that is there": (lambda: run("ledger", "create", "study.ledger", "--epsilon", "1"), "study.ledger"),
-    "a ledger without an amount": (lambda: run("ledger", "create", "other.ledger"), "--epsilon"),
+    "a ledger without an amount": (lambda: run("ledger", "create", "other.ledger"), "say how large the budget is"),
+    "a share without a number": (lambda: ask_all("--epsilon", "0.1", "--shares", "x,y"), "a share is written"),
+    "a share of nothing asked": (lambda: ask_all("--epsilon", "0.1", "--shares", "igci=2"), "was not asked for"),
     "a head that is none": (lambda: run("ledger", "verify", "study.ledger", "--head", "abc"), "64 hexadecimal"),
     "an unknown claim": (lambda: run("explain", "everything"), "there are:"),
 }  # fmt: skip
@@ -233,6 +237,16 @@ def test_a_claim_is_explained(study: Path) -> None:
     explained = run("explain", "block-votes")
     assert explained.exit_code == 0
     assert explained.stdout.startswith("## block-votes") and "**Proof.**" in explained.stdout
+
+
+def test_without_a_claim_all_claims_are_listed() -> None:
+    listed = run("explain")
+    assert listed.exit_code == 0 and {"block-votes", "geometric"} <= set(listed.stdout.split())
+
+
+def test_the_version_is_told() -> None:
+    told = run("--version")
+    assert (told.exit_code, told.stdout) == (0, f"dpcausal {dpc.__version__}\n")
 
 
 def test_the_demonstration_answers_from_real_data() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.dependence import hsic
+from dpcausal.direction.calculators import after_flip_draw
 from dpcausal.direction.plan import LARGEST_BOUND, LEAST_WIDTH
 from dpcausal.errors import (
     BudgetExceededError,
@@ -206,3 +207,26 @@ def test_the_plan_says_all_that_goes_into_the_ledger() -> None:
     assert of_half.unit == "row of the test half" and of_all.unit == "row"
     assert of_half.to_dict()["detail"]["protect"] == "test" and of_all.to_dict()["detail"]["blocks"] == 5
     assert all(entry.relation == "replace-one" and entry.task == "direction" for entry in (of_half, of_all))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("blocks", [1, 3, 7])
+def test_a_probability_that_no_outcome_can_have_is_refused_and_the_largest_one_is_not(
+    blocks: int, epsilon: float
+) -> None:
+    least = (blocks + 1) // 2
+    possible = [after_flip_draw(count - least, epsilon, -least, blocks - least) for count in range(-50, blocks + 51)]
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(epsilon))
+    asked_of, loss = table(ledger), dpc.PureDP(epsilon)
+    with pytest.raises(ParameterError, match="cannot be met"):
+        ask(asked_of, blocks=blocks, loss=loss, min_probability=max(possible) + 1e-9)
+    assert not ledger.entries()
+    assert ask(asked_of, blocks=blocks, loss=loss, min_probability=max(possible)).blocks == blocks
+
+
+def test_the_refusal_names_a_number_of_blocks_that_would_do() -> None:
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    asked_of = table(ledger)
+    with pytest.raises(ParameterError, match="blocks=5 could"):
+        ask(asked_of, blocks=3, loss=dpc.PureDP(1), min_probability=0.9)
+    assert ask(asked_of, blocks=5, loss=dpc.PureDP(1), min_probability=0.9).n == 60

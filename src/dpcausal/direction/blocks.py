@@ -91,6 +91,32 @@ def release(
     return Released(float(lead), "votes", after_flip_draw(count - least, loss.epsilon, -least, blocks - least))
 
 
+def most_probable(blocks: int, epsilon: float) -> float:
+    """Return the largest ``probability_correct`` that M blocks at ε can give: that of a lead of M votes.
+
+    Examples
+    --------
+    >>> round(most_probable(3, 1.0), 3)
+    0.881
+    """
+    least = (blocks + 1) // 2
+    return after_flip_draw(blocks - least, epsilon, -least, blocks - least)
+
+
+def _check_reach(blocks: int, rows: int, plan: Plan) -> None:
+    """Refuse a probability that no outcome could have, and say what would do."""
+    wanted, epsilon = plan.min_probability, plan.spent.epsilon  # type: ignore[union-attr]
+    if wanted is None or most_probable(blocks, epsilon) >= wanted:
+        return
+    enough = next((m for m in range(1, rows // LEAST_BLOCK + 1, 2) if most_probable(m, epsilon) >= wanted), None)
+    way = f"blocks={enough} could" if enough else "no number of blocks could at this epsilon"
+    raise ParameterError(
+        f"min_probability={wanted:g} cannot be met: {blocks} blocks at epsilon {epsilon:g} give at most "
+        f"{math.floor(1000 * most_probable(blocks, epsilon)) / 1000:.3f}; {way}, or raise epsilon, or lower "
+        "min_probability"
+    )
+
+
 def _settle(plan: Plan) -> Plan:
     """Check the number of blocks or choose it, and the size of a block that it leaves."""
     blocks = plan.blocks
@@ -101,6 +127,7 @@ def _settle(plan: Plan) -> Plan:
         raise ParameterError(f"blocks must be an odd number between 1 and n/{LEAST_BLOCK} = {most}")
     if plan.score == "hsic" and -(-plan.n // blocks) > MOST_RECORDS["laplacian"]:
         raise ParameterError(f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block or a test half")
+    _check_reach(blocks, plan.n, plan)
     return replace(plan, blocks=blocks)
 
 

@@ -97,24 +97,36 @@ def checked(
 def _route(score: str, protect: str, method: str, calibration: str, release_scores: bool) -> Route:
     """Return the first route that fits, or say which argument leaves none and where it goes."""
     fitting = list(ROUTES)
+    asked: list[str] = []
     wishes = (
         (f"method={method!r}", lambda route: method in ("auto", route.method)),
         (f"protect={protect!r}", lambda route: route.protect == protect),
         (f"calibration={calibration!r}", lambda route: route.calibration == calibration),
-        ("release_scores=True", lambda route: not release_scores or route.gives_scores != "never"),
+        (f"release_scores={release_scores}", lambda route: not release_scores or route.gives_scores != "never"),
         (f"score={score!r}", lambda route: score in route.scores),
     )
     for wish, fits in wishes:
         left = [route for route in fitting if fits(route)]
         if not left:
-            places = _listed(_described(route) for route in ROUTES if fits(route))
-            unbounded = wish.startswith("score") and (score == "variance" or score in igci.SCORES)
-            why = ", for want of a bounded sensitivity" if unbounded else ""
-            raise ParameterError(
-                f"{wish} does not go with {_listed(map(_described, fitting))}{why}: it goes with {places}"
-            )
+            raise ParameterError(_misfit(wish, asked, fitting, [route for route in ROUTES if fits(route)]))
+        asked.append(wish)
         fitting = left
     return fitting[0]
+
+
+def _misfit(wish: str, asked: list[str], fitting: list[Route], places: list[Route]) -> str:
+    """Say in the caller's words what does not go together, and where the last of it goes."""
+    defaults = ("method='auto'", "calibration='corrected'", "release_scores=False")
+    told = " and ".join(text for text in asked if text not in defaults)
+    if wish.startswith("protect") and told:
+        return f"{told} goes with {_protects(fitting)}, not with {wish}: leave method out for the default there"
+    name = wish.partition("=")[2].strip("'")
+    why = ", for want of a bounded sensitivity" if name == "variance" or name in igci.SCORES else ""
+    return f"{wish} does not go with {told}{why}: it goes with {_protects(places)}"
+
+
+def _protects(routes: list[Route]) -> str:
+    return " or ".join(dict.fromkeys(f"protect='{route.protect}'" for route in routes)) or "NoPrivacy"
 
 
 def _described(route: Route) -> str:
