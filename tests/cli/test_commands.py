@@ -128,7 +128,8 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
     answer = json.loads(answered.stdout)
     assert [one["score"] for one in answer["directions"]] == ["spearman", "igci"]
     assert answer["pairs"] == [["y", "x"]] and answer["remaining"]["epsilon"] == 0.5
-    shares = ask_all("--epsilon", "0.25", "--scores", "spearman,igci", "--shares", "igci=4", "--shares", "y,x=2", "--json")
+    uneven = ("--scores", "spearman,igci", "--shares", "igci=4", "--shares", "y,x=2")
+    shares = ask_all("--epsilon", "0.25", *uneven, "--json")
     assert [one["spent"]["epsilon"] for one in json.loads(shares.stdout)["directions"]] == [0.05, 0.2]
     plain = ask_all("--epsilon", "0.25", "--min-probability", "0.99", "--protect", "test", "--scores", "kendall")
     assert plain.exit_code == 0 and "TEST HALF ONLY" in plain.stdout.splitlines()[0]

@@ -109,6 +109,16 @@ def test_a_missing_header_or_name_quotes_no_field(tmp_path: Path, ledger: Ledger
     assert "canary" not in str(caught.value)
 
 
+def test_an_absent_column_is_told_with_the_names_of_a_header(tmp_path: Path, ledger: Ledger) -> None:
+    schema = Schema({"x": Bounded(0, 1), "q": Bounded(0, 1)})
+    with pytest.raises(SchemaError, match=r"column 'q'.*which has 'x', 'y'; a CSV file needs a header, commas"):
+        Table(written(tmp_path, "x,y\n2,3\n"), schema, ledger)
+    with pytest.raises(SchemaError, match=r"column 'x'.*which has 'x;y'"):
+        Table(written(tmp_path, "x;y\n2;3\n"), X, ledger)
+    with pytest.raises(SchemaError, match="none of whose names is in the schema"):
+        Table(written(tmp_path, "X,canary\n2,3\n"), X, ledger)
+
+
 def test_a_header_with_one_name_twice_is_refused(tmp_path: Path, ledger: Ledger) -> None:
     with pytest.raises(SchemaError, match="names in the header must differ"):
         Table(written(tmp_path, "x,x\n2,3\n"), X, ledger)

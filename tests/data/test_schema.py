@@ -181,6 +181,16 @@ def test_a_schema_names_the_column_and_the_rule_it_breaks(columns, rule: str) ->
     assert caught.value.__context__ is None
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [((0, 80), r"got tuple; Bounded\(0, 80\)\?$"), ([0.5, 2], r"got list; Bounded\(0.5, 2\)\?$"),
+     ((80, 0), "got tuple$"), (["no", "yes"], "got list$"), (np.array([0, 80]), "got ndarray$"), (3, "got int$")],
+)  # fmt: skip
+def test_what_is_no_declaration_is_told_by_its_type_and_a_range_as_bounds(given: object, told: str) -> None:
+    with pytest.raises(SchemaError, match=told):
+        Schema({"age": given})
+
+
 def test_a_toml_file_gives_the_same_schema_as_python(tmp_path: Path) -> None:
     path = tmp_path / "schema.toml"
     path.write_text(

@@ -19,7 +19,19 @@ from dpcausal.direction.scores import NAMES
 from dpcausal.errors import BudgetExceededError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.neighbours import Unit
-from tests.direction.neighbours import CORRECTED, HIGH, LOW, PUBLISHED, SCHEMA, Rows, ask, halves, quick, replaced, table  # noqa: F401
+from tests.direction.neighbours import (  # noqa: F401
+    CORRECTED,
+    HIGH,
+    LOW,
+    PUBLISHED,
+    SCHEMA,
+    Rows,
+    ask,
+    halves,
+    quick,
+    replaced,
+    table,
+)
 
 UNPROVEN: dict[str, Any] = {
     "score": "iqr", "calibration": "published", "protect": "test", "accept_unproven": True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from dpcausal.errors import LossError, UnprovenError
 from dpcausal.privacy.call import check_consent, check_large, pure_part
+from dpcausal.privacy.division import divided
+from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP, implies
 
 
@@ -25,6 +28,22 @@ def test_a_larger_one_needs_it_and_only_true_is_consent(loss: object) -> None:
     for consent in (False, 1, "yes", None):
         with pytest.raises(LossError, match="accept_large_epsilon=True"):
             check_large(loss, consent)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("loss", "told"),
+    [(1.0, r"got float; PureDP\(1.0\)\?$"), (2, r"got int; PureDP\(2\)\?$"), (-1, "got int$"), (True, "got bool$"),
+     (math.nan, "got float$"), (math.inf, "got float$"), ("1", "got str$"), (None, "got NoneType$")],
+)  # fmt: skip
+def test_what_is_no_loss_is_told_by_its_type_and_a_number_as_the_loss_it_may_mean(loss: object, told: str) -> None:
+    for check in (
+        lambda: check_large(loss, False),  # type: ignore[arg-type]
+        lambda: pure_part(loss, "blocks"),  # type: ignore[arg-type]
+        lambda: divided(loss, [Fraction(1)]),  # type: ignore[arg-type]
+        lambda: Ledger.in_memory(PureDP(1)).allot(loss, task="example"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(LossError, match=told):
+            check()
 
 
 @pytest.mark.parametrize("loss", [0.5, "1", None, Fraction(1), True])

@@ -33,6 +33,24 @@ def _one_or_several(values: list[float] | None) -> float | tuple[float, ...] | N
     return (values[0] if len(values) == 1 else tuple(values)) if values else None
 
 
+def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
+    """Return the shares of ``a,b=3`` and ``igci=3`` options."""
+    from dpcausal.errors import ParameterError
+
+    shares: dict[Any, Any] = {}
+    for text in texts or []:
+        name, _, amount = text.rpartition("=")
+        key = tuple(name.split(",")) if "," in name else name
+        try:
+            share = float(amount)
+        except ValueError:
+            share = None
+        if share is None or not name or key in shares:
+            raise ParameterError("a share is written A,B=NUMBER or SCORE=NUMBER, each once")
+        shares[key] = share
+    return shares or None
+
+
 @app.command("direction")
 def direction_command(
     data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
@@ -84,8 +102,14 @@ def direction_all_command(
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
-    protect: Annotated[str, typer.Option(help="everyone, or test: the test half only.")] = "everyone",
+    protect: Annotated[str, typer.Option(help="everyone, or test or training: that half only.")] = "everyone",
+    method: Annotated[str, typer.Option(help="auto, or for everyone blocks or joint; see the documentation.")] = "auto",
     blocks: Annotated[int | None, typer.Option(help="Odd number of blocks; by default a public rule.")] = None,
+    penalty: PenaltyOption = None,
+    width: WidthOption = None,
+    shares: Annotated[
+        list[str] | None, typer.Option(help="a,b=3 or igci=3: pays that pair or score three times the others.")
+    ] = None,
     min_probability: LeastOption = None,
     accept_large_epsilon: LargeOption = False,
     as_json: JsonOption = False,
@@ -98,9 +122,10 @@ def direction_all_command(
         named = [tuple(each.split(",")) for each in pair] if pair else None
         with Ledger.open(ledger) as opened:
             table = Table(data, Schema.from_toml(schema), opened)
-            chosen: dict[str, Any] = {"pairs": named, "protect": protect}
+            chosen: dict[str, Any] = {"pairs": named, "protect": protect, "method": method, "shares": _shares(shares)}
             result = direction_all(
-                table, loss=asked, scores=scores.split(","), blocks=blocks, min_probability=min_probability,
+                table, loss=asked, scores=scores.split(","), blocks=blocks, penalty=_one_or_several(penalty),
+                width=_one_or_several(width), min_probability=min_probability,
                 accept_large_epsilon=accept_large_epsilon, **chosen,
             )  # fmt: skip
             show(result, opened, as_json)

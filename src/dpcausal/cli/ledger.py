@@ -22,6 +22,7 @@ from dpcausal.errors import LedgerDamagedError
 if TYPE_CHECKING:
     from dpcausal.privacy.ledger import Ledger
 
+
 @ledger_app.command("create")
 def ledger_create(
     path: Annotated[Path, typer.Argument(help="A new file.")],
@@ -33,7 +34,8 @@ def ledger_create(
     with exit_codes():
         from dpcausal import Ledger
 
-        with Ledger.create(path, budget=loss_from(epsilon, delta, rho)) as ledger:
+        budget = loss_from(epsilon, delta, rho, "how large the budget is")
+        with Ledger.create(path, budget=budget) as ledger:
             print(f"{path.name}: budget {ledger.budget}, remaining {ledger.remaining}")
 
 

@@ -33,6 +33,23 @@ app = typer.Typer(
     help="Differentially private causal inference.", no_args_is_help=True, add_completion=False, rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )  # fmt: skip
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from dpcausal import __version__
+
+        print(f"dpcausal {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """Differentially private causal inference."""
+
+
 ledger_app = typer.Typer(help="Create, show and verify a privacy ledger.", no_args_is_help=True)
 app.add_typer(ledger_app, name="ledger")
 
@@ -66,8 +83,10 @@ def _fail(error: DpCausalError, code: int) -> None:
     raise typer.Exit(code)
 
 
-def loss_from(epsilon: float | None, delta: float | None, rho: float | None) -> Loss:
-    """Return the loss that the options name."""
+def loss_from(
+    epsilon: float | None, delta: float | None, rho: float | None, what: str = "what the call may cost"
+) -> Loss:
+    """Return the loss that the options name; ``what`` it is for is said where they name none."""
     from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
 
     if rho is not None:
@@ -75,7 +94,7 @@ def loss_from(epsilon: float | None, delta: float | None, rho: float | None) -> 
             raise LossError("give --epsilon (and --delta), or --rho, not both")
         return ZCDP(rho)
     if epsilon is None:
-        raise LossError("say what the call may cost: --epsilon E [--delta D], or --rho R")
+        raise LossError(f"say {what}: --epsilon E [--delta D], or --rho R")
     return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
 
 

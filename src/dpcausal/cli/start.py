@@ -41,9 +41,11 @@ def check_command(
 
 
 @app.command("explain")
-def explain_command(proof: Annotated[str, typer.Argument(help="A claim named in a result's proofs.")]) -> None:
-    """Print a claim with its proof."""
+def explain_command(
+    proof: Annotated[str | None, typer.Argument(help="A claim named in a result's proofs; none: all names.")] = None,
+) -> None:
+    """Print a claim with its proof, or the names of all claims."""
     with exit_codes():
-        from dpcausal import explain
+        from dpcausal.proofs import claims, explain
 
-        print(explain(proof))
+        print("\n".join(sorted(claims())) if proof is None else explain(proof))

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpcausal.data.cleaning import check_declared, clean_levels
+from dpcausal.data.cleaning import check_declared, check_named, clean_levels
 from dpcausal.data.frame import source_of
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.source import Kind, Source, withheld
@@ -106,9 +106,8 @@ def check(frame: Any, schema: Schema) -> SchemaCheck:
         source: Source = file_source(frame)
     else:
         source = source_of(frame)
+    check_named(schema, source.names)
     for name, column in schema.items():
-        if name not in source.names:
-            raise SchemaError(f"column {name!r} of the schema is not among the columns of the frame")
         check_declared(name, column, source.declared(name))
     rows = source.count()
     if rows < 1:

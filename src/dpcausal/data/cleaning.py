@@ -33,6 +33,9 @@ _NEEDS_LEVELS = {
     "integer": "a column of integers (or floats that hold them)",
     "boolean": "a column of booleans",
 }
+_MOST_QUOTED = 40
+"""More names are not listed in an error."""
+
 _INTEGER_FIELD = re.compile(r"[ \t]*([+-]?[0-9]{1,40})(?:\.0*)?[ \t]*")
 
 
@@ -44,10 +47,32 @@ def check_declared(name: str, column: Column, declared: Declared) -> None:
         fits, needs = _FITS_LEVELS[column.kind], _NEEDS_LEVELS[column.kind]
         kind = f"Levels of {column.kind} values"
     if declared.kind not in fits:
+        texts = isinstance(column, Bounded) and declared.kind in {Kind.OBJECT, Kind.TEXT}
         raise SchemaError(
             f"column {name!r}: {kind} needs {needs}, but its declared type is {declared.dtype} "
-            f"({declared.kind.value})"
+            f"({declared.kind.value}){'; convert it, for example with pandas.to_numeric' if texts else ''}"
         )
+
+
+def check_named(declared: Iterable[str], found: Sequence[str]) -> None:
+    """Raise a SchemaError unless all declared columns are among those found.
+
+    The names found are quoted only where one of them, or a part between other separators than commas, is a declared
+    one: otherwise the line may be no header but the first record.
+    """
+    names = tuple(declared)
+    absent = next((name for name in names if name not in found), None)
+    if absent is None:
+        return
+    parts = {part.strip(" \"'") for name in found for part in re.split("[,;|\t]", name)}
+    if parts.isdisjoint(names):
+        told = "none of whose names is in the schema"
+    else:
+        told = f"which has {', '.join(map(repr, found[:_MOST_QUOTED]))}{', ...' * (len(found) > _MOST_QUOTED)}"
+    raise SchemaError(
+        f"column {absent!r} of the schema is not among the columns of the frame, {told}; a CSV file needs a header, "
+        "commas and UTF-8"
+    )
 
 
 def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> NDArray[np.float64]:

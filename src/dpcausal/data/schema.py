@@ -147,6 +147,13 @@ class Levels:
 Column: TypeAlias = Bounded | Levels
 
 
+def _instead(given: object) -> str:
+    """Return what was given in place of a declaration, and what a pair of numbers may have been meant as."""
+    pair = given if isinstance(given, (tuple, list)) and len(given) == 2 else ()
+    is_range = all(type(end) in (int, float) for end in pair) and pair and pair[0] < pair[1]
+    return f"got {type(given).__name__}" + (f"; Bounded({pair[0]!r}, {pair[1]!r})?" if is_range else "")
+
+
 def _column(name: object, declared: object) -> Column:
     """Return one column's declaration; every error names the column."""
     if not isinstance(name, str) or not name:
@@ -154,7 +161,7 @@ def _column(name: object, declared: object) -> Column:
     if isinstance(declared, (Bounded, Levels)):
         return declared
     if not isinstance(declared, Mapping):
-        raise SchemaError(f"column {name!r}: must be Bounded(lower, upper) or Levels([...])")
+        raise SchemaError(f"column {name!r}: must be Bounded(lower, upper) or Levels([...]), {_instead(declared)}")
     from dpcausal.data.declaration import BoundedShape, LevelsShape, checked
 
     rule = ""
@@ -213,6 +220,8 @@ class Schema(Mapping[str, Column]):
         try:
             with open(path, "rb") as file:
                 columns = tomllib.load(file)
+        except FileNotFoundError:
+            raise SchemaError(f"there is no file {fspath(path)!r}") from None
         except tomllib.TOMLDecodeError as error:
             rule = f"is not TOML: {error}"
         except (OSError, ValueError):  # a ValueError: no UTF-8, or a path that no file can have

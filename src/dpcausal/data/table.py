@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.cleaning import check_declared, clean_levels, clean_numbers
+from dpcausal.data.cleaning import check_declared, check_named, clean_levels, clean_numbers
 from dpcausal.data.frame import source_of
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
@@ -92,9 +92,8 @@ class Table:
             stamp = Stamp.of(fspath(frame))
         else:
             source = source_of(frame)
+        check_named(schema, source.names)
         for name, column in schema.items():
-            if name not in source.names:
-                raise SchemaError(f"column {name!r} of the schema is not among the columns of the frame")
             check_declared(name, column, source.declared(name))
         rows = source.count()
         if rows < 1:

@@ -9,6 +9,19 @@ from dpcausal.errors import LossError, UnprovenError
 from dpcausal.privacy.loss import EPSILON_UNITS, LARGE_EPSILON, ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 
 
+def unfit(loss: object) -> LossError:
+    """Return the error for what is no loss; a bare number gets the loss it may have been meant as.
+
+    Examples
+    --------
+    >>> str(unfit(0.5))
+    'loss must be PureDP, ApproxDP, ZCDP or NoPrivacy, got float; PureDP(0.5)?'
+    """
+    is_number = isinstance(loss, (int, float)) and not isinstance(loss, bool)
+    meant = f"; PureDP({loss!r})?" if is_number and 0 < loss <= LARGE_EPSILON else ""  # type: ignore[operator]
+    return LossError(f"loss must be PureDP, ApproxDP, ZCDP or NoPrivacy, got {type(loss).__name__}{meant}")
+
+
 def check_large(loss: Loss, accept_large_epsilon: bool) -> None:
     """Refuse an ε above 20, or a ρ that is worth more, unless the caller accepts it.
 
@@ -23,7 +36,7 @@ def check_large(loss: Loss, accept_large_epsilon: bool) -> None:
     elif isinstance(loss, (PureDP, ApproxDP)):
         large = loss.exact_epsilon > LARGE_EPSILON
     else:
-        raise LossError("loss must be PureDP, ApproxDP, ZCDP or NoPrivacy")
+        raise unfit(loss)
     if large:
         raise LossError(
             f"{loss} protects nobody in practice: above epsilon {LARGE_EPSILON} say accept_large_epsilon=True"
@@ -49,7 +62,7 @@ def pure_part(loss: Loss, method: str) -> tuple[PureDP | NoPrivacy, str]:
         # In whole units of 1e-9, rounded down: what is offered must not cost more than was asked.
         epsilon = Decimal(math.isqrt(math.floor(2 * loss.exact_rho * EPSILON_UNITS**2))) / EPSILON_UNITS
         raise LossError(f"{method} is paid for in pure epsilon: give PureDP({epsilon:f}), which costs at most {loss}")
-    raise LossError("loss must be PureDP, ApproxDP, ZCDP or NoPrivacy")
+    raise unfit(loss)
 
 
 def check_consent(accept_unproven: bool, variant: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpcausal.errors import LossError
+from dpcausal.privacy.call import unfit
 from dpcausal.privacy.loss import (
     EPSILON_UNITS,
     ZCDP,
@@ -75,7 +76,7 @@ def divided(loss: Loss, shares: Sequence[Fraction]) -> Division:
     if isinstance(loss, ZCDP):
         return Division(loss, None, _parts(_root(loss.exact_rho, shares), shares))
     if not isinstance(loss, (PureDP, ApproxDP)):
-        raise LossError("loss must be PureDP, ApproxDP, ZCDP or NoPrivacy")
+        raise unfit(loss)
     by_epsilon = loss.exact_epsilon / sum(shares)
     note = ""
     if isinstance(loss, ApproxDP):

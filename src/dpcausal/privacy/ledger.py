@@ -25,6 +25,7 @@ from dpcausal.errors import (
     UnprovenError,
 )
 from dpcausal.privacy.allotment import Allotment, check_pair
+from dpcausal.privacy.call import unfit
 from dpcausal.privacy.composition import Remaining, admit, cost_of, remaining, spent_text
 from dpcausal.privacy.ledger_check import Verification
 from dpcausal.privacy.ledger_entry import FORMAT, Entry, Header, Row, cells, loss_text, parse_loss, sealed, totals_of
@@ -268,7 +269,7 @@ class Ledger:
 
     def _check_loss(self, loss: Loss) -> None:
         if type(loss) not in (PureDP, ApproxDP, ZCDP, NoPrivacy):
-            raise LossError("loss must be PureDP, ApproxDP, ZCDP or NoPrivacy")
+            raise unfit(loss)
         if isinstance(loss, NoPrivacy) and self.private:
             raise LossError("NoPrivacy() is taken by Ledger.without_privacy() only")
         if not isinstance(loss, NoPrivacy) and not self.private:

@@ -11,6 +11,8 @@ from pathlib import Path
 from dpcausal.errors import LedgerDamagedError, LedgerError
 from dpcausal.privacy.ledger_entry import COLUMNS, FORMAT, Header, parse_loss
 
+NO_FILE = "there is no such file, or it cannot be read; a new one is made by Ledger.create or 'dpcausal ledger create'"
+
 APPLICATION = 0x64706361
 """The application id in the file's header: "dpca"."""
 
@@ -117,7 +119,7 @@ def identity(path: Path) -> tuple[int, int]:
     try:
         found = path.stat()
     except OSError:
-        raise LedgerError(f"ledger {path}: there is no such file, or it cannot be read") from None
+        raise LedgerError(f"ledger {path}: {NO_FILE}") from None
     if not stat.S_ISREG(found.st_mode):
         raise LedgerError(f"ledger {path}: not a file")
     if not may_write(path):

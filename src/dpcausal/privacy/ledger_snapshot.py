@@ -16,7 +16,7 @@ from pathlib import Path
 from dpcausal.errors import LedgerDamagedError, LedgerError
 from dpcausal.privacy.ledger_check import Verification, examine
 from dpcausal.privacy.ledger_entry import Header, Row
-from dpcausal.privacy.ledger_file import check_pages, connect_immutable, damaged, read_header, translated
+from dpcausal.privacy.ledger_file import NO_FILE, check_pages, connect_immutable, damaged, read_header, translated
 from dpcausal.privacy.ledger_store import SELECT, Store, is_open_here
 
 _State = tuple[int, int, int, int]
@@ -75,7 +75,7 @@ def _state(path: Path, actual: Path) -> _State:
         beside = [f"{actual}{ending}" for ending in ("-wal", "-journal")]
         logs = [name for name in beside if os.path.lexists(name) and os.stat(name).st_size]
     except OSError:
-        raise LedgerError(f"ledger {path}: there is no such file, or it cannot be read") from None
+        raise LedgerError(f"ledger {path}: {NO_FILE}") from None
     if not stat.S_ISREG(found.st_mode):
         raise LedgerError(f"ledger {path}: not a file")
     if not os.access(actual, os.R_OK):
