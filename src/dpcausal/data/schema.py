@@ -149,9 +149,11 @@ Column: TypeAlias = Bounded | Levels
 
 def _instead(given: object) -> str:
     """Return what was given in place of a declaration, and what a pair of numbers may have been meant as."""
-    pair = given if isinstance(given, (tuple, list)) and len(given) == 2 else ()
-    is_range = all(type(end) in (int, float) for end in pair) and pair and pair[0] < pair[1]
-    return f"got {type(given).__name__}" + (f"; Bounded({pair[0]!r}, {pair[1]!r})?" if is_range else "")
+    told = f"got {type(given).__name__}"
+    if not isinstance(given, (tuple, list)) or [type(end) in (int, float) for end in given] != [True, True]:
+        return told
+    lower, upper = given
+    return f"{told}; Bounded({lower!r}, {upper!r})?" if lower < upper else told
 
 
 def _column(name: object, declared: object) -> Column:
