@@ -29,8 +29,10 @@ def test_a_time_has_one_label(value: Any, label: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [None, float("nan"), float("inf"), True, "", pd.NaT, pd.NA, np.datetime64("NaT"), object(), [1], b"1989"]
-)
+    "value",
+    [None, float("nan"), float("inf"), True, "", pd.NaT, pd.NA, np.datetime64("NaT"), object(), [1], b"1989",
+     Decimal("sNaN"), "0001-01-01T00:00:00+14:00", dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=5)))],
+)  # fmt: skip
 def test_what_is_no_time_has_none(value: Any) -> None:
     assert period_label(value) is None
 
@@ -53,3 +55,11 @@ def test_codes_follow_first_appearance_and_take_what_has_no_hash() -> None:
 def test_true_is_not_the_unit_one() -> None:
     codes, _ = coded([[1, True, 1.0]], 3, unit_name)
     assert codes.tolist()[0] == codes.tolist()[2]
+
+
+def test_a_unit_without_a_text_is_nobody() -> None:
+    class Silent:
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    assert unit_name(Silent()) is None

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import pickle
 import warnings
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import dpcausal as dpc
-from dpcausal.errors import DpCausalError
+from dpcausal.errors import DpCausalError, ParameterError
 
 NAME = "ZephyrQuill"
 VALUES = np.array([0.7319024658, -0.4410927735, 0.1828459045, 0.5772156649, -0.2718281828, 0.3141592653])
@@ -86,3 +89,43 @@ def test_what_a_donor_holds_never_decides_whether_a_panel_can_be_made_or_asked()
             make(frame, dpc.Ledger.in_memory(dpc.PureDP(2))), loss=dpc.PureDP(2), force=True
         )
         assert np.isfinite(answer.counterfactual).all()
+
+
+@pytest.mark.parametrize("time", [Decimal("sNaN"), "0001-01-01T00:00:00+14:00", dt.datetime.max, "+" * 99, (1, [2])])
+def test_a_time_of_a_donor_that_no_calendar_holds_is_no_time(time: Any) -> None:
+    frame = long()
+    frame["t"] = [*frame["t"].tolist()[:-1], time]
+    plain = long()
+    plain = plain.iloc[:-1]
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
+    np.testing.assert_array_equal(make(frame, ledger).donors(), make(plain, ledger).donors())
+
+
+@pytest.mark.parametrize("unit,far", [("s", 10**17), ("ms", 2**62), ("us", -(2**62))])
+@pytest.mark.parametrize("engine", [lambda table: table, lambda table: table.to_pandas()], ids=["pyarrow", "pandas"])
+def test_a_timestamp_of_a_donor_that_python_has_no_object_for_is_no_time(engine: Any, unit: Any, far: int) -> None:
+    frame = long()
+    day = {"s": 1, "ms": 10**3, "us": 10**6}[unit] * 86_400
+    panels = []
+    for last in (far, None):
+        times = pa.array([*(frame["t"].to_numpy() * day).tolist()[:-1], last], pa.int64()).cast(pa.timestamp(unit))
+        table = pa.table({"unit": frame["unit"].tolist(), "t": times, "y": frame["y"].to_numpy()})
+        panels.append(make(engine(table), dpc.Ledger.in_memory(dpc.PureDP(2)), start=dt.date(1970, 1, 5)))
+    np.testing.assert_array_equal(panels[0].donors(), panels[1].donors())
+
+
+def test_bounds_of_a_covariate_whose_sums_overflow_are_refused() -> None:
+    """A donor's values of both signs there made a NaN of its mean, and of its weight −2⁶³."""
+    frame = long({"x": np.zeros(1806)})
+    for bounds in (dpc.Bounded(-8e307, 8e307), dpc.Bounded(0, 1e-200)):
+        with pytest.raises(ParameterError, match="declare another unit"):
+            make(frame, dpc.Ledger.in_memory(dpc.PureDP(2)), covariates={"x": bounds})
+
+
+def test_donors_too_large_for_a_float_cause_no_warning() -> None:
+    rows = np.full((3, 4), np.longdouble("1e4000"))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        panel = dpc.Panel.from_arrays(rows, np.zeros(4), start=2, bounds=dpc.Bounded(-1, 1),
+                                      ledger=dpc.Ledger.in_memory(dpc.PureDP(2)))  # fmt: skip
+    assert not warned and (panel.donors() == 1).all()

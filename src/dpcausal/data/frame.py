@@ -245,15 +245,30 @@ def _listed(series: nw.Series[Any]) -> Sequence[object]:
     Arrow takes text from a Parquet file on trust, and would raise only when it meets the record.
     """
     if series.implementation is not nw.Implementation.PYARROW:
-        return series.to_list()
+        return _salvaged(series)
     from pyarrow import large_binary, types
 
     native: Any = nw.to_native(series)
     held = native.type.value_type if types.is_dictionary(native.type) else native.type
     if not (types.is_string(held) or types.is_large_string(held) or types.is_string_view(held)):
-        return series.to_list()
+        return _salvaged(series)
     raw = native.cast(large_binary()).to_pylist()
     return [None if text is None else text.decode("utf-8", "surrogateescape") for text in raw]
+
+
+def _salvaged(series: nw.Series[Any]) -> Sequence[object]:
+    """Return a series as Python objects, None for what Python has no object for, such as a date in the year 20000.
+
+    A back end refuses the whole column then: one record would decide whether a frame can be read.
+    """
+    try:
+        return series.to_list()
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
+        raise
+    except BaseException:  # a panic inside polars is no Exception
+        pass
+    middle = len(series) // 2
+    return [*_salvaged(series[:middle]), *_salvaged(series[middle:])] if middle else [None] * len(series)
 
 
 def _require_order(relation: Any) -> None:

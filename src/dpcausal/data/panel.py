@@ -262,8 +262,9 @@ class Panel:
 def _check_public(bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded]) -> None:
     if not isinstance(bounds, Bounded) or not all(isinstance(column, Bounded) for column in covariates.values()):
         raise ParameterError("bounds, of the outcome and of each covariate, must be Bounded(lower, upper)")
-    if max(-bounds.lower, bounds.upper) > 1e100 or bounds.width < 1e-100:
-        raise ParameterError("bounds must lie within ±1e100 and at least 1e-100 apart: declare another unit")
+    for column in (bounds, *covariates.values()):  # sums over a row must not overflow: a NaN has no weight in 0, …, Q
+        if max(-column.lower, column.upper) > 1e100 or column.width < 1e-100:
+            raise ParameterError("bounds must lie within ±1e100 and at least 1e-100 apart: declare another unit")
     if not isinstance(ledger, Ledger):
         raise ParameterError(f"ledger must be a Ledger, got {type(ledger).__name__}")
     if not (isinstance(missing, str) and missing in MISSING):

@@ -95,7 +95,8 @@ def _real(values: Any, name: str, dimensions: int) -> Reals:
     array = values if isinstance(values, np.ndarray) else None
     if array is None or array.dtype.kind not in "iuf" or array.ndim != dimensions:
         raise ParameterError(f"{name} must be a numpy array of numbers with {dimensions} dimension(s)")
-    plain = np.array(np.ma.getdata(array), dtype=np.float64)
+    with np.errstate(all="ignore"):  # a warning of overflow would depend on the donors
+        plain = np.array(np.ma.getdata(array), dtype=np.float64)
     plain[np.ma.getmaskarray(array)] = np.nan
     return plain
 

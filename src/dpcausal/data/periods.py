@@ -31,6 +31,13 @@ def period_label(value: Any) -> Label | None:
     >>> period_label(1989.0), period_label("1989"), period_label("1989-01-01"), period_label(float("nan"))
     (1989, 1989, '1989-01-01', None)
     """
+    try:
+        return _label(value)
+    except Exception:  # a date that no calendar of Python's holds, a signalling NaN: one donor's cell must not fail all
+        return None
+
+
+def _label(value: Any) -> Label | None:
     if isinstance(value, np.datetime64):
         value = None if np.isnat(value) else value.astype("datetime64[us]").item()
     if isinstance(value, np.generic):
@@ -79,7 +86,10 @@ def unit_name(value: Any) -> Hashable | None:
         return int(value)
     if isinstance(value, (str, int, float)):
         return None if value == "" else value
-    text = str(value)
+    try:
+        text = str(value)
+    except Exception:
+        return None
     return None if text in ("<NA>", "NaT") else text
 
 
