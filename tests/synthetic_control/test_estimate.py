@@ -262,6 +262,13 @@ def test_pictures_show_released_values_and_the_stamp(what: str) -> None:
     assert small.plot(ax, what=what) is ax
 
 
+@pytest.mark.parametrize("what", ["gaps", "", None, ["gap"]])
+def test_an_unknown_picture_is_refused(what: Any) -> None:
+    answer = answer_of(300, dpc.PureDP(2))
+    with pytest.raises(ParameterError, match="'path' or 'gap'"):
+        answer.plot(what=what)
+
+
 @pytest.mark.parametrize("name", [name for name in WAYS if "perturbation" in name])
 def test_noise_that_cannot_be_drawn_is_refused_before_anything_is_spent(name: str) -> None:
     made = dpc.simulate.factor_panel(20, seed=1)

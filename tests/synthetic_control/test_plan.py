@@ -9,6 +9,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import ParameterError
+from dpcausal.mechanisms.objective_perturbation import calibrate
 from dpcausal.synthetic_control.forecast import LEAST_ERROR, UNKNOWN_ERROR, donor_free
 
 
@@ -72,3 +73,27 @@ def test_a_short_or_flat_past_has_an_error_too() -> None:
     for past in ([0.3], [0.1, 0.2]):
         assert donor_free(np.array(past), 4).error == UNKNOWN_ERROR
     assert donor_free(np.zeros(10), 4).error == LEAST_ERROR
+
+
+def test_a_plan_promises_no_interval() -> None:
+    made, loss = dpc.simulate.factor_panel(400, seed=1), dpc.PureDP(2)
+    plan = dpc.plan_synthetic_control(panel_of(made.donors, made.target, loss), loss=loss)
+    assert plan.interval > 0
+    assert "An interval will be tried; it may come out as None, its share is spent either way." in plan.summary()
+    # Donors that differ in all but their past leave residuals at the cut: none comes out, and its share is gone.
+    rows = np.tile(made.target, (400, 1))
+    rows[:, 10:] = np.where(np.arange(400) % 2, 1.0, -1.0)[:, None]
+    panel = panel_of(rows, made.target, loss)
+    with dpc.simulated_noise(1):
+        answer = dpc.synthetic_control(panel, loss=loss)
+    assert answer.interval is None and "wider than" in answer.interval_reason
+    assert answer.constants["interval"] == 0.15 and len(panel.ledger.entries()) == 1
+
+
+def test_the_penalty_that_is_told_is_the_one_that_is_used() -> None:
+    made, loss = dpc.simulate.factor_panel(40, seed=1), dpc.ApproxDP(4, 1e-6)
+    with dpc.simulated_noise(1):
+        answer = dpc.synthetic_control(panel_of(made.donors, made.target, loss), loss=loss,
+                                       method="objective-perturbation", force=True)  # fmt: skip
+    used = calibrate(40, 10, dpc.ApproxDP(2, 1e-6)).quadratic
+    assert answer.constants["penalty"] == used != 10

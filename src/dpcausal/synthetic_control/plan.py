@@ -63,7 +63,7 @@ class Plan:
     noise_ratio : float or None
         ``att_noise`` over the error of the donor-free forecast.
     penalty : float
-        λ of the weighted methods.
+        λ of the weighted methods, M of the corrected objective perturbation.
     note : str
     unproven : bool
     coverage : float
@@ -135,7 +135,9 @@ class Plan:
                 f"Expected noise: {self.att_noise:.4g} in the mean effect, {self.path_noise:.4g} in each period."
             )
         lines.append(self.verdict)
-        lines += [f"No interval: {self.interval_reason}."] if self.interval_reason else ["With an interval."]
+        lines += [f"No interval: {self.interval_reason}."] if self.interval_reason else [
+            "An interval will be tried; it may come out as None, its share is spent either way."
+        ]
         lines += [f"No placebo test: {self.pvalue_reason}."] if self.pvalue_reason else ["With a placebo test."]
         return "\n".join(lines)
 
@@ -178,13 +180,16 @@ def checked(
     # The factor model is released once for all targets; every other release is one target's.
     each = part(base, Fraction(1, len(targets)))
     try:
-        if chosen == "objective-perturbation" and not unproven and isinstance(spent, ApproxDP):
-            half = ApproxDP(spent.exact_epsilon / (2 * len(targets)), spent.exact_delta / len(targets))
+        quadratic: dict[Any, float] = {}
+        if chosen == "objective-perturbation" and not unproven:
             for target in targets:
-                objective.calibrate(panel.n, panel.start(target), half, penalty)
+                quadratic[target] = float(penalty or 2 * panel.start(target))
+                if isinstance(spent, ApproxDP):
+                    half = ApproxDP(spent.exact_epsilon / (2 * len(targets)), spent.exact_delta / len(targets))
+                    quadratic[target] = objective.calibrate(panel.n, panel.start(target), half, penalty).quadratic
         plans = [
             _plan(panel, target, chosen, calibration, spent, base if chosen == "factor" else each, len(targets),
-                  kernel_width, cut, penalty, coverage, inference, note, unproven)
+                  kernel_width, cut, quadratic.get(target, penalty), coverage, inference, note, unproven)
             for target in targets
         ]  # fmt: skip
     except FenceError:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.data.periods import Label
+from dpcausal.errors import ParameterError
 from dpcausal.report import Guarantee, Result
 
 Reals = npt.NDArray[np.float64]
@@ -106,4 +107,7 @@ class SyntheticControl(Result):
         """Draw the path (observed and counterfactual) or, with ``what="gap"``, the effect with its interval."""
         from dpcausal.synthetic_control.pictures import draw_gap, draw_path
 
-        return (draw_gap if what == "gap" else draw_path)(self, ax)
+        pictures = {"path": draw_path, "gap": draw_gap}
+        if not (isinstance(what, str) and what in pictures):
+            raise ParameterError("what must be 'path' or 'gap'")
+        return pictures[what](self, ax)
