@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
+from dpcausal.errors import ParameterError
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.regression.ridge import ridge_weight_bound, ridge_weight_sensitivity, ridge_weights
 from tests.conformance import check_claim
@@ -94,3 +95,14 @@ def test_a_target_of_zeros_has_a_bound_above_zero() -> None:
     claim = ridge_weight_sensitivity(np.zeros(4), 1.0, 3)
     assert claim.bound > 0 and claim.unit is Unit.DONOR
     assert not ridge_weights(np.ones((3, 4)), np.zeros(4), 1.0).any()
+
+
+def test_a_penalty_that_floats_lose_beside_the_donors_is_refused_before_it_is_solved() -> None:
+    """Donors that are all alike then make the system singular, and other donors do not."""
+    y, ridge, donors = np.ones(2), 5e-10, 1 << 23
+    gram = np.full((2, 2), float(donors))
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.solve(gram + ridge * np.eye(2), y)
+    with pytest.raises(ParameterError, match="too small for so many donors"):
+        ridge_weight_sensitivity(y, ridge, donors)
+    assert ridge_weight_sensitivity(y, 1.0, 100_000).bound < 1.01 * ridge_weight_bound(y, 1.0)

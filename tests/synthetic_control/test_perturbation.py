@@ -80,3 +80,11 @@ def test_noise_of_the_ball_has_a_gamma_length(dimension: int) -> None:
     if dimension > 1:
         assert stats.kstest(lengths, stats.gamma(1, scale=scale).cdf).pvalue < 1e-9
         assert np.mean(lengths) == pytest.approx(dimension * scale, rel=6 / math.sqrt(dimension * runs))
+
+
+@pytest.mark.parametrize("size", [1e15, 1e17, 1e300])
+def test_projections_stand_weights_beside_which_one_is_lost(size: float) -> None:
+    for v in (np.array([size, -size, size / 3]), np.full(3, size), np.full(3, -size), np.array([size])):
+        w = perturbation.simplex(v)
+        assert w.sum() == pytest.approx(1, rel=1e-12) and (w >= 0).all()
+        assert np.abs(perturbation.l1_ball(v)).sum() <= 1 + 1e-12

@@ -94,7 +94,7 @@ def calibrate(donors: int, periods: int, loss: ApproxDP, quadratic: float | None
     s = math.sqrt(-2 * math.log(loss.delta))
     beta = noise.check_scale(G * (s + math.sqrt(s * s + 2 * left)) / (2 * left) * (1 + 1e-9))
     largest = beta * (math.sqrt(donors) + 12)  # ‖b‖ passes it with probability below e^{−72}
-    rounding = 2.0**-48 * donors**2 * (4 * math.sqrt(donors) * periods + quadratic + largest) / quadratic
+    rounding = 2.0**-48 * (donors**2 + periods) * (4 * math.sqrt(donors) * periods + quadratic + largest) / quadratic
     steps = math.ceil((donors * periods + quadratic) / quadratic * math.log(2 / STEPS_LEAVE))
     if steps > MOST_STEPS:
         raise ParameterError(f"the minimiser needs more than {MOST_STEPS} steps: raise the quadratic term")
@@ -108,6 +108,7 @@ def l1_ball(v: Reals) -> Reals:
     size = np.abs(v)
     if size.sum() <= 1:
         return v
+    size = size - size.max()  # the same point: those that stay are at most 1 below, so 1 is not lost beside them
     order = np.sort(size)[::-1]
     excess = (np.cumsum(order) - 1) / np.arange(1, len(v) + 1)
     level = excess[np.flatnonzero(order > excess)[-1]]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.errors import ParameterError
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
 
@@ -14,6 +15,9 @@ Reals = npt.NDArray[np.float64]
 
 LEAST_LENGTH = 1e-9
 """A target shorter than this counts as this long: a bound must be above 0."""
+
+MOST_ROUNDING = 0.01
+"""Where rounding may be more, the analysis of errors does not hold, and the system may be singular for some donors."""
 
 
 def ridge_weights(X: Reals, y: Reals, ridge: float) -> Reals:
@@ -27,7 +31,7 @@ def ridge_weights(X: Reals, y: Reals, ridge: float) -> Reals:
     * y: the target before the treatment, shape (T0,)
     * μ: ``ridge``, > 0.  The objective of Rho, Cummings & Misra, equation (4), has μ = λ/2.
 
-    Total: defined for every X.
+    Total: defined for every X where ``ridge_weight_sensitivity`` is.
     """
     n, periods = X.shape
     if n <= periods:
@@ -46,11 +50,15 @@ def ridge_weight_bound(y: Reals, ridge: float) -> float:
 def ridge_weight_sensitivity(y: Reals, ridge: float, donors: int) -> Sensitivity:
     """Return the l2 sensitivity of ``ridge_weights`` as computed in floats: the bound plus what rounding may add.
 
+    Raises a ParameterError, from public numbers, where floats cannot solve the system for every X.
+
     *Guarantee*: claim ``ridge-weights``, replace one donor; y is public.
     *Source*: this library; Rho, Cummings & Misra, Lemma 4.7, has 4·T0·√(8 + n)/λ.
     """
     bound = ridge_weight_bound(y, ridge)
-    size = min(donors, len(y))
-    condition = 1 + donors * len(y) / ridge
-    rounding = 8 * size**2 * 2.0**-53 * condition * max(float(np.linalg.norm(y)), LEAST_LENGTH) / math.sqrt(ridge)
+    work = min(donors, len(y)) ** 2 + max(donors, len(y))
+    relative = work * 2.0**-53 * (1 + donors * len(y) / ridge)
+    if relative > MOST_ROUNDING:
+        raise ParameterError("the ridge's penalty is too small for so many donors: floats cannot solve it; raise it")
+    rounding = 8 * relative * max(float(np.linalg.norm(y)), LEAST_LENGTH) / math.sqrt(ridge)
     return Sensitivity(bound + rounding, Norm.L2, Relation.REPLACE_ONE, "ridge-weights", Unit.DONOR)

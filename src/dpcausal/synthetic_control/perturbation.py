@@ -54,6 +54,7 @@ class WeightedRelease:
 
 def simplex(v: Reals) -> Reals:
     """Return the point of the simplex nearest to v.  *Source*: Duchi et al. (2008), Figure 1."""
+    v = v - v.max()  # the same nearest point; and 1 is not lost beside noise of any size
     order = np.sort(v)[::-1]
     excess = (np.cumsum(order) - 1) / np.arange(1, len(v) + 1)
     level = excess[np.flatnonzero(order > excess)[-1]]
