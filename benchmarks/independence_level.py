@@ -35,7 +35,9 @@ def cases(which: str) -> Iterator[Case]:
                 yield name, {"n": n, "loss": PureDP(epsilon), "design": design}, (0.0, 0.08)
     if which in ("hard", "all"):
         shared: dict[str, Any] = {"n": 10_000, "loss": PureDP(2.0), "effect": 0.0}
-        yield "gcm            s = 8: the regression does not learn it", {**shared, "complexity": 8.0}, (0.0, 1.0)
+        for complexity in (8.0, 16.0):
+            yield f"gcm            s = {complexity:g}", {**shared, "complexity": complexity}, (0.0, 1.0)
+        yield "gcm            s = 8, epsilon = .25", {**shared, "complexity": 8.0, "loss": PureDP(0.25)}, (0.0, 1.0)
         for shape in ("isotropic", "additive"):
             yield f"gcm            d = 5, {shape}", {**shared, "dimensions": 5, "regression": shape}, (0.0, 1.0)
     if which in ("weighted", "all"):

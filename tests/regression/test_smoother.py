@@ -30,7 +30,7 @@ def test_few_rows_have_the_residuals_of_kernel_ridge():
     for column in scaled.T:
         K = K + np.exp(-0.5 * (np.subtract.outer(column, column) / WIDTH) ** 2)
     values, vectors = np.linalg.eigh(K)
-    alpha = smoother._unexplained(responses, vectors.T @ responses, np.maximum(values, 0))
+    alpha = smoother._unexplained(responses, vectors.T @ responses, np.maximum(values, 0)) / 2
     fitted = KernelRidge(alpha=alpha, kernel="precomputed").fit(K, responses).predict(K)
     expected = responses - fitted
     found = smooth(given(z, levels), U, "additive", generator_from_seed(0))
@@ -82,3 +82,15 @@ def test_without_given_columns_responses_are_standardised():
                    generator_from_seed(0))  # fmt: skip
     assert found.residuals.mean() == pytest.approx(0, abs=1e-12) and found.residuals.std() == pytest.approx(1)
     assert found.spread == 1
+
+
+@pytest.mark.parametrize(("rate", "share"), [(1.0, 1.0), (16.0, 1 / 3)])
+def test_a_kernel_is_narrowed_where_a_rough_function_is_clearly_there(rate, share):
+    rng = np.random.default_rng(3)
+    z = rng.uniform(-2, 2, (900, 1))
+    noise = rng.standard_normal((900, 2))
+    u = standardised(np.column_stack([np.sin(rate * z[:, 0]) + 0.7 * noise[:, 0], noise[:, 1]]))
+    levels = np.empty((900, 0), dtype=np.int64)
+    found = smoother._narrowed(standardised(z), levels, WIDTH, "additive", u, generator_from_seed(0))
+    assert found == pytest.approx(WIDTH * share)
+    assert smoother._narrowed(standardised(z), levels, WIDTH, "additive", u[:, 1:], generator_from_seed(0)) == WIDTH
