@@ -224,9 +224,9 @@ def test_what_remains_is_granted_and_one_unit_more_is_not(budget: Any, steps: An
 
 def test_what_remains_is_written_so_that_it_can_be_asked_for() -> None:
     left = remaining(ApproxDP(1.234567891234, 1e-6), Totals())
-    assert str(left).startswith("epsilon 1.234567891 delta 1e-06 or rho 0.0")
+    assert str(left).startswith("either epsilon 1.234567891 with delta 1e-06 or rho 0.0")
     assert str(remaining(PureDP(3), Totals())) == "epsilon 3"
-    assert str(remaining(ZCDP(0.5), Totals())) == "epsilon 1 or rho 0.5"
+    assert str(remaining(ZCDP(0.5), Totals())) == "either epsilon 1 or rho 0.5"
     assert str(remaining(NoPrivacy(), Totals())) == "no limit (no privacy)"
     assert remaining(PureDP(Fraction(1, 3)), Totals()).epsilon == 0.333333333
     # A large delta makes zCDP pay for a pure loss above epsilon: the filter grants it, so it is what remains.

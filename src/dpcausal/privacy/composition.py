@@ -210,12 +210,9 @@ class Remaining:
     def __str__(self) -> str:
         if self.epsilon is None:
             return "no limit (no privacy)"
-        parts = [f"epsilon {_shortest(self.epsilon)}"]
-        if self.delta:
-            parts.append(f"delta {_shortest(self.delta)}")
-        if self.rho is not None:
-            parts.append(f"or rho {_shortest(self.rho)}")
-        return " ".join(parts)
+        delta = f" with delta {_shortest(self.delta)}" if self.delta else ""
+        pair = f"epsilon {_shortest(self.epsilon)}{delta}"
+        return pair if self.rho is None else f"either {pair} or rho {_shortest(self.rho)}"
 
 
 def _shortest(value: float) -> str:
