@@ -284,3 +284,12 @@ def test_noise_that_cannot_be_drawn_is_refused_before_anything_is_spent(name: st
         with pytest.raises(ParameterError, match="at most 1000000 numbers"):
             dpc.synthetic_control(many, force=True, **WAYS[name])
         assert not many.ledger.entries()
+
+
+@pytest.mark.parametrize("method", ["matched", "output-perturbation"])
+def test_more_periods_than_the_ball_has_noise_for_are_refused_before_anything_is_spent(method: Any) -> None:
+    long = dpc.Panel.from_arrays(np.zeros((1, 1_000_002)), np.zeros(1_000_002), start=1, bounds=dpc.Bounded(-1, 1),
+                                 ledger=dpc.Ledger.in_memory(ONE))  # fmt: skip
+    with pytest.raises((LossError, ParameterError), match="at most 1000000 numbers"):
+        dpc.synthetic_control(long, loss=ONE, method=method, force=True)
+    assert not long.ledger.entries()

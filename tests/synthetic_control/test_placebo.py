@@ -122,3 +122,21 @@ def test_the_noise_of_a_count_is_below_the_law_by_hand() -> None:
     for value in (-9_000, -1, 0, 1, 20_000):
         by_hand = law[k <= value].sum()
         assert placebo._below(value, dpc.PureDP(0.5)) == pytest.approx(by_hand, rel=1e-9)
+
+
+def half_and_beyond(reach: float, share: float) -> tuple[float, float]:
+    """Return the half width and how many lie beyond it, B = 1: a share uniform on ±reach, the others 0."""
+    spread = np.linspace(-reach, reach, round(100_000 * share))
+    sample = np.concatenate([spread, np.zeros(100_000 - len(spread))])
+    loss = dpc.NoPrivacy()
+    placebos = Placebos(sample, np.full(len(sample), FULL))
+    half = placebo.release_spread(placebos, 1.0, len(sample), 0.0, 0.9, granted(loss), loss)
+    return (2.0, 0.0) if half is None else (half, float(np.mean(np.abs(sample) > half)))
+
+
+def test_laws_that_reach_past_the_cut_are_held_as_it_is_told() -> None:
+    """At nominal .9: up to two thirds of the cut in full, beyond by Markov's inequality."""
+    found = [half_and_beyond(reach, share) for reach in (1.0, 1.5, 3.0, 30.0, 1e6) for share in (0.05, 0.1, 0.15, 0.2)]
+    assert all(beyond <= 0.1 + 1e-4 for half, beyond in found if half <= 2 / 3)
+    assert all(beyond <= 0.225 + 1e-4 for half, beyond in found if half <= 1)
+    assert max(beyond for half, beyond in found if half <= 1) > 0.19

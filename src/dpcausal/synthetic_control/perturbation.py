@@ -127,6 +127,7 @@ def check_noise(y: Reals, after: int, donors: int, penalty: float, published: bo
     ``loss`` is that of each of the two steps.
     """
     numbers = donors * after if published else donors
+    numbers = max(numbers, after)
     if isinstance(loss, PureDP) and numbers > LARGEST_BALL:
         raise ParameterError(f"pure noise is drawn for at most {LARGEST_BALL} numbers, and here there are {numbers}")
     first = published_weights_bound(donors, len(y), penalty) if published else 0.0

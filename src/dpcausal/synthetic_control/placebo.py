@@ -97,6 +97,11 @@ def release_spread(
 
     k √(mean of min(e², B²)), the mean taken ``SAFETY`` deviations of noise higher than released, over a weight as much
     lower.
+
+    For residuals with one mode, at 0, a half width up to 2B/3 keeps the nominal coverage however far they reach past
+    the cut: they are mixtures of uniform laws on [0, R], and for R > B both 4(B² − 2B³/(3R))/(9h²) and 1 − h/R are
+    linear in 1/R.  Between 2B/3 and B only Markov's inequality is left where many lie past the cut, whatever their
+    law: coverage of at least 1 − 9/4 of what is missing from the nominal one, 77.5 % for 90 %.
     """
     noisy = _released(Query(spread_sum(placebos, cut), spread_sensitivity(), "placebo spread"), allotment, loss)
     total = max(noisy / FULL, 0.0) + SAFETY * noise_deviation(loss)

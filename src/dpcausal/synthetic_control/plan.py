@@ -13,6 +13,7 @@ from dpcausal.mechanisms import objective_perturbation as objective
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.call import check_consent, check_large
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.synthetic_control import factor, matched, perturbation, placebo
 from dpcausal.synthetic_control.budget import METHODS, Base, currency_of, method_of, part
 from dpcausal.synthetic_control.forecast import DonorFree, donor_free
@@ -280,6 +281,8 @@ def _expected_noise(
     """Return the noise expected in each period, on the scale [−1, 1]."""
     if isinstance(base, NoPrivacy) or calibration == "published":
         return None
+    if method == "matched" and isinstance(base, PureDP) and by.after + 1 > LARGEST_BALL:
+        raise LossError(f"pure noise is drawn for at most {LARGEST_BALL} numbers, and here there are {by.after + 1}")
     if method == "matched":  # half of the donors' weight, and no help from the donor-free forecast
         return matched.noise_deviation(by, base) / (matched.FULL * GRID) / (n / 2)
     if method == "factor" and isinstance(base, ZCDP):  # rows as long as the target's own changes, twice over
