@@ -63,3 +63,14 @@ def test_a_unit_without_a_text_is_nobody() -> None:
             raise RuntimeError("no text")
 
     assert unit_name(Silent()) is None
+
+
+def test_units_and_times_of_any_kind_are_coded() -> None:
+    class Unhashed:
+        def __hash__(self) -> int:
+            raise RuntimeError("no hash")
+
+    codes, _ = coded([["a", Unhashed(), "a"]], 3, unit_name)
+    assert codes.tolist() == [0, 1, 0]
+    assert coded([[1, Unhashed()]], 2, period_label)[0].tolist() == [0, -1]
+    assert str(unit_name(10**5000)).startswith("0x") and unit_name(10**300) == 10**300

@@ -84,6 +84,8 @@ def unit_name(value: Any) -> Hashable | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return int(value)
+    if isinstance(value, int) and value.bit_length() > 4096:  # Python writes so long a number in hexadecimals only
+        return hex(value)
     if isinstance(value, (str, int, float)):
         return None if value == "" else value
     try:
@@ -114,9 +116,9 @@ def coded(
             return known
         try:
             return seen[type(value), value]  # a table of the raw values: names are made once each
-        except (KeyError, TypeError):
+        except Exception:  # it is new, or has no hash
             place = _new(value)
-            with suppress(TypeError):  # it has no hash
+            with suppress(Exception):
                 seen[type(value), value] = place
             return place
 
