@@ -177,7 +177,8 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     ),
     "zCDP": (TEST | {"method": "smooth-sensitivity", "loss": dpc.ZCDP(1)}, LossError, "ApproxDP with delta above 0"),
     "another score": (
-        CALLS["smooth sensitivity"] | {"score": "hsic"}, ParameterError, "score='hsic' does not go with protect='test'"
+        CALLS["smooth sensitivity"] | {"score": "hsic"}, ParameterError,
+        "score='hsic' does not go with method='smooth-sensitivity' and protect='test'",
     ),
     "everyone": (CALLS["smooth sensitivity"] | {"protect": "everyone"}, ParameterError, "protect='everyone'"),
     "a probability of a private scale": (
