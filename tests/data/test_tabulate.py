@@ -93,11 +93,12 @@ def test_a_lazy_frame_is_counted_where_it_is(kind: str, monkeypatch: pytest.Monk
     assert (counts_of(table, NAMES) == expected).all()
 
 
-def test_a_column_named_like_the_count_is_no_trouble() -> None:
-    frame = duckdb.from_arrow(pa.table({"rows": [0, 1, 1], "rows_": [1, 1, 0]}))
-    schema = dpc.Schema({"rows": dpc.Levels([0, 1]), "rows_": dpc.Levels([0, 1])})
+@pytest.mark.parametrize("names", [("rows", "rows_"), ("ROWS", "Rows_")])
+def test_a_column_named_like_the_count_is_no_trouble(names: tuple[str, str]) -> None:
+    frame = duckdb.from_arrow(pa.table({names[0]: [0, 1, 1], names[1]: [1, 1, 0]}))
+    schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in names})
     table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    assert counts_of(table, ["rows", "rows_"]).tolist() == [[0, 1], [1, 1]]
+    assert counts_of(table, names).tolist() == [[0, 1], [1, 1]]
 
 
 def test_a_frame_that_lost_rows_is_refused_without_a_number() -> None:

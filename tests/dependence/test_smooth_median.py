@@ -82,3 +82,9 @@ def test_what_has_no_middle_is_refused() -> None:
         smooth_median(np.zeros(4), 0.1)
     with pytest.raises(ParameterError):
         smooth_median(np.zeros(5), 0.0)
+
+
+def test_the_bound_is_above_zero_where_its_weights_are_not() -> None:
+    """A draw that failed for a column without variation would tell of it."""
+    for beta in (1.45, 1.6, 50.0):
+        assert 1e-300 < smooth_median(np.ones(1001), beta)[1] < 1e-200

@@ -119,7 +119,7 @@ class FrameSource:
         A bounded column is replaced by the number of its cuts at or below the value, a null or NaN by the midpoint's.
         """
         count = "rows"
-        while count in names:
+        while count in {name.casefold() for name in names}:  # DuckDB does not tell ROWS from rows
             count += "_"
         wide = {name for name in names if self.declared(name).dtype in _WIDE}
 

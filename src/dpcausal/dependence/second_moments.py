@@ -12,10 +12,16 @@ from dpcausal.privacy.sensitivity import Norm, Sensitivity
 
 Reals = npt.NDArray[np.float64]
 
+MOST_BITS = 16
+"""Finest grid, 2⁻¹⁶ of a unit."""
+
 
 def grid_bits(n: int, radius: float) -> int:
-    """Return s such that sums over n rows of products of entries on the grid 2⁻ˢ are exact in float64."""
-    return math.floor((52 - math.log2(n)) / 2 - math.log2(radius) - 1e-9)
+    """Return s such that sums over n rows of products of entries on the grid 2⁻ˢ are exact in float64.
+
+    No finer than is of use: the noise, in units of 4⁻ˢ, has a largest scale that can be drawn.
+    """
+    return min(math.floor((52 - math.log2(n)) / 2 - math.log2(radius) - 1e-9), MOST_BITS)
 
 
 def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:

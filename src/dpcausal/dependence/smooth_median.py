@@ -16,6 +16,9 @@ Reals = npt.NDArray[np.float64]
 ROUNDING = 1e-12
 """Taken off β and added to S: outweighs the rounding of both."""
 
+LEAST = 1e-250
+"""A smaller S counts as this: e^(−kβ) may come out as 0, and S must not."""
+
 
 def smooth_median(values: Reals, beta: float) -> Reals:
     """Return the median of an odd number of values in [0, 1] and its β-smooth bound.
@@ -64,7 +67,7 @@ def smooth_median(values: Reals, beta: float) -> Reals:
         t = np.arange(k + 2)
         best = max(best, weight * float((padded[centre + t] - padded[centre + t - k - 1]).max()))
         weight *= decay
-    return np.array([ordered[m], best * (1 + ROUNDING)])
+    return np.array([ordered[m], max(best, LEAST) * (1 + ROUNDING)])
 
 
 def smooth_median_sensitivity(beta: float) -> Sensitivity:

@@ -29,6 +29,8 @@ from dpcausal.privacy.sensitivity import Norm, Query
 from dpcausal.report import Guarantee
 
 PUBLIC = ("the number of rows", "column names, levels, bounds and cuts", "all arguments", "knowledge")
+PUBLIC_PLACES = ("the order of the rows", "the seed")
+"""Public too where rows are dealt into blocks by their places."""
 
 Method = Literal[
     "auto", "table", "parities", "moments", "priv-pc", "svt-pc", "em-pc", "gaussian-pc", "reconciled",
@@ -161,9 +163,8 @@ def discover(
 
 
 def _guarantee(plan: Plan, allotment: Allotment) -> Guarantee:
-    return Guarantee.of(
-        allotment, proofs=plan.proofs, caveats=(plan.note,) if plan.note else (), public=PUBLIC
-    )
+    by_place = PUBLIC_PLACES if plan.method in ("reconciled", "ci-test") else ()
+    return Guarantee.of(allotment, proofs=plan.proofs, caveats=plan.caveats, public=PUBLIC + by_place)
 
 
 def _by_statistic(table: Table, plan: Plan, allotment: Allotment) -> Discovery:

@@ -11,6 +11,7 @@ from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import sizes_of
 from dpcausal.discovery import contrasts, moments, reconciled
+from dpcausal.discovery.foresight import cut_note, pair_noise, too_small
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.reconciled import share_of_test
 from dpcausal.discovery.search import LATER_ALPHA, Settings, default_settings
@@ -51,8 +52,8 @@ class Plan:
     gaussian : ZCDP or NoPrivacy or None
         What Gaussian releases may use of it.
     settings : Settings
-    note : str
-        What was changed of what was asked, in words.
+    caveats : tuple of str
+        What was changed of what was asked, and what public numbers foretell, in words.
     unproven : bool
     test : str
         The method of ``ci_test`` for ``"ci-test"``, ``"g"`` or ``"chi2"`` for ``"reconciled"``, empty for others.
@@ -67,7 +68,7 @@ class Plan:
     spent: Loss
     gaussian: ZCDP | NoPrivacy | None
     settings: Settings
-    note: str
+    caveats: tuple[str, ...]
     unproven: bool
     test: str
     test_proofs: tuple[str, ...]
@@ -125,7 +126,11 @@ def checked(
         first = share_of_test(spent, 0, settings.max_order, len(names) * (len(names) - 1) // 2)
         if smoothness(first).beta < reconciled.LEAST_BETA:
             raise LossError(f"{loss} is too little for the medians of blocks: each test would have {first}")
-    return Plan(names, sizes, chosen, calibration, spent, gaussian, settings, note, unproven, named, proofs)
+    noise = None if calibration == "published" else pair_noise(chosen, sizes, table.n, spent, gaussian, settings)
+    small = "" if noise is None else too_small(chosen, sizes, table.n, noise, settings.alpha)
+    cut = "" if chosen in ("moments", "ci-test") else cut_note(table, names)
+    caveats = tuple(words for words in (note, cut, small) if words)
+    return Plan(names, sizes, chosen, calibration, spent, gaussian, settings, caveats, unproven, named, proofs)
 
 
 def settings_of(

@@ -20,6 +20,11 @@ from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 Test = tuple[str, str, tuple[str, ...]]
 
 
+def two_sided(alpha: float) -> float:
+    """Return the normal quantile of a two-sided level, defined for every level above 0 and below 1."""
+    return -NormalDist().inv_cdf(max(alpha / 2, 1e-300))
+
+
 @dataclass
 class RankScores:
     """Steps of T for each test, from the exact table of counts.
@@ -77,5 +82,4 @@ class RankScores:
 
         z · √n · ½ for two levels, ⅔ otherwise: the standard deviation of n T under independence is at most that.
         """
-        z = NormalDist().inv_cdf(1 - alpha / 2)
-        return math.ceil(z * math.sqrt(n) * (0.5 if self.binary else 2 / 3) * GRID)
+        return max(1, math.ceil(two_sided(alpha) * math.sqrt(n) * (0.5 if self.binary else 2 / 3) * GRID))

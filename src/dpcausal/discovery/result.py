@@ -130,11 +130,13 @@ class Discovery(Result):
             words += [f"in {row['support']:.0%} of re-drawn noise"] if row["support"] is not None else []
             words += [] if row["tested"] else ["not tested: too few counts for the noise"]
             lines.append(f"{row['from']} {sign} {row['to']}" + (f"   ({', '.join(words)})" if words else ""))
+        edges = len(lines)
         if not lines:
-            lines.append("No edges.")
+            lines.append("No edge shown.")
         lines.append(
-            f"{len(self.graph.nodes)} columns, {len(lines) if self.graph.skeleton else 0} edges, {self.n} rows, method "
-            f"{self.method}, search {self.search}, {self.tests} tests at level {self.alpha:g}."
+            f"{len(self.graph.nodes)} columns, {edges} {'edge' if edges == 1 else 'edges'}, {self.n} rows, method "
+            f"{self.method}, search {self.search}, {self.tests} {'test' if self.tests == 1 else 'tests'} at level "
+            f"{self.alpha:g}."
         )
         if self.reported:
             lines.append(f"Loss that the published system reports of itself: {self.reported}.")

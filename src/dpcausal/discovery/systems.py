@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from dpcausal.discovery.em_pc import Eliminator
 from dpcausal.discovery.pc import Skeleton, Test, Verdict, find_skeleton, orient
 from dpcausal.discovery.plan import Plan
 from dpcausal.discovery.published import Replica, claimed_sensitivity
-from dpcausal.discovery.rank_scores import RankScores
+from dpcausal.discovery.rank_scores import RankScores, two_sided
 from dpcausal.discovery.reconciled import Reconciled, block_counts
 from dpcausal.discovery.search import Found, by_tests
 from dpcausal.discovery.sieve import Sieve, default_rounds
@@ -107,7 +106,7 @@ def _gaussian(scores: RankScores, plan: Plan, allotment: Allotment, threshold: i
     """PC on tau with Gaussian noise: all tests of an order in one release, with the order's share of ρ."""
     noisy: dict[Test, float] = {}
     level = [float(threshold)]
-    z = NormalDist().inv_cdf(1 - plan.settings.alpha / 2)
+    z = two_sided(plan.settings.alpha)
     order = plan.settings.max_order
 
     def begin(number: int, tests: list[Test], neighbours: dict[str, tuple[str, ...]]) -> None:
