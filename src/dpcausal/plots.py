@@ -7,8 +7,8 @@ from typing import Any
 from dpcausal.errors import MissingDependencyError, ParameterError
 
 
-def axes(ax: Any = None) -> Any:
-    """Return the given axes, or new ones without touching the caller's current figure.
+def axes(ax: Any = None, size: tuple[float, float] = (6, 2)) -> Any:
+    """Return the given axes, or new ones of a size in inches without touching the caller's current figure.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def axes(ax: Any = None) -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingDependencyError("matplotlib", "plot") from None
-    figure = Figure(figsize=(6, 2), layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     return figure.subplots()
 

@@ -158,7 +158,10 @@ def _checked_column(table: Table, name: str) -> Interval:
     """Return a column's public range if a direction can be asked about it."""
     declared = table.schema.column(name)
     if not isinstance(declared, Bounded):
-        raise SchemaError(f"column {name!r} has levels: a direction needs two columns declared Bounded")
+        raise SchemaError(
+            f"column {name!r} has levels: a direction needs two columns declared Bounded; columns of few values do not "
+            "fit the additive noise model, so do not declare such a column anew"
+        )
     if max(-declared.lower, declared.upper) > LARGEST_BOUND or declared.width < LEAST_WIDTH:
         raise SchemaError(
             f"column {name!r}: a direction needs bounds within ±{LARGEST_BOUND:g} and at least {LEAST_WIDTH:g} apart; "

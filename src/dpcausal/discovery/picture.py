@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcausal.discovery.graph import Cpdag
 from dpcausal.discovery.orient import extend
-from dpcausal.errors import MissingDependencyError
+from dpcausal.plots import axes
 
 if TYPE_CHECKING:
     from dpcausal.discovery.result import Discovery
@@ -52,15 +52,7 @@ def draw_graph(result: Discovery, ax: Any = None) -> Any:
 
     The width of an edge shows the share of re-drawn noise in which it stands, or else how far its margin goes.
     """
-    if ax is None:
-        try:
-            from matplotlib.backends.backend_agg import FigureCanvasAgg
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise MissingDependencyError("matplotlib", "plot") from None
-        figure = Figure(figsize=(6, 4.5), layout="constrained")
-        FigureCanvasAgg(figure)
-        ax = figure.subplots()
+    ax = axes(ax, (6, 4.5))
     place = positions(result.graph)
     for row in result.edges():
         if row["support"] is not None:
