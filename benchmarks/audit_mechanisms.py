@@ -21,13 +21,14 @@ from tests.registry.rows import MechanismRow
 RUN_FALSE_ALARM = 1e-6
 CLAIMS = (1.0, 2.0)
 DRAWS = {1.0: 264_000, 2.0: 120_000}
-"""With these a side, 5 % too little noise is seen with power .99 (Laplace law, false alarm 1e-6/24)."""
+"""With these a side, 5 % too little noise is seen with power about .99 (Laplace law, false alarm 1e-6/48)."""
 
 OTHERS = dict.fromkeys(CLAIMS, 30_000)
 """For what is not additive noise: most of it draws once a call."""
 
 SLOW = {"l2-ball": {1.0: 60_000, 2.0: 120_000}}
 SLOW["propose-test-release"] = SLOW["smooth-laplace"] = dict.fromkeys(CLAIMS, 8_000)
+SLOW["objective-perturbation"] = dict.fromkeys(CLAIMS, 2_000)
 """One draw a call: fewer draws; the ball's 5 % are seen at the claim of 2."""
 
 ADDITIVE = ("laplace", "geometric", "gaussian", "discrete-gaussian", "l2-ball")
