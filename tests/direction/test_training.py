@@ -157,3 +157,16 @@ def test_what_has_no_route_is_refused_and_the_message_says_where_it_goes() -> No
         ask(score="kendall", calibration="published")
     with pytest.raises(ParameterError, match="min_probability"):
         ask(score="iqr", release_scores=True, min_probability=0.9)
+
+
+def test_published_noise_that_cannot_be_drawn_is_refused_before_the_spend() -> None:
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    asked_of = dpc.Table({"x": np.linspace(0, 1, 40), "y": np.linspace(1, 0, 40)}, SMALL, ledger)
+    with pytest.raises(LossError, match="larger penalty"):
+        dpc.direction(
+            asked_of, "x", "y", protect="training", calibration="published", penalty=1e-5, loss=dpc.PureDP(1e-9)
+        )
+    assert not ledger.entries()
+
+
+SMALL = dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(0, 1)})

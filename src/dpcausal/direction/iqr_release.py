@@ -12,6 +12,8 @@ For the direction alone the flip distance (``holdout``) is better than all three
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dpcausal.dependence import iqr_intervals
 from dpcausal.dependence.iqr import IqrReach
 from dpcausal.dependence.log_iqr import enough_steps, inverse_sensitivity, log_iqr_grid, score_steps
@@ -180,55 +182,25 @@ def _printed(loss: Loss) -> tuple[Loss, str]:
 
 SHARE = frozenset({"training_share"})
 
+_INVERSE = Route(
+    method="inverse-sensitivity",
+    protect="test",
+    scores=("iqr",),
+    pay=lambda loss: pure_part(loss, "inverse sensitivity"),
+    proofs=lambda plan: PROOFS[plan.method],
+    release=_release,
+    settle=settle_share,
+    takes=SHARE,
+    gives_scores="always",
+    gives_probability=lambda plan: False,
+)
+_TESTED = replace(_INVERSE, method="propose-test-release", pay=_with_delta)
+
 ROUTES = (
-    Route(
-        method="inverse-sensitivity",
-        protect="test",
-        scores=("iqr",),
-        pay=lambda loss: pure_part(loss, "inverse sensitivity"),
-        proofs=lambda plan: PROOFS[plan.method],
-        release=_release,
-        settle=settle_share,
-        takes=SHARE,
-        gives_scores="always",
-        gives_probability=lambda plan: False,
-    ),
-    Route(
-        method="smooth-sensitivity",
-        protect="test",
-        scores=("iqr",),
-        pay=_smooth,
-        proofs=lambda plan: PROOFS[plan.method],
-        release=_release,
-        settle=_settle_smooth,
-        takes=SHARE,
-        gives_scores="if asked",
-        gives_probability=lambda plan: False,
-    ),
-    Route(
-        method="propose-test-release",
-        protect="test",
-        scores=("iqr",),
-        pay=_with_delta,
-        proofs=lambda plan: PROOFS[plan.method],
-        release=_release,
-        settle=settle_share,
-        takes=SHARE,
-        gives_scores="always",
-        gives_probability=lambda plan: False,
-    ),
-    Route(
-        method="propose-test-release",
-        protect="test",
-        scores=("iqr",),
-        pay=_printed,
-        proofs=lambda plan: (),
-        release=_release,
-        settle=settle_share,
-        takes=SHARE,
-        gives_scores="always",
-        gives_probability=lambda plan: False,
-        calibration="published",
-        unproven="the interquartile algorithm",
+    _INVERSE,
+    replace(_INVERSE, method="smooth-sensitivity", pay=_smooth, settle=_settle_smooth, gives_scores="if asked"),
+    _TESTED,
+    replace(
+        _TESTED, pay=_printed, proofs=lambda plan: (), calibration="published", unproven="the interquartile algorithm"
     ),
 )

@@ -22,7 +22,7 @@ from dpcausal.direction.anm import Column
 from dpcausal.direction.calculators import after_two_draws
 from dpcausal.direction.route import Plan, Released, Route
 from dpcausal.direction.stable import Halves, Setting
-from dpcausal.errors import LossError
+from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.stable_value import stable_value
 from dpcausal.privacy.allotment import Allotment
@@ -238,8 +238,16 @@ def _settle(plan: Plan) -> Plan:
 
 
 def _settle_published(plan: Plan) -> Plan:
-    """Theorems 5 to 7 speak of one λ of at most 1."""
-    return stable.settle(plan, share=SHARE, most_penalty=1.0, several=False)
+    """Theorems 5 to 7 speak of one λ of at most 1; that of HSIC at a small λ asks for more noise than can be drawn."""
+    plan = stable.settle(plan, share=SHARE, most_penalty=1.0, several=False)
+    if plan.score == "hsic":
+        (setting,) = stable.settings(plan)
+        bound = 2 * published_hsic_sensitivity(*stable.sizes(plan), setting.penalty).bound
+        try:
+            laplace_scale(bound, plan.spent)  # type: ignore[arg-type]
+        except FenceError:
+            raise LossError("the published bound needs more noise than can be drawn: give a larger penalty") from None
+    return plan
 
 
 OPTIONS = frozenset({"training_share", "penalty", "width"})

@@ -11,10 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from dpcausal.errors import FenceError, LossError
-from dpcausal.mechanisms.gate import exact, release
+from dpcausal.mechanisms.gate import event_of, exact, release
 from dpcausal.privacy import noise
 from dpcausal.privacy.conditional import CONDITIONAL
-from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Allotment
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query
@@ -34,18 +33,6 @@ def laplace_scale(sensitivity: float | int | Fraction, loss: PureDP) -> float:
 def gaussian_scale(sensitivity: float | int | Fraction, loss: ZCDP) -> float:
     """Return the Gaussian standard deviation σ = Δ/√(2ρ), rounded up; refused if no noise is drawn at it."""
     return noise.check_scale(float(sensitivity) / math.sqrt(2 * loss.rho) * _ROUND_UP)
-
-
-def _event(mechanism: str, query: Query, loss: Loss, scale: float) -> Event:
-    return Event(
-        mechanism=mechanism,
-        label=query.label,
-        loss=loss,
-        sensitivity=query.sensitivity.rounded_up,
-        norm=query.sensitivity.norm.value,
-        scale=scale,
-        proof=query.sensitivity.proof,
-    )
 
 
 def _check_norm(query: Query, norm: Norm) -> None:
@@ -102,7 +89,7 @@ def laplace(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any
             noise.add_laplace(answer, scale, sensitivity=query.sensitivity.rounded_up, epsilon=loss.epsilon),  # type: ignore[union-attr]
         )
 
-    return release(query, allotment, _event("laplace", query, loss, scale), draw)
+    return release(query, allotment, event_of("laplace", query, loss, scale), draw)
 
 
 def geometric(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
@@ -138,7 +125,7 @@ def geometric(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> A
     def draw(answer: noise.Integers) -> Any:
         return _like(query, noise.add_geometric(answer, scale, sensitivity=bound, epsilon=loss.epsilon))  # type: ignore[union-attr]
 
-    return release(query, allotment, _event("geometric", query, loss, scale), draw)
+    return release(query, allotment, event_of("geometric", query, loss, scale), draw)
 
 
 def gaussian(query: Query, allotment: Allotment, loss: ZCDP | NoPrivacy) -> Any:
@@ -175,7 +162,7 @@ def gaussian(query: Query, allotment: Allotment, loss: ZCDP | NoPrivacy) -> Any:
     def draw(answer: Any) -> Any:
         return _like(query, add(answer, scale, sensitivity=query.sensitivity.rounded_up, rho=loss.rho))  # type: ignore[union-attr]
 
-    return release(query, allotment, _event(name, query, loss, scale), draw)
+    return release(query, allotment, event_of(name, query, loss, scale), draw)
 
 
 def l2_ball(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
@@ -212,4 +199,4 @@ def l2_ball(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any
             answer, scale, sensitivity=query.sensitivity.rounded_up, epsilon=loss.epsilon  # type: ignore[union-attr]
         )
 
-    return release(query, allotment, _event("l2-ball", query, loss, scale), draw)
+    return release(query, allotment, event_of("l2-ball", query, loss, scale), draw)

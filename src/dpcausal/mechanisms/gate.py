@@ -20,7 +20,7 @@ from dpcausal.errors import FenceError, ParameterError
 from dpcausal.privacy import noise
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Allotment
-from dpcausal.privacy.loss import NoPrivacy
+from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.privacy.sensitivity import Query
 
 T = TypeVar("T")
@@ -83,6 +83,21 @@ def recording_gate(answers: FixedAnswers = "low") -> Iterator[Recording]:
             _recording.reset(token)
 
 
+def event_of(
+    mechanism: str, query: Query, loss: Loss, scale: float, *, bound: float | None = None
+) -> Event:
+    """Return the record of a release: what is public of the query, and ``bound`` where the noise is made for more."""
+    return Event(
+        mechanism=mechanism,
+        label=query.label,
+        loss=loss,
+        sensitivity=query.sensitivity.rounded_up if bound is None else bound,
+        norm=query.sensitivity.norm.value,
+        scale=scale,
+        proof=query.sensitivity.proof,
+    )
+
+
 def release(query: Query, allotment: Allotment, event: Event, draw: Callable[[Array], T]) -> T:
     """Check, spend, then draw: the only reader of a query's answer.
 
@@ -142,13 +157,5 @@ def exact(query: Query, allotment: Allotment) -> Any:
     """Return the exact answer: only for an allotment of ``NoPrivacy`` from a ledger without privacy."""
     if not isinstance(allotment.loss, NoPrivacy):
         raise FenceError("an exact answer leaves only a ledger without privacy")
-    event = Event(
-        mechanism="exact",
-        label=query.label,
-        loss=NoPrivacy(),
-        sensitivity=query.sensitivity.rounded_up,
-        norm=query.sensitivity.norm.value,
-        scale=0.0,
-        proof=query.sensitivity.proof,
-    )
+    event = event_of("exact", query, NoPrivacy(), 0.0)
     return release(query, allotment, event, draw_fixed)

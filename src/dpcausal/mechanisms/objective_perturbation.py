@@ -13,10 +13,9 @@ from fractions import Fraction
 import numpy as np
 
 from dpcausal.errors import FenceError, LossError, ParameterError
-from dpcausal.mechanisms.gate import exact, release
+from dpcausal.mechanisms.gate import event_of, exact, release
 from dpcausal.privacy import noise
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.events import Event
 from dpcausal.privacy.loss import ApproxDP, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Query
 
@@ -171,7 +170,7 @@ def objective_perturbation(
         bound = 2 * constants.solver_error
         return noise.add_l2_ball(f, constants.solver_scale, sensitivity=bound, epsilon=solver_epsilon)
 
-    released = release(query, allotment, _event("objective-perturbation", query, loss, constants.scale), draw)
+    released = release(query, allotment, event_of("objective-perturbation", query, loss, constants.scale), draw)
     return _weights(released, n)
 
 
@@ -227,7 +226,7 @@ def published_objective_perturbation(
             b = noise.add_l2_ball(zeros, beta, sensitivity=1.0, epsilon=2 / beta)
         return np.asarray(np.linalg.solve(2 * answer @ answer.T + M * np.eye(n), 2 * answer @ y - b))
 
-    released = release(query, allotment, _event("objective-perturbation-published", query, loss, beta), draw)
+    released = release(query, allotment, event_of("objective-perturbation-published", query, loss, beta), draw)
     return _weights(released, n)
 
 
@@ -235,18 +234,6 @@ def _checked_shape(query: Query, target: Reals) -> tuple[int, int]:
     if query.integral or len(query.shape) != 2 or query.shape[1] != len(target) or 0 in query.shape:
         raise FenceError(f"'{query.label}' must be the donors' real rows, as long as the target")
     return query.shape[0], query.shape[1]
-
-
-def _event(name: str, query: Query, loss: PureDP | ApproxDP, scale: float) -> Event:
-    return Event(
-        mechanism=name,
-        label=query.label,
-        loss=loss,
-        sensitivity=query.sensitivity.rounded_up,
-        norm=query.sensitivity.norm.value,
-        scale=scale,
-        proof=query.sensitivity.proof,
-    )
 
 
 def _weights(released: Reals, donors: int) -> Reals:

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from dpcausal.errors import FenceError, LossError
-from dpcausal.mechanisms.gate import Array, exact, release
+from dpcausal.mechanisms.gate import Array, event_of, exact, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Allotment
 from dpcausal.privacy.loss import ApproxDP, NoPrivacy
 from dpcausal.privacy.sensitivity import Norm, Query
@@ -134,15 +133,7 @@ def _run(
                 return noisy(float(answer[-1]))
         return None
 
-    event = Event(
-        mechanism=calibration.mechanism,
-        label=query.label,
-        loss=loss,
-        sensitivity=bound,
-        norm=query.sensitivity.norm.value,
-        scale=scale,
-        proof=query.sensitivity.proof,
-    )
+    event = event_of(calibration.mechanism, query, loss, scale, bound=bound)
     released: Any = release(query, allotment, event, draw)
     # A recording gate answers in the query's shape: its last entry stands for the value.
     return released if released is None else float(np.ravel(released)[-1])

@@ -8,8 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from dpcausal.errors import FenceError
-from dpcausal.mechanisms.gate import Array, release
-from dpcausal.privacy.events import Event
+from dpcausal.mechanisms.gate import Array, event_of, release
 from dpcausal.privacy.ledger import Allotment
 from dpcausal.privacy.sensitivity import Query
 
@@ -34,15 +33,7 @@ def replicate(query: Query, allotment: Allotment, run: Callable[[Array], T]) -> 
     """
     if allotment.private or allotment.durable:
         raise FenceError("a published system without a proof runs on unproven allotments in memory only")
-    event = Event(
-        mechanism="replication",
-        label=query.label,
-        loss=allotment.loss,
-        sensitivity=query.sensitivity.rounded_up,
-        norm=query.sensitivity.norm.value,
-        scale=0.0,
-        proof=query.sensitivity.proof,
-    )
+    event = event_of("replication", query, allotment.loss, 0.0)
 
     released: T | Array = release(query, allotment, event, run)
     # A recording gate answers in the query's shape: the system then runs on that answer.

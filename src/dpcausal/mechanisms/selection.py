@@ -10,9 +10,8 @@ import numpy as np
 
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import laplace_scale
-from dpcausal.mechanisms.gate import exact, release
+from dpcausal.mechanisms.gate import event_of, exact, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query
@@ -90,13 +89,5 @@ def _select(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, mechan
     def draw(answer: Any) -> int:
         return noise.noisy_argmax(answer, scale, sensitivity=bound, epsilon=loss.epsilon, gumbel=gumbel)
 
-    event = Event(
-        mechanism=mechanism,
-        label=query.label,
-        loss=loss,
-        sensitivity=float(bound),
-        norm=query.sensitivity.norm.value,
-        scale=scale,
-        proof=query.sensitivity.proof,
-    )
+    event = event_of(mechanism, query, loss, scale, bound=float(bound))
     return int(release(query, allotment, event, draw))

@@ -16,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcausal.errors import FenceError, LossError
-from dpcausal.mechanisms.gate import Array, exact, release
+from dpcausal.mechanisms.gate import Array, event_of, exact, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Allotment
 from dpcausal.privacy.loss import ApproxDP, NoPrivacy
 from dpcausal.privacy.sensitivity import Norm, Query
@@ -134,14 +133,6 @@ def smooth_laplace(query: Query, allotment: Allotment, loss: ApproxDP | NoPrivac
         return noise.add_laplace(np.asarray([value]), scale, sensitivity=bound, epsilon=alpha)
 
     # The scale is private: the event shows what is fixed, the noise per unit of S.
-    event = Event(
-        mechanism="smooth-laplace",
-        label=query.label,
-        loss=loss,
-        sensitivity=query.sensitivity.rounded_up,
-        norm=query.sensitivity.norm.value,
-        scale=1 / alpha,
-        proof=query.sensitivity.proof,
-    )
+    event = event_of("smooth-laplace", query, loss, 1 / alpha)
     # A recording gate answers in the query's shape: its first entry stands for the value.
     return float(np.ravel(release(query, allotment, event, draw))[0])

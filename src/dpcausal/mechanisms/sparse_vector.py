@@ -13,9 +13,8 @@ import numpy as np
 
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import laplace_scale
-from dpcausal.mechanisms.gate import Array, exact, release
+from dpcausal.mechanisms.gate import Array, event_of, exact, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query
@@ -65,15 +64,7 @@ def first_above(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, *,
         noisy = noise.add_geometric(answer, 2 * scale * _UP, sensitivity=2 * bound, epsilon=half)
         return np.asarray(noisy >= bar[0])
 
-    event = Event(
-        mechanism="sparse-vector",
-        label=query.label,
-        loss=loss,
-        sensitivity=float(bound),
-        norm=query.sensitivity.norm.value,
-        scale=scale,
-        proof=query.sensitivity.proof,
-    )
+    event = event_of("sparse-vector", query, loss, scale, bound=float(bound))
     found = release(query, allotment, event, draw)
     # A recording gate answers with numbers in the query's shape: they stand for the noisy answers.
     return _first(found, threshold) if found.dtype != np.bool_ else _first(found.astype(np.int64), 1)

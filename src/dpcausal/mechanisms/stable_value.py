@@ -8,9 +8,8 @@ import numpy as np
 
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import laplace_scale
-from dpcausal.mechanisms.gate import Array, release
+from dpcausal.mechanisms.gate import Array, event_of, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Allotment
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query
@@ -62,15 +61,7 @@ def stable_value(query: Query, allotment: Allotment, loss: ApproxDP) -> Array | 
         noisy = noise.add_geometric(distance, scale, sensitivity=1, epsilon=loss.epsilon)
         return answer[1:].copy() if noisy[0] >= threshold else None
 
-    event = Event(
-        mechanism="stable-value",
-        label=query.label,
-        loss=loss,
-        sensitivity=1.0,
-        norm=query.sensitivity.norm.value,
-        scale=scale,
-        proof=query.sensitivity.proof,
-    )
+    event = event_of("stable-value", query, loss, scale, bound=1.0)
     released = release(query, allotment, event, draw)
     if released is None or len(released) < query.shape[0]:
         return released
