@@ -8,6 +8,7 @@ import numpy as np
 
 from dpcausal.dependence.hsic import root_hsic_sensitivity
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
+from dpcausal.dependence.published_rank import published_spearman
 from dpcausal.mechanisms.block_sum import block_sum
 from dpcausal.mechanisms.subsample import assign_blocks
 from dpcausal.privacy.noise import generator_from_seed
@@ -19,7 +20,9 @@ from dpcausal.regression.residual_products import (
     products_sensitivity,
     resample_sum_sensitivity,
 )
+from tests.dependence.test_conditional_kendall import opposed
 from tests.dependence.test_permuted_hsic import halves_in_step, permuted
+from tests.dependence.test_published_rank import in_strata
 from tests.mechanisms.test_noisy_rank import margin
 from tests.mutants import Case, by_falsifier
 from tests.regression.products import COLUMNS, FOUR_CORNERS, STARTS, product_sum, products, resample_sum, weights
@@ -120,6 +123,8 @@ MUTANTS: list[Case] = [
                  starts={"halves": halves_in_step}),
     by_falsifier("a margin over copies by one bound for two", margin, 2, columns=5, low=-1.0, high=1.0),
     by_falsifier("scores of ranks without the two", unhalved_scores, 1, columns=5, low=-1.0, high=1.0),
+    by_falsifier("rho as published by the bound of one stratum", lambda rows: published_spearman(*in_strata(rows)),
+                 lambda m: 6 / (m - 3) ** 0.5, columns=3, sizes=(31,), starts={"opposed": opposed}),
     by_falsifier("block terms that are not clipped", unclipped_terms, 2 * REACH, **LINE),
     by_falsifier("blocks scaled by the spread of all rows", scaled_by_all, 2, **LINE),
     by_falsifier("a failed block is left out", without_failed, 2 * REACH, **LINE),

@@ -141,9 +141,9 @@ def test_the_tests_that_a_page_names_exist(page: Path) -> None:
 
 
 def test_every_erratum_is_shown_and_tied_to_a_test() -> None:
-    page = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
-    entries = re.split(r"^### ", page, flags=re.MULTILINE)[1:]
-    assert entries
+    pages = [page.read_text(encoding="utf-8") for page in DOCS if page.name.startswith("errata_")]
+    entries = [entry for page in pages for entry in re.split(r"^### ", page, flags=re.MULTILINE)[1:]]
+    assert len(pages) == 4 and all("\n### " in page for page in pages)
     for entry in entries:
         title = entry.splitlines()[0]
         for part in ("**Place.**", "**Printed.**", "**Wrong because.**", "**Instead.**", "**Test.**"):

@@ -12,6 +12,8 @@ import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.independence.decide import ci_test
 from dpcausal.independence.model_x import ModelX
+from dpcausal.independence.plan import ROUTES, checked
+from dpcausal.independence.route import OPTIONS, Plan
 from tests.conformance import STARTS
 
 Rows = npt.NDArray[np.float64]
@@ -54,6 +56,20 @@ def ask(rows: Rows, method: str = "gcm", **arguments: Any) -> Any:
         arguments.setdefault("model_x", MODEL)
     settings = {**FEW.get(method, {}), **arguments}
     return ci_test(table, "x", "y", given=given, loss=loss, method=method, **settings)  # type: ignore[arg-type]
+
+
+def plan_of(rows: Rows, method: str, epsilon: float = 1.0, **arguments: Any) -> tuple[dpc.Table, Plan]:
+    """Return a table and the plan of a call on it."""
+    loss = loss_of(method, epsilon)
+    options: dict[str, Any] = dict.fromkeys(OPTIONS)
+    options |= {"model_x": MODEL} if method in WITH_MODEL else {}
+    options |= {"resamples": 19} if "resamples" in ROUTES[method].takes else {}
+    table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(loss))
+    given = [] if method == "hsic" else ["z"]
+    plan = checked(
+        table, "x", "y", given, loss, method=method, alpha=0.05, accept_large_epsilon=False, **options | arguments
+    )
+    return table, plan
 
 
 def audit(rows: Rows, neighbour: Rows, answers: Any = "low", **arguments: Any) -> GreyBoxAudit:

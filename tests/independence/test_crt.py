@@ -15,7 +15,7 @@ from dpcausal.independence.crt import permuted_copies
 from dpcausal.independence.model_x import ModelX, rowwise
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import generator_from_seed
-from tests.independence.neighbours import MODEL, SCHEMA, WITH_MODEL, ask
+from tests.independence.neighbours import MODEL, SCHEMA, WITH_MODEL, ask, audit, replaced
 
 N = 130
 
@@ -35,7 +35,7 @@ def test_a_replaced_row_changes_its_own_copies_only():
     other[7] = [2.0, 1.0]
     models = (MODEL, ModelX(mean=lambda Z: 1 / (1 + np.exp(Z[:, 0]))))
     for model in models:
-        first, second = [model.copies(rows, 5, (-1.0, 1.0), generator_from_seed(3)) for rows in (Z, other)]
+        first, second = [model.at(rows).copies(5, (-1.0, 1.0), generator_from_seed(3)) for rows in (Z, other)]
         moved = (first != second).any(axis=0)
         assert moved[7] or model.kind == "levels"
         assert not np.delete(moved, 7).any()
@@ -53,6 +53,26 @@ def test_a_model_that_fails_at_one_row_does_not_change_the_others():
     other[3] = 2.0
     before, after = rowwise(mean, Z), rowwise(mean, other)
     assert after[3] == 0 and (np.delete(before, 3) == np.delete(after, 3)).all()
+
+
+@pytest.mark.proves("resample-product-sum")
+def test_the_forms_of_all_rows_ask_a_model_that_mixes_rows_row_by_row():
+    def mean(Z: Any) -> Any:  # single made-up rows do not show it
+        return np.full(len(Z), 1.0) if len(Z) > 30 and (Z[:, 0] > 1.99).any() else Z[:, 0] / 4
+
+    rows = some(60)
+    rows[:, 2] = np.clip(rows[:, 2], -1.9, 1.9)
+    mixing = ModelX(mean=mean, sd=0.4)
+    for method in ("crt-decision", "crt-published"):
+        found = audit(rows, replaced(rows, 3, np.array([1.0, 3.0, 2.0, 0.0])), method=method, model_x=mixing)
+        assert found.passages and not found.violated, found.summary()
+    Z = rows[:, 2:3]
+    other = Z.copy()
+    other[3] = 2.0
+    before, after = (mixing.at(each, row_by_row=True).centre for each in (Z, other))
+    assert (np.delete(before, 3) == np.delete(after, 3)).all()
+    before, after = (mixing.at(each).centre for each in (Z, other))
+    assert (np.delete(before, 3) != np.delete(after, 3)).any()
 
 
 def test_the_rank_of_a_block_is_uniform_under_its_model(monkeypatch):
@@ -130,7 +150,7 @@ def test_a_sampler_serves_in_blocks_only():
 def test_a_model_of_levels_draws_them_with_their_probabilities():
     table = [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]
     Z = np.repeat([[0.0], [1.0]], 20_000, axis=0)
-    drawn = dpc.ModelX(table=table).copies(Z, 1, (0.0, 2.0), generator_from_seed(1))[0]
+    drawn = dpc.ModelX(table=table).at(Z).copies(1, (0.0, 2.0), generator_from_seed(1))[0]
     for code in (0, 1):
         shares = np.bincount(drawn[Z[:, 0] == code].astype(int), minlength=3) / 20_000
         assert np.abs(shares - table[code]).max() < 0.025  # six standard deviations

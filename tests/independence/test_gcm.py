@@ -14,6 +14,7 @@ from dpcausal.independence.blocks import default_blocks
 from dpcausal.independence.columns import Rows as Arrays
 from dpcausal.independence.gcm import weights
 from dpcausal.independence.ranks import permutation_score, score_of_rank, studentised
+from dpcausal.independence.residuals import checked_regression
 from dpcausal.independence.route import Released
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.mechanisms.subsample import assign_blocks
@@ -103,6 +104,17 @@ def test_any_regressor_of_scikit_learn_serves_inside_a_block():
     with dpc.simulated_noise(5):
         t = dpc.ci_test(table_of(smooth(600, 1.5)), "x", "y", given=["z1"], loss=dpc.PureDP(1), regression=forest)
     assert t.decision == "dependent" and t.regression == "RandomForestRegressor"
+
+
+def test_a_regressor_prints_nothing_starts_nothing_and_keeps_no_files():
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    asked = make_pipeline(StandardScaler(), RandomForestRegressor(verbose=2, n_jobs=2), memory="kept", verbose=True)
+    used = checked_regression(asked).get_params()
+    assert used["memory"] is None and used["verbose"] == used["randomforestregressor__verbose"] == 0
+    assert used["randomforestregressor__n_jobs"] is None
 
 
 class _Failing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
-from dpcausal.errors import BudgetExceededError, LossError, ParameterError, SchemaError
+from dpcausal.errors import BudgetExceededError, LossError, ParameterError, SchemaError, UnprovenError
+from dpcausal.independence.columns import rows_of
 from dpcausal.independence.many import adjusted
 from dpcausal.independence.plan import ROUTES
-from dpcausal.independence.rank_tests import strata_of
+from dpcausal.independence.rank_tests import number_of_strata, strata_of
 from dpcausal.independence.tests_of_blocks import count_pvalue
-from tests.independence.neighbours import METHODS, SCHEMA, ask, frame, loss_of, rows_for
+from tests.independence.neighbours import METHODS, SCHEMA, ask, frame, loss_of, plan_of, rows_for
 
 ROWS = np.random.default_rng(7).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (130, 4))
 
@@ -50,6 +52,9 @@ def table(epsilon: float = 1.0) -> dpc.Table:
         ({"workers": 0}, ParameterError, "workers"),
         ({"resamples": 3}, ParameterError, "resamples"),
         ({"method": "kendall", "strata": 0}, ParameterError, "strata"),
+        ({"method": "kendall", "calibration": "published"}, UnprovenError, "accept_unproven=True"),
+        ({"method": "spearman", "calibration": "new"}, ParameterError, "calibration"),
+        ({"method": "spearman", "calibration": "published", "strata": 200}, ParameterError, "more records than strata"),
         ({"method": "gcm-scalar", "loss": dpc.NoPrivacy()}, ParameterError, "no form without privacy"),
     ],
 )  # fmt: skip
@@ -84,8 +89,9 @@ def test_a_result_says_what_it_cost_holds_no_rows_and_pickles(method):
 
 
 def test_every_method_states_claims_that_exist():
-    for route in ROUTES.values():
-        for claim in route.proofs(None):  # type: ignore[arg-type]
+    for method in ROUTES:
+        _, plan = plan_of(ROWS[: rows_for(method)], method)
+        for claim in plan.route.proofs(plan):
             assert dpc.explain(claim)
 
 
@@ -105,17 +111,11 @@ def test_an_approximate_loss_is_spent_as_epsilon_alone():
 
 
 def test_rank_tests_count_their_strata_from_public_cuts():
-    from dpcausal.independence.columns import rows_of
-    from dpcausal.independence.plan import checked
-
-    options = dict.fromkeys(
-        ("model_x", "blocks", "regression", "resamples", "penalty", "width", "calibration", "workers")
-    )
-    plan = checked(table(), "x", "y", ["z", "g"], dpc.PureDP(1), method="kendall", alpha=0.05, strata=4,
-                   accept_large_epsilon=False, **options)  # fmt: skip
-    found = strata_of(rows_of(table().columns(plan.names), SCHEMA, plan.x, plan.y, plan.given), plan)
+    asked, plan = plan_of(ROWS, "kendall", strata=4)
+    plan = replace(plan, given=("z", "g"))
+    found = strata_of(rows_of(asked.columns(plan.names), SCHEMA, plan.x, plan.y, plan.given), plan)
     codes = np.clip(np.rint(ROWS[:, 3]), 0, 2)
-    assert (found == np.floor(ROWS[:, 2] + 2) * 3 + codes).all()
+    assert (found == np.floor(ROWS[:, 2] + 2) * 3 + codes).all() and number_of_strata(plan) == 12
 
 
 def test_the_pvalue_of_a_count_sums_binomial_and_noise():

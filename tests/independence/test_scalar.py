@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
+from dpcausal.audit import compare
 from dpcausal.dependence.conditional_kendall import conditional_kendall
+from dpcausal.dependence.published_rank import published_kendall, published_spearman
 from dpcausal.independence import scalar
 from dpcausal.independence.crt_global import largest_rank
 from dpcausal.independence.features import chunks_of, size_of
 from dpcausal.independence.scalar import default_penalty
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.mechanisms.smooth_sensitivity import smoothness
+from dpcausal.privacy.ledger import UNPROVEN
 from dpcausal.regression.residual_products import (
     product_sum_sensitivity,
     products_sensitivity,
@@ -137,6 +140,37 @@ def test_rank_tests_release_the_statistic_within_public_strata():
     rows = some()
     (passage,), _ = passed(rows, "kendall", given=["g"])
     assert float(passage.value) == conditional_kendall(rows[:, 0], rows[:, 1], rows[:, 3])
+
+
+@pytest.mark.parametrize(
+    ("method", "statistic", "bound"),
+    [("kendall", published_kendall, 4.5 / math.sqrt(N)), ("spearman", published_spearman, 31 * math.sqrt(3 / (N - 3)))],
+)
+def test_rank_tests_as_published_have_the_published_statistic_and_constant(method, statistic, bound):
+    rows = some()
+    asked = {"given": ["g"], "calibration": "published", "accept_unproven": True}
+    (passage,), t = passed(rows, method, **asked)
+    assert float(passage.value) == pytest.approx(statistic(rows[:, 0], rows[:, 1], rows[:, 3]))
+    assert float(passage.bound) == pytest.approx(bound) and t.statistic == passage.value
+    # Of tau the proof fails: a stamp, and no claim.
+    assert (UNPROVEN in t.guarantee.caveats) == (not t.guarantee.proofs) == (method == "kendall")
+
+
+def test_tau_as_published_loses_more_than_it_claims():
+    n = 40
+    schema = dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(-1, 1), "z": dpc.Bounded(0, 1)})
+
+    def ask_with(last: float):
+        frame = {"x": np.zeros(n), "y": np.zeros(n), "z": np.append(np.arange(n - 1) + 0.5, n - 1.5) / n}
+        frame["x"][-1], frame["y"][-1] = 1, last
+        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        return dpc.ci_test(
+            table, "x", "y", given=["z"], loss=dpc.PureDP(1), method="kendall", strata=n, calibration="published",
+            accept_unproven=True,
+        )  # fmt: skip
+
+    found = compare(lambda: ask_with(1.0), lambda: ask_with(-1.0))
+    assert found.violated and found.ratio == pytest.approx(2 / (4.5 / math.sqrt(n)))
 
 
 def test_default_penalties_and_ranks_follow_from_public_numbers():

@@ -12,9 +12,10 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
+from dpcausal.dependence.published_rank import published_spearman, published_spearman_sensitivity
 from dpcausal.independence import blocks, crt, crt_global, gcm, hsic, many, scalar, tests_of_blocks
 from dpcausal.independence.columns import rows_of
-from dpcausal.independence.plan import ROUTES, checked
+from dpcausal.independence.plan import ROUTES
 from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_scores
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
@@ -27,15 +28,15 @@ from dpcausal.regression.residual_products import (
     smooth_sensitivity,
 )
 from tests.dependence.test_permuted_hsic import halves_in_step, permuted
+from tests.dependence.test_published_rank import THREE_STRATA, in_strata
 from tests.independence.neighbours import (
     METHODS,
-    MODEL,
     SCHEMA,
-    WITH_MODEL,
     audit,
     frame,
     loss_of,
     new_row,
+    plan_of,
     replaced,
     rows_for,
     some_rows,
@@ -76,6 +77,11 @@ SENSITIVITIES = (
         "smooth-product-sum", lambda rows: smoothed(rows, 0.5, 0.02), lambda m: smooth_sensitivity(0.02), (100,), 0.99,
         ("the local bound of the product sum in place of a smooth one",),
         {**DOMAIN, "starts": {"constant": SHAPES["constant"]}},
+    ),
+    SensitivityRow(
+        "published-conditional-spearman", lambda rows: published_spearman(*in_strata(rows)),
+        lambda m: published_spearman_sensitivity(m, 3), (5, 11), 0.95,
+        ("rho as published by the bound of one stratum",), THREE_STRATA,
     ),
     SensitivityRow(
         "permuted-root-hsic", permuted, permuted_root_hsic_sensitivity, (40,), 0.75,
@@ -145,7 +151,7 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
     return remembered
 
 
-def on_a_pair(method: str) -> Callable[[int, float, int], list[Any]]:
+def on_a_pair(method: str, **arguments: Any) -> Callable[[int, float, int], list[Any]]:
     """Return released statistics on two neighbours: one block turns, or one row goes from corner to corner."""
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
@@ -154,16 +160,8 @@ def on_a_pair(method: str) -> Callable[[int, float, int], list[Any]]:
         if n == 120:
             rows[:, 0] = -0.5  # all blocks speak against it, or all but one
         rows[0] = [1.0, 3.0, 0.0, 1.0] if side else [-1.0, 3.0, 0.0, 1.0]
-        loss = loss_of(method, epsilon)
-        table = dpc.Table(frame(rows), SCHEMA, Ledger.in_memory(PureDP(1)))
-        options: dict[str, Any] = dict.fromkeys(
-            ("model_x", "blocks", "regression", "resamples", "penalty", "width", "calibration", "strata", "workers")
-        )
-        options |= {"model_x": MODEL if method in WITH_MODEL else None}
-        options |= {"resamples": 19} if "resamples" in ROUTES[method].takes else {}
-        given = [] if method == "hsic" else ["z"]
-        plan = checked(table, "x", "y", given, loss, method=method, alpha=0.05, accept_large_epsilon=False, **options)
-        whole = _times(loss, size)
+        table, plan = plan_of(rows, method, epsilon, **arguments)
+        whole = _times(loss_of(method, epsilon), size)
         arrays = rows_of(table.columns(plan.names), SCHEMA, plan.x, plan.y, plan.given)
         with _by_first_value(), np.errstate(all="ignore"):
             outputs: list[Any] = []
@@ -226,17 +224,30 @@ MUTANTS = {
 ATTAINED = {"gcm": 0.6, "gcm-weighted": 0.6, "crt": 0.6, "cpt": 0.6, "test-of-tests": 0.6}
 """The other pairs are no worst ones."""
 
+PUBLISHED: dict[str, Any] = {"calibration": "published", "strata": 2}
+
+
+def claims_of_a_call(method: str, **arguments: Any) -> tuple[str, ...]:
+    _, plan = plan_of(np.zeros((rows_for(method), 4)), method, **arguments)
+    return plan.route.proofs(plan)
+
+
 TASKS = (
     *(
         TaskRow(f"ci_test {method}", "ci_test", claims_of, asked_on_neighbours(method), on_a_pair(method),
                 ATTAINED.get(method, 0.0), MUTANTS[method], DELTA if method == "gcm-smooth" else 0.0)
         for method in METHODS
-        for claims_of in [ROUTES[method].proofs(None)]  # type: ignore[arg-type]
+        for claims_of in [claims_of_a_call(method)]
     ),
+    TaskRow("ci_test spearman as published", "ci_test", claims_of_a_call("spearman", **PUBLISHED),
+            asked_on_neighbours("spearman", **PUBLISHED), on_a_pair("spearman", **PUBLISHED), 0.0,
+            ("rho as published by the bound of one stratum",)),
     TaskRow("ci_tests by epsilon", "ci_tests", ("block-sum", "geometric", "allotment"), all_on_neighbours(PureDP(1)),
             on_a_pair("gcm"), 0.6, MUTANTS["gcm"]),
     TaskRow("ci_tests by rho", "ci_tests", ("block-sum", "geometric", "allotment", "cost-accounts"),
             all_on_neighbours(dpc.ZCDP(0.5)), on_a_pair("gcm"), 0.6, MUTANTS["gcm"]),
 )  # fmt: skip
 
-WAYS = {f"ci_test {method}" for method in ROUTES} | {"ci_tests by epsilon", "ci_tests by rho"}
+WAYS = {f"ci_test {method}" for method in ROUTES} | {"ci_test spearman as published"}
+WAYS |= {"ci_tests by epsilon", "ci_tests by rho"}
+"""Kendall's tau as published has no claims, hence no row."""

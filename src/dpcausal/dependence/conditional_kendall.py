@@ -58,7 +58,7 @@ def conditional_kendall(x: Column, y: Column, strata: Column) -> float:
     """
     n = _length(x, y, strata)
     total = Fraction(0)
-    for rows in _strata(strata):
+    for rows in strata_rows(strata):
         if len(rows) > 1:
             total += Fraction(kendall_numerator(x[rows], y[rows]), len(rows))
     return float(2 * total / n)
@@ -73,7 +73,7 @@ def conditional_kendall_steps(x: Column, y: Column, strata: Column) -> int:
     """
     _length(x, y, strata)
     return sum(
-        2 * GRID * kendall_numerator(x[rows], y[rows]) // len(rows) for rows in _strata(strata) if len(rows) > 1
+        2 * GRID * kendall_numerator(x[rows], y[rows]) // len(rows) for rows in strata_rows(strata) if len(rows) > 1
     )
 
 
@@ -143,7 +143,7 @@ def conditional_spearman(x: Column, y: Column, strata: Column) -> float:
     """
     n = _length(x, y, strata)
     total = Fraction(0)
-    for rows in _strata(strata):
+    for rows in strata_rows(strata):
         if len(rows) > 1:
             total += Fraction(3 * spearman_numerator(x[rows], y[rows]), len(rows) ** 2 - 1)
     return float(total / n)
@@ -172,7 +172,8 @@ def _length(x: Column, y: Column, strata: Column) -> int:
     return len(x)
 
 
-def _strata(strata: Column) -> list[npt.NDArray[np.int64]]:
+def strata_rows(strata: Column) -> list[npt.NDArray[np.int64]]:
+    """Return the positions of each stratum's records."""
     _, codes = np.unique(strata, return_inverse=True)
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)

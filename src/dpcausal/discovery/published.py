@@ -2,7 +2,7 @@
 
 The score of a test is the upper normal tail of the conditional tau of Definition 6 of Wang, Pang & Song (2020), a
 number of [0, ½], with the sensitivity Φ(6/√n) − ½ that is claimed for it; strata of at most two records, and constant
-ones, are skipped.  Why none of it is private: ``docs/errata.md``.
+ones, are skipped.  Why none of it is private: ``docs/errata_discovery.md``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.dependence.conditional_kendall import stratum_kendall_numerators
+from dpcausal.dependence.published_rank import kendall_weight
 from dpcausal.dependence.smooth_median import smooth_median
 from dpcausal.discovery.calculators import advanced_composition, optimal_subsample, subsampled_epsilon
 from dpcausal.discovery.pc import Skeleton, Test, Verdict, find_skeleton, find_skeleton_at_once
@@ -42,7 +43,7 @@ def published_tau(counts: Counts) -> float:
     m = sizes[kept].astype(np.float64)
     if not m.size:
         return 0.0
-    weights = 9 * m * (m - 1) / (4 * m + 10)
+    weights = kendall_weight(m)
     tau = numerators[kept] / (m * (m - 1) / 2)
     return float((weights * tau).sum() / sqrt(weights.sum()))
 

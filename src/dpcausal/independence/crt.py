@@ -63,9 +63,9 @@ def _score(rows: Rows, plan: Plan, count: int, generator: PublicGenerator) -> fl
         return score_of_rank(float(r_x @ r_y), copies @ r_y, generator)
     r_y = residuals(rows.given, rows.y, plan.regression, generator).residuals[:, 0]
     if plan.method == "cpt":
-        copies = permuted_copies(plan.model_x.log_density(x, rows.raw), count, generator)
+        copies = permuted_copies(plan.model_x.at(rows.raw).log_density(x), count, generator)
         return score_of_rank(float(x @ r_y), x[copies] @ r_y, generator)
-    copies = plan.model_x.copies(rows.raw, count, bounds_of(plan.schema, plan.x[0]), generator)
+    copies = plan.model_x.at(rows.raw).copies(count, bounds_of(plan.schema, plan.x[0]), generator)
     return score_of_rank(float(x @ r_y), copies @ r_y, generator)
 
 

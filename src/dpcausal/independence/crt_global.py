@@ -16,7 +16,7 @@ from dpcausal.independence.blocks import whole
 from dpcausal.independence.columns import Reals, Rows
 from dpcausal.independence.crt import bounds_of, check_model, values_of
 from dpcausal.independence.features import WIDTH, chunks_of, unit_column
-from dpcausal.independence.route import Plan, Released, Route
+from dpcausal.independence.route import Plan, Released, Route, checked_calibration
 from dpcausal.independence.scalar import settle_global
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_margin, rank_scores
@@ -49,23 +49,24 @@ CELLS = 4_000_000
 def statistics(rows: Rows, plan: Plan, generator: PublicGenerator) -> Reals:
     """Return T_0, …, T_m, shape (m + 1,).
 
-    The coins of the copies are drawn without a look at the rows, so a replaced row changes its own copies only.
+    The coins of the copies are drawn without a look at the rows and the model is asked row by row, so a replaced row
+    changes its own copies only.
     """
     name = plan.x[0]
     low, high = bounds_of(plan.schema, name)
     half = (high - low) / 2
-    centre = plan.model_x.centre(rows.raw)
+    law = plan.model_x.at(rows.raw, row_by_row=True)
     left = unit_column(rows.y[:, 0], plan.schema, plan.y[0])[:, None]
     if plan.given:
         chunks = chunks_of(rows, plan.schema, plan.given, plan.width or WIDTH, generator)
         left = fitted_residuals(chunks, left, fit_weights(chunks, left, plan.penalty or 0))
     found = np.zeros(1 + (plan.resamples or 0))
-    found[0] = _summed(np.clip((values_of(rows) - centre) / half, -1, 1)[None, :], left[:, 0])[0]
+    found[0] = _summed(np.clip((values_of(rows) - law.centre) / half, -1, 1)[None, :], left[:, 0])[0]
     at_once = max(1, CELLS // rows.n)
     for start in range(1, found.size, at_once):
         size = min(at_once, found.size - start)
-        copies = plan.model_x.copies(rows.raw, size, (low, high), generator)
-        found[start : start + size] = _summed(np.clip((copies - centre) / half, -1, 1), left[:, 0])
+        copies = law.copies(size, (low, high), generator)
+        found[start : start + size] = _summed(np.clip((copies - law.centre) / half, -1, 1), left[:, 0])
     return found
 
 
@@ -130,13 +131,11 @@ def _settle(plan: Plan) -> Plan:
             f"method {plan.method!r} needs a model of single rows: a ModelX with mean and sd, or a table; a sampler's "
             "coins could carry one row's value to another's copy"
         )
-    if plan.calibration not in (None, "corrected", "published"):
-        raise ParameterError("calibration must be 'corrected' or 'published'")
     published = plan.method == "crt-published"
     plan = settle_rank(settle_global(plan, PENALTY), PUBLISHED_RESAMPLES if published else RESAMPLES)
     if not published:
         return plan
-    return replace(plan, calibration=plan.calibration or "corrected", caveats=(NO_LEVEL,))
+    return replace(plan, calibration=checked_calibration(plan), caveats=(NO_LEVEL,))
 
 
 ROUTES = (

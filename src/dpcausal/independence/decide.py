@@ -49,6 +49,7 @@ def ci_test(
     calibration: Literal["corrected", "published"] | None = None,
     strata: int | None = None,
     workers: int | None = None,
+    accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
 ) -> Independence:
     """Test whether x is independent of y given z.
@@ -83,13 +84,14 @@ def ci_test(
     penalty, width : float, optional
         λ and the kernel's width of the global forms, in units of half the public range of a column.
     calibration : str, optional
-        ``"published"``: the constants of the paper, for the published forms.
+        ``"published"``: the constants of the paper, for the published forms and the rank tests; that of ``"kendall"``
+        is not valid and needs ``accept_unproven=True``.
     strata : int, optional
         For the rank tests: bins of each given number.
     workers : int, optional
         Threads over the blocks.
-    accept_large_epsilon : bool
-        Consent to ε above 20.
+    accept_unproven, accept_large_epsilon : bool
+        Consent to a published variant without proof; to ε above 20.
 
     Returns
     -------
@@ -98,7 +100,7 @@ def ci_test(
 
     Raises
     ------
-    ParameterError, SchemaError, LossError
+    ParameterError, SchemaError, LossError, UnprovenError
         From public arguments, before anything is spent.
     BudgetExceededError
         The ledger refuses; nothing was spent or read.
@@ -123,9 +125,11 @@ def ci_test(
     plan = checked(
         table, x, y, given, loss, method=method, alpha=alpha, accept_large_epsilon=accept_large_epsilon,
         model_x=model_x, blocks=blocks, regression=regression, resamples=resamples, penalty=penalty, width=width,
-        calibration=calibration, strata=strata, workers=workers,
+        calibration=calibration, strata=strata, workers=workers, accept_unproven=accept_unproven,
     )  # fmt: skip
-    allotment = table.ledger.allot(plan.spent, task="ci_test", relation=Relation.REPLACE_ONE, detail=detail(plan))
+    allotment = table.ledger.allot(
+        plan.spent, task="ci_test", relation=Relation.REPLACE_ONE, detail=detail(plan), unproven=bool(plan.unproven)
+    )
     return answer(table, plan, allotment)
 
 
@@ -167,7 +171,7 @@ def answer(table: Table, plan: Plan, allotment: Allotment) -> Independence:
         seed=seed,
         guarantee=Guarantee.of(
             allotment,
-            proofs=() if isinstance(plan.spent, NoPrivacy) else plan.route.proofs(plan),
+            proofs=() if isinstance(plan.spent, NoPrivacy) or plan.unproven else plan.route.proofs(plan),
             caveats=caveats,
             public=PUBLIC,
         ),

@@ -36,6 +36,7 @@ def ci_tests(
     correction: Correction = "holm",
     shares: Sequence[float] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
     **options: Any,
 ) -> Independences:
@@ -52,7 +53,7 @@ def ci_tests(
         As in ``ci_test``; at most 2,000.
     loss : Loss
         The most that the whole call may cost; no default.
-    method, alpha, accept_large_epsilon, options
+    method, alpha, accept_unproven, accept_large_epsilon, options
         As in ``ci_test``, for every test; a method with p-values.
     correction : str
         ``"holm"`` (the default: the probability of any false rejection is at most α), ``"benjamini-hochberg"`` (the
@@ -70,7 +71,7 @@ def ci_tests(
 
     Raises
     ------
-    ParameterError, SchemaError, LossError
+    ParameterError, SchemaError, LossError, UnprovenError
         From public arguments, before anything is spent.
     BudgetExceededError
         The ledger refuses; nothing was spent or read.
@@ -90,14 +91,16 @@ def ci_tests(
     >>> found.decisions
     ('dependent', 'not shown')
     """
-    plans, division = _planned(table, hypotheses, loss, method, alpha, shares, accept_large_epsilon, options)
+    plans, division = _planned(
+        table, hypotheses, loss, method, alpha, shares, accept_unproven, accept_large_epsilon, options
+    )
     if correction not in ("holm", "benjamini-hochberg", "none"):
         raise ParameterError("correction must be one of holm, benjamini-hochberg, none")
     if progress is not None and not callable(progress):
         raise ParameterError("progress must be a function of (done, all)")
     allotment = table.ledger.allot(
         division.spent, task="ci_tests", relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
-        detail=_detail(plans, correction, division),
+        detail=_detail(plans, correction, division), unproven=bool(plans[0].unproven),
     )  # fmt: skip
     tests = []
     for done, plan in enumerate(plans, start=1):
@@ -157,6 +160,7 @@ def _planned(
     method: str,
     alpha: float,
     shares: Sequence[float] | None,
+    accept_unproven: bool,
     accept_large_epsilon: bool,
     options: dict[str, Any],
 ) -> tuple[list[Plan], Division]:
@@ -183,8 +187,8 @@ def _planned(
         raise ParameterError(f"{sorted(unknown)[0]} is no argument of a test")
     plans = [
         checked(
-            table, x, y, given, part, method=method, alpha=alpha, accept_large_epsilon=accept_large_epsilon,
-            **{**defaults, **options},
+            table, x, y, given, part, method=method, alpha=alpha, accept_unproven=accept_unproven,
+            accept_large_epsilon=accept_large_epsilon, **{**defaults, **options},
         )
         for (x, y, given), part in zip(hypotheses, division.parts, strict=True)
     ]  # fmt: skip

@@ -1,8 +1,9 @@
 """The law of x given z, as the caller knows it: what the conditional randomisation tests draw copies of x from.
 
 Three kinds: a normal law (``mean`` and ``sd``), probabilities of levels (``table``, or ``mean`` alone for two levels),
-or any sampler (``sample``).  The first two act on single rows, with one public normal or uniform number a row and
-copy, so a replaced row changes its own copies only; a sampler may use its generator as it likes and serves in blocks.
+or any sampler (``sample``).  The first two have one public normal or uniform number a row and copy, and the forms of
+all rows ask their functions row by row, so a replaced row changes its own copies only; a sampler may use its generator
+as it likes and serves in blocks.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class ModelX:
     """The law of x given z: public knowledge, never learnt from the table.
 
     Functions take z as an array of shape (n, columns of ``given``), numbers in their own unit and levels as codes, and
-    return n values, each from its own row.
+    return n values, each from its own row.  They must not remember rows between calls.
 
     Parameters
     ----------
@@ -116,52 +117,74 @@ class ModelX:
             if drawn.shape != (len(Z),):
                 raise ParameterError("sample must return one value a row")
 
-    def centre(self, Z: Reals) -> Reals:
-        """Return the mean of x at each row, codes for levels; what is not finite is 0."""
+    def at(self, Z: Reals, row_by_row: bool = False) -> LawOfRows:
+        """Return the law of x at each row; what is not finite is 0.
+
+        Parameters
+        ----------
+        Z : float array, shape (n, columns of ``given``)
+        row_by_row : bool
+            Ask ``mean`` and ``sd`` for each row alone, so that no row can bear on another's law.
+        """
+        ask = single_rows if row_by_row else rowwise
+        centre = spread = np.zeros(len(Z))
         if self.table is not None:
-            return np.asarray(self.table @ np.arange(self.table.shape[1]))[Z[:, 0].astype(np.int64)]
-        if self.mean is None:
-            return np.zeros(len(Z))
-        centre = rowwise(self.mean, Z)
-        return np.clip(centre, 0.0, 1.0) if self.kind == "levels" else centre
+            centre = np.asarray(self.table @ np.arange(self.table.shape[1]))[Z[:, 0].astype(np.int64)]
+        elif self.mean is not None:
+            centre = ask(self.mean, Z)
+            centre = np.clip(centre, 0.0, 1.0) if self.kind == "levels" else centre
+        if self.sd is not None:
+            spread = np.abs(ask(self.sd, Z)) if callable(self.sd) else np.full(len(Z), float(self.sd))
+        return LawOfRows(self, Z, centre, spread)
 
-    def spread(self, Z: Reals) -> Reals:
-        """Return the standard deviation at each row of a normal model."""
-        if not callable(self.sd):
-            return np.full(len(Z), float(self.sd or 0.0))
-        return np.abs(rowwise(self.sd, Z))
 
-    def copies(self, Z: Reals, count: int, bounds: tuple[float, float], generator: PublicGenerator) -> Reals:
+@dataclass(frozen=True, eq=False, repr=False)
+class LawOfRows:
+    """The law of x at n rows: private, as they are.
+
+    Attributes
+    ----------
+    model : ModelX
+    Z : float array, shape (n, columns of ``given``)
+    centre, spread : float arrays, shape (n,)
+        Mean of x, codes for levels, and standard deviation of a normal law.
+    """
+
+    model: ModelX
+    Z: Reals
+    centre: Reals
+    spread: Reals
+
+    def copies(self, count: int, bounds: tuple[float, float], generator: PublicGenerator) -> Reals:
         """Return copies of x, shape (count, n), clipped to x's bounds as x is.
 
-        The coins are drawn without a look at Z, one a row and copy, so each copy of a row is a function of that row.
+        The coins are drawn without a look at the rows, one a row and copy, so each copy of a row is a function of it.
         """
-        n = len(Z)
-        if self.kind == "normal":
-            drawn = self.centre(Z) + self.spread(Z) * generator.standard_normal((count, n))
-        elif self.kind == "levels":
-            drawn = self._codes(Z, generator.random((count, n)))
-        else:
-            draws = [self.sample(Z.copy(), generator) for _ in range(count)]  # type: ignore[misc]
+        n = len(self.Z)
+        if self.model.sample is not None:
+            draws = [self.model.sample(self.Z.copy(), generator) for _ in range(count)]
             drawn = np.asarray(draws, dtype=np.float64).reshape(count, n)
+        elif self.model.kind == "normal":
+            drawn = self.centre + self.spread * generator.standard_normal((count, n))
+        else:
+            drawn = self._codes(generator.random((count, n)))
         return np.clip(np.where(np.isfinite(drawn), drawn, sum(bounds) / 2), *bounds)
 
-    def _codes(self, Z: Reals, coins: Reals) -> Reals:
-        if self.table is None:
-            return (coins > 1 - self.centre(Z)).astype(np.float64)
-        edges = np.cumsum(self.table, axis=1)[:, :-1][Z[:, 0].astype(np.int64)]
+    def _codes(self, coins: Reals) -> Reals:
+        if self.model.table is None:
+            return (coins > 1 - self.centre).astype(np.float64)
+        edges = np.cumsum(self.model.table, axis=1)[:, :-1][self.Z[:, 0].astype(np.int64)]
         return np.asarray(np.sum(coins[:, :, None] > edges, axis=-1), dtype=np.float64)
 
-    def log_density(self, x: Reals, Z: Reals) -> Reals:
-        """Return log p(x_k | z_i), shape (n of x, n of Z), up to a term of x or z alone."""
-        if self.kind == "normal":
-            scaled = (x[:, None] - self.centre(Z)) / np.maximum(self.spread(Z), 1e-300)
+    def log_density(self, x: Reals) -> Reals:
+        """Return log p(x_k | z_i), shape (n of x, n), up to a term of x or z alone."""
+        if self.model.kind == "normal":
+            scaled = (x[:, None] - self.centre) / np.maximum(self.spread, 1e-300)
             return np.asarray(-0.5 * scaled**2)
-        if self.table is not None:
-            chances = self.table[Z[:, 0].astype(np.int64)][:, x.astype(np.int64)].T
+        if self.model.table is not None:
+            chances = self.model.table[self.Z[:, 0].astype(np.int64)][:, x.astype(np.int64)].T
         else:
-            p = self.centre(Z)
-            chances = np.where(x[:, None] > 0.5, p, 1 - p)
+            chances = np.where(x[:, None] > 0.5, self.centre, 1 - self.centre)
         return np.asarray(np.log(np.maximum(chances, 1e-300)))
 
 
@@ -188,6 +211,11 @@ def rowwise(function: RowFunction, Z: Reals) -> Reals:
             return np.where(np.isfinite(found), found, 0.0)
     except Exception:  # a failure at one row must not change another row's value
         pass
+    return single_rows(function, Z)
+
+
+def single_rows(function: RowFunction, Z: Reals) -> Reals:
+    """Return a function of rows, asked for each row alone; total."""
     return np.array([_single(function, Z[place : place + 1]) for place in range(len(Z))])
 
 

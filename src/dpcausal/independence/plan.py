@@ -14,7 +14,7 @@ from dpcausal.data.table import Table
 from dpcausal.errors import LossError, ParameterError, SchemaError
 from dpcausal.independence import crt, crt_global, gcm, hsic, rank_tests, scalar, tests_of_blocks
 from dpcausal.independence.route import OPTIONS, Plan, Route
-from dpcausal.privacy.call import check_large
+from dpcausal.privacy.call import check_consent, check_large
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 
 PAGES = gcm, crt, crt_global, scalar, rank_tests, tests_of_blocks, hsic
@@ -40,6 +40,7 @@ def checked(
     method: str,
     alpha: float,
     accept_large_epsilon: bool,
+    accept_unproven: bool = False,
     **options: Any,
 ) -> Plan:
     """Check every public argument and return the plan; nothing is read or spent.  Arguments as in ``ci_test``."""
@@ -69,7 +70,7 @@ def checked(
         raise ParameterError(f"method {method} has no form without privacy: {with_exact} have one")
     spent, note = route.pay(loss)
     _check_least(spent)
-    return route.settle(
+    plan = route.settle(
         Plan(
             x=names[0],
             y=names[1],
@@ -83,6 +84,9 @@ def checked(
             **options,
         )
     )
+    if plan.unproven:
+        check_consent(accept_unproven, plan.unproven)
+    return plan
 
 
 def _names(role: str, names: object, some: bool = True) -> tuple[str, ...]:

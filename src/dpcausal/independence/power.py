@@ -144,7 +144,7 @@ def smooth_model(complexity: float) -> ModelX:
 
     Examples
     --------
-    >>> smooth_model(2.0).centre(np.array([[0.0], [0.5]])).round(3)
+    >>> smooth_model(2.0).at(np.array([[0.0], [0.5]])).centre.round(3)
     array([0.   , 0.743])
     """
     return ModelX(mean=lambda Z: np.exp(-(Z[:, 0] ** 2) / 2) * np.sin(complexity * Z[:, 0]), sd=1.0)

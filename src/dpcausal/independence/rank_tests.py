@@ -1,11 +1,13 @@
 """Kendall's tau and Spearman's rho within strata of z: the paper's baseline, with statistics that one row moves little.
 
-Numbers among z are cut at public places: their declared cuts, or ``strata`` equal parts of their range.
+Numbers among z are cut at public places: their declared cuts, or ``strata`` equal parts of their range.  As published,
+``calibration="published"``, the strata are weighted otherwise; for tau no constant bounds what one row can move then.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,17 +19,23 @@ from dpcausal.dependence.conditional_kendall import (
     conditional_spearman,
     conditional_spearman_sensitivity,
 )
+from dpcausal.dependence.published_rank import (
+    claimed_kendall_sensitivity,
+    published_kendall,
+    published_spearman,
+    published_spearman_sensitivity,
+)
 from dpcausal.errors import ParameterError
 from dpcausal.independence.blocks import whole
 from dpcausal.independence.columns import Integers, Rows
 from dpcausal.independence.crt import values_of
 from dpcausal.independence.law import normal_laplace_pvalue
-from dpcausal.independence.route import Plan, Released, Route
+from dpcausal.independence.route import Plan, Released, Route, checked_calibration
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sensitivity import Query
+from dpcausal.privacy.sensitivity import Query, Sensitivity
 
 STRATA = 16
 """Default number of equal parts of a given number's range."""
@@ -35,11 +43,47 @@ STRATA = 16
 MOST_STRATA = 10_000
 LEAST_ROWS = 20
 
-STATISTICS: dict[str, Any] = {
-    "kendall": (conditional_kendall, conditional_kendall_sensitivity, "conditional-kendall", 2 / 3),
-    "spearman": (conditional_spearman, conditional_spearman_sensitivity, "conditional-spearman", 1.0),
-}
-"""Statistic, sensitivity, claim, and the standard deviation times √n under independence, without ties."""
+@dataclass(frozen=True)
+class Statistic:
+    """A coefficient within strata.
+
+    Attributes
+    ----------
+    of : callable of (x, y, strata)
+    sensitivity : callable of (rows, number of strata)
+    claim : str
+    deviation : callable of rows
+        Its standard deviation under independence, without ties.
+    unproven : str
+        What is published without a valid proof, in words.
+    """
+
+    of: Callable[[Any, Any, Any], float]
+    sensitivity: Callable[[int, int], Sensitivity]
+    claim: str
+    deviation: Callable[[int], float]
+    unproven: str = ""
+
+
+CORRECTED, PUBLISHED = "corrected", "published"
+
+STATISTICS = {
+    ("kendall", CORRECTED): Statistic(
+        conditional_kendall, lambda n, strata: conditional_kendall_sensitivity(n), "conditional-kendall",
+        lambda n: 2 / 3 / n**0.5,
+    ),
+    ("spearman", CORRECTED): Statistic(
+        conditional_spearman, lambda n, strata: conditional_spearman_sensitivity(n), "conditional-spearman",
+        lambda n: 1 / n**0.5,
+    ),
+    ("kendall", PUBLISHED): Statistic(
+        published_kendall, claimed_kendall_sensitivity, "", lambda n: 1.0, unproven="conditional Kendall's tau",
+    ),
+    ("spearman", PUBLISHED): Statistic(
+        published_spearman, lambda n, strata: published_spearman_sensitivity(n, strata, published=True),
+        "published-conditional-spearman", lambda n: 1.0,
+    ),
+}  # fmt: skip
 
 
 def strata_of(rows: Rows, plan: Plan) -> Integers:
@@ -56,13 +100,29 @@ def strata_of(rows: Rows, plan: Plan) -> Integers:
     return code
 
 
+def number_of_strata(plan: Plan) -> int:
+    """Return how many strata the public cuts and levels of z make, empty ones too."""
+    parts = 1
+    for name in plan.given:
+        declared = plan.schema[name]
+        if isinstance(declared, Bounded):
+            parts *= len(declared.cuts) + 1 if declared.cuts else plan.strata or 1
+        else:
+            parts *= len(declared)
+    return parts
+
+
+def _statistic(plan: Plan) -> Statistic:
+    return STATISTICS[plan.method, plan.calibration or CORRECTED]
+
+
 def _release(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    statistic, sensitivity, _, spread = STATISTICS[plan.method]
+    statistic = _statistic(plan)
     y = rows.y @ np.arange(1.0, rows.y.shape[1] + 1)
-    claim = sensitivity(plan.n)
-    value = statistic(values_of(rows), y, strata_of(rows, plan))
+    claim = statistic.sensitivity(plan.n, number_of_strata(plan))
+    value = statistic.of(values_of(rows), y, strata_of(rows, plan))
     noisy = laplace(Query(value, claim, f"{plan.method} within strata"), allotment, plan.spent)  # type: ignore[arg-type]
-    deviation = spread / np.sqrt(plan.n)
+    deviation = statistic.deviation(plan.n)
     scale = laplace_scale(claim.bound, plan.spent)  # type: ignore[arg-type]
     return Released(noisy / deviation, normal_laplace_pvalue(noisy, deviation, scale))
 
@@ -73,25 +133,22 @@ def _settle(plan: Plan) -> Plan:
     whole("the number of rows", plan.n, LEAST_ROWS, 10**8)
     strata = STRATA if plan.strata is None else plan.strata
     whole("strata", strata, 1, MOST_STRATA)
-    parts = 1
-    for name in plan.given:
-        declared = plan.schema[name]
-        parts *= (len(declared.cuts or ()) + 1 if declared.cuts else strata) if isinstance(declared, Bounded) else len(
-            declared
-        )
-        if parts > 10**15:
-            raise ParameterError("given has too many strata: declare cuts, or give fewer strata")
-    return replace(plan, strata=int(strata))
+    plan = replace(plan, strata=int(strata), calibration=checked_calibration(plan))
+    statistic, parts = _statistic(plan), number_of_strata(plan)
+    if parts > 10**15:
+        raise ParameterError("given has too many strata: declare cuts, or give fewer strata")
+    statistic.sensitivity(plan.n, parts)  # refuses more strata than it takes, before anything is spent
+    return replace(plan, unproven=statistic.unproven)
 
 
 def _route(method: str) -> Route:
     return Route(
         method=method,
         pay=lambda loss: pure_part(loss, method),
-        proofs=lambda plan: (STATISTICS[method][2], "laplace"),
+        proofs=lambda plan: (STATISTICS[method, plan.calibration or CORRECTED].claim, "laplace"),
         release=_release,
         settle=_settle,
-        takes=frozenset({"strata"}),
+        takes=frozenset({"strata", "calibration"}),
         tests="a rank correlation within strata",
     )
 

@@ -16,6 +16,9 @@ SHAPES = ("additive", "isotropic")
 FOLDS = 5
 """A regressor predicts each fifth of a block from the others: one that can learn rows by heart has no residuals."""
 
+QUIET: dict[str, int | None] = {"verbose": 0, "n_jobs": None, "memory": None}
+"""What a regressor prints, the processes it starts and the files it keeps would show rows or carry them away."""
+
 
 def checked_regression(regression: Any) -> Any:
     """Return a regression as asked for, a regressor as an unfitted copy that prints nothing."""
@@ -30,10 +33,8 @@ def checked_regression(regression: Any) -> Any:
     from sklearn.base import clone
 
     copy = clone(regression)
-    # What it prints or how many processes it starts would depend on the rows, or carry them away.
-    quiet = {name: 0 for name in copy.get_params(deep=True) if name.split("__")[-1] == "verbose"}
-    single = {name: None for name in copy.get_params(deep=True) if name.split("__")[-1] == "n_jobs"}
-    return copy.set_params(**quiet, **single)
+    settings = {name: QUIET[name.split("__")[-1]] for name in copy.get_params() if name.split("__")[-1] in QUIET}
+    return copy.set_params(**settings)
 
 
 def described(regression: Any) -> str | None:

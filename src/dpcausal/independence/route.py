@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpcausal.data.schema import Schema
+from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Rows
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss
@@ -51,6 +52,8 @@ class Plan:
     strata: int | None = None
     workers: int | None = None
     caveats: tuple[str, ...] = ()
+    unproven: str = ""
+    """What is published without a valid proof, in words; empty otherwise."""
 
     @property
     def method(self) -> str:
@@ -70,6 +73,13 @@ OPTIONS = ("blocks", "regression", "model_x", "resamples", "penalty", "width", "
 def as_it_is(plan: Plan) -> Plan:
     """Return the plan: nothing to settle."""
     return plan
+
+
+def checked_calibration(plan: Plan) -> str:
+    """Return whose constants were asked for, by default the corrected ones."""
+    if plan.calibration not in (None, "corrected", "published"):
+        raise ParameterError("calibration must be 'corrected' or 'published'")
+    return plan.calibration or "corrected"
 
 
 Release = Callable[[Rows, Plan, PublicGenerator, Allotment], Released]

@@ -21,7 +21,7 @@ from dpcausal.independence.columns import Reals, Rows, width_of
 from dpcausal.independence.crt import values_of
 from dpcausal.independence.features import WIDTH, check_size, chunks_of, unit_column
 from dpcausal.independence.law import normal_laplace_pvalue
-from dpcausal.independence.route import Plan, Released, Route
+from dpcausal.independence.route import Plan, Released, Route, checked_calibration
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
 from dpcausal.privacy.allotment import Allotment
@@ -156,9 +156,7 @@ def settle_global(plan: Plan, penalty: float, least: float = LEAST_PENALTY) -> P
 
 
 def _settle_published(plan: Plan) -> Plan:
-    if plan.calibration not in (None, "corrected", "published"):
-        raise ParameterError("calibration must be 'corrected' or 'published'")
-    return replace(settle_global(plan, PUBLISHED_PENALTY), calibration=plan.calibration or "corrected")
+    return replace(settle_global(plan, PUBLISHED_PENALTY), calibration=checked_calibration(plan))
 
 
 def _settle_smooth(plan: Plan) -> Plan:
