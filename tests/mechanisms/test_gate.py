@@ -12,7 +12,7 @@ import pytest
 
 from dpcausal.errors import FenceError, LedgerError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, geometric, l2_ball, laplace
-from dpcausal.mechanisms.gate import exact, recording_gate, release
+from dpcausal.mechanisms.gate import book_exact, exact, recording_gate, release
 from dpcausal.mechanisms.selection import exponential, noisy_max
 from dpcausal.privacy import noise
 from dpcausal.privacy.events import Event
@@ -154,6 +154,8 @@ def test_an_exact_answer_leaves_only_a_ledger_without_privacy() -> None:
         allotment = granted(loss)
         with pytest.raises(FenceError, match="leaves only a ledger without privacy"):
             exact(query(), allotment)
+        with pytest.raises(FenceError, match="leaves only a ledger without privacy"):
+            book_exact("scores", allotment)
         assert allotment.events == ()
     allotment = Ledger.without_privacy().allot(NoPrivacy(), task="test")
     assert not allotment.private

@@ -6,15 +6,13 @@ from dpcausal.direction import anm, igci
 from dpcausal.direction.anm import Column
 from dpcausal.direction.holdout import halves, settle_share
 from dpcausal.direction.route import Plan, Released, Route
+from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.events import Event
-from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 
 
 def _release(x: Column, y: Column, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    # Booked by hand: the scores have no sensitivity that a query could state.
-    allotment.spend(Event("exact", "scores", NoPrivacy(), float("inf"), "l1", 0.0, ""))
+    book_exact("scores", allotment)
     if plan.score in igci.SCORES:
         forward, backward = igci.SCORES[plan.score](x, y)
     else:

@@ -7,7 +7,6 @@ the released sum is exact.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -20,9 +19,9 @@ from dpcausal.independence.model_x import ModelX
 from dpcausal.independence.ranks import score_of_rank
 from dpcausal.independence.residuals import checked_regression, residuals
 from dpcausal.independence.route import Plan, Released, Route
+from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.events import Event
 from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -117,7 +116,7 @@ def _exact(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotm
     """Return the test of all rows without privacy: the score of the rank among 999 copies, two-sided."""
     from scipy.special import ndtr
 
-    allotment.spend(Event("exact", "rank among copies", NoPrivacy(), math.inf, "l1", 0.0, ""))
+    book_exact("rank among copies", allotment)
     found = _score(rows, plan, EXACT_RESAMPLES, generator)
     return Released(found, float(2 * ndtr(-abs(found))))
 

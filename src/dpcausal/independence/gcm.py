@@ -19,9 +19,9 @@ from dpcausal.independence.law import LEAST_PVALUE
 from dpcausal.independence.ranks import permutation_score, studentised
 from dpcausal.independence.residuals import checked_regression, residuals
 from dpcausal.independence.route import Plan, Released, Route
+from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.events import Event
 from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -78,7 +78,7 @@ def _release(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allo
 
 def _exact(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
     """Return the measure of all rows without privacy: normal for one pair of columns, by permutations for more."""
-    allotment.spend(Event("exact", "covariance of residuals", NoPrivacy(), math.inf, "l1", 0.0, ""))
+    book_exact("covariance of residuals", allotment)
     left, right, spread = _residuals(rows, plan, generator)
     observed = float(np.abs(studentised(left, right)).max()) / math.sqrt(spread)
     if left.shape[1] == right.shape[1] == 1:
