@@ -178,7 +178,10 @@ def test_a_model_that_does_not_fit_is_refused_before_anything_is_spent(model, me
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"sd": 1.0}, {"mean": 3}, {"mean": abs, "table": [[1.0]]}, {"mean": abs, "sd": -1.0}, {"table": [[0.5, 0.6]]}],
+    [
+        {}, {"sd": 1.0}, {"mean": 3}, {"mean": abs, "table": [[1.0]]}, {"mean": abs, "sd": -1.0},
+        {"table": [[0.5, 0.6]]}, {"mean": abs, "sd": 10**400}, {"table": np.zeros((0, 2))}, {"table": [[1, 0], [1]]},
+    ],
 )
 def test_a_model_is_made_of_one_law(arguments):
     with pytest.raises(ParameterError):

@@ -127,6 +127,10 @@ def test_the_pvalue_of_a_count_sums_binomial_and_noise():
         assert count_pvalue(noisy, 10, 0.7) == pytest.approx(both[total >= noisy].sum(), rel=1e-9)
 
 
+def test_a_count_of_thousands_of_blocks_has_a_pvalue():
+    assert 0 < count_pvalue(200, 5_000, 1.0) < 1
+
+
 # Many tests.
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression import residual_products as page
 from dpcausal.regression.residual_products import (
@@ -262,3 +263,8 @@ def test_the_published_constants_are_those_printed():
 def test_rows_of_the_search_have_features_of_norm_one_at_most():
     features, _, _ = split(np.random.default_rng(1).uniform(-1, 1, (50, 5)))
     assert math.isclose(float(np.linalg.norm(features, axis=1).max()), 1)
+
+
+def test_a_smooth_bound_is_refused_where_its_rounding_is_not_proved():
+    with pytest.raises(ParameterError, match="smooth bound needs a penalty"):
+        smooth_bound(1.0, 100, 0.005, 0.02)

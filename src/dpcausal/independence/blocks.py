@@ -69,7 +69,7 @@ def settle_blocks(plan: Plan) -> Plan:
     whole("resamples", resamples, 19, MOST_RESAMPLES)
     workers = 1 if plan.workers is None else plan.workers
     whole("workers", workers, 1, MOST_WORKERS)
-    return replace(plan, blocks=blocks, resamples=resamples, workers=workers)
+    return replace(plan, blocks=int(blocks), resamples=int(resamples), workers=int(workers))
 
 
 def whole(name: str, value: object, least: int, most: int, why: str = "") -> None:
@@ -107,7 +107,8 @@ def block_terms(score: Score, rows: Rows, blocks: int, generator: PublicGenerato
         from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
         tasks = (delayed(one)(part, seed) for part, seed in zip(parts, seeds, strict=True))
-        return list(Parallel(n_jobs=workers, prefer="threads")(tasks))
+        # Whatever joblib was told elsewhere: no other process, and no word.
+        return list(Parallel(n_jobs=workers, require="sharedmem", verbose=0)(tasks))
 
 
 def release_sum(terms: Sequence[int], plan: Plan, allotment: Allotment, *, two_sided: bool) -> Released:

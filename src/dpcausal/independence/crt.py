@@ -7,6 +7,9 @@ the released sum is exact.
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +34,12 @@ SWEEPS = 50
 """Rounds of swaps of the conditional permutation test."""
 
 EXACT_RESAMPLES = 999
+ROUNDING = 1e-4
+"""Differences of numbers are no finer than 1e-14 of the numbers: a tie is found at 1e-10 of the size given here."""
+
+CELLS = 4_000_000
+"""Numbers of copies in memory at a time."""
+
 MOST_CPT_ROWS = 4_000
 """Most rows in a block of the conditional permutation test: it holds their pairwise densities."""
 
@@ -58,14 +67,35 @@ def _score(rows: Rows, plan: Plan, count: int, generator: PublicGenerator) -> fl
     if plan.model_x == "fit":
         both = residuals(rows.given, np.column_stack([x, rows.y]), plan.regression, generator).residuals
         r_x, r_y = both[:, 0], both[:, 1]
-        copies = r_x.std() * generator.standard_normal((count, rows.n))
-        return score_of_rank(float(r_x @ r_y), copies @ r_y, generator)
+        normal = lambda size: r_x.std() * generator.standard_normal((size, rows.n))  # noqa: E731
+        return _ranked(r_x, normal, count, np.zeros(rows.n), r_y, generator)
     r_y = residuals(rows.given, rows.y, plan.regression, generator).residuals[:, 0]
+    law = plan.model_x.at(rows.raw)
     if plan.method == "cpt":
-        copies = permuted_copies(plan.model_x.at(rows.raw).log_density(x), count, generator)
-        return score_of_rank(float(x @ r_y), x[copies] @ r_y, generator)
-    copies = plan.model_x.at(rows.raw).copies(count, bounds_of(plan.schema, plan.x[0]), generator)
-    return score_of_rank(float(x @ r_y), copies @ r_y, generator)
+        orders = iter(permuted_copies(law.log_density(x), count, generator))
+        permuted = lambda size: x[np.stack(list(itertools.islice(orders, size)))]  # noqa: E731
+        return _ranked(x, permuted, count, law.centre, r_y, generator)
+    bounds = bounds_of(plan.schema, plan.x[0])
+    return _ranked(x, lambda size: law.copies(size, bounds, generator), count, law.centre, r_y, generator)
+
+
+def _ranked(
+    x: Reals, draw: Callable[[int], Reals], count: int, centre: Reals, r: Reals, generator: PublicGenerator
+) -> float:
+    """Return the score of Σ (x_i − c_i) r_i among those of the copies that ``draw`` makes, some at a time.
+
+    c, the centre less a constant, moves all of them alike; it keeps their rounding small.
+    """
+    centre = centre + np.mean(x - centre)
+    left = x - centre
+    sums, squares = [float(left @ r)], [float(left @ left), ROUNDING**2 * float(x @ x)]
+    at_once = max(1, CELLS // x.size)
+    for start in range(0, count, at_once):
+        copies = draw(min(at_once, count - start)) - centre
+        sums += (copies @ r).tolist()
+        squares += (copies**2).sum(axis=1).tolist()
+    largest = math.sqrt(max(squares) * float(r @ r))
+    return score_of_rank(sums[0], np.array(sums[1:]), largest, generator)
 
 
 def permuted_copies(log_density: Reals, count: int, generator: PublicGenerator) -> Integers:
@@ -148,11 +178,11 @@ def _settle(plan: Plan) -> Plan:
     if plan.method == "cpt" and isinstance(model, ModelX) and model.kind == "sampler":
         raise ParameterError("method 'cpt' needs a density: a ModelX with mean or table")
     caveats = (FITTED,) if model == "fit" else ()
-    plan = replace(plan, regression=checked_regression(plan.regression), caveats=caveats)
+    plan = replace(plan, caveats=caveats)
     plan = plan if isinstance(plan.spent, NoPrivacy) else settle_blocks(plan)
     if plan.method == "cpt" and -(-plan.n // (plan.blocks or 1)) > MOST_CPT_ROWS:
         raise ParameterError(f"method 'cpt' takes at most {MOST_CPT_ROWS} rows in a block: give more blocks")
-    return plan
+    return replace(plan, regression=checked_regression(plan))
 
 
 def _route(method: str, tests: str) -> Route:

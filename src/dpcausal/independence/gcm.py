@@ -93,8 +93,8 @@ def _exact(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotm
 def _settle(plan: Plan) -> Plan:
     if width_of(plan.schema, plan.x) * width_of(plan.schema, plan.y) > MOST_COLUMNS:
         raise ParameterError(f"x and y may have at most {MOST_COLUMNS} pairs of columns, levels counted one by one")
-    plan = replace(plan, regression=checked_regression(plan.regression))
-    return plan if isinstance(plan.spent, NoPrivacy) else settle_blocks(plan)
+    plan = plan if isinstance(plan.spent, NoPrivacy) else settle_blocks(plan)
+    return replace(plan, regression=checked_regression(plan))
 
 
 def _route(method: str, tests: str) -> Route:

@@ -170,7 +170,7 @@ def _planned(
         raise ParameterError(f"hypotheses must be a list of 1 to {MOST_HYPOTHESES} of (x, y, given)")
     if not all(isinstance(one, (list, tuple)) and len(one) == 3 for one in hypotheses):
         raise ParameterError("each hypothesis must be (x, y, given)")
-    if method in DECISIONS_ONLY:
+    if isinstance(method, str) and method in DECISIONS_ONLY:
         with_pvalues = ", ".join(name for name in ROUTES if name not in DECISIONS_ONLY)
         raise ParameterError(f"method {method} releases no p-value to adjust: take one of {with_pvalues}")
     weights = [Fraction(1)] * len(hypotheses)

@@ -9,6 +9,7 @@ as it likes and serves in blocks.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -68,11 +69,15 @@ class ModelX:
                 raise ParameterError(f"{name} must be a function")
         if self.sd is not None and not callable(self.sd):
             number = isinstance(self.sd, (int, float)) and not isinstance(self.sd, bool)
-            if not (number and 0 < self.sd < math.inf):
+            if not (number and 0 < self.sd <= sys.float_info.max):
                 raise ParameterError("sd must be a function or a positive number")
+            object.__setattr__(self, "sd", float(self.sd))
         if self.table is not None:
-            known = np.asarray(self.table)
-            if known.dtype.kind not in "fiu" or known.ndim != 2 or not np.isfinite(known).all():
+            try:
+                known = np.asarray(self.table)
+            except ValueError:
+                known = np.empty(0)
+            if known.size == 0 or known.dtype.kind not in "fiu" or known.ndim != 2 or not np.isfinite(known).all():
                 raise ParameterError("table must hold probabilities, one row a level of z")
             if (known < 0).any() or np.abs(known.sum(axis=1) - 1).max() > 1e-9:
                 raise ParameterError("each row of table must sum to 1")

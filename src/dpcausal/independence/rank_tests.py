@@ -52,8 +52,8 @@ class Statistic:
     of : callable of (x, y, strata)
     sensitivity : callable of (rows, number of strata)
     claim : str
-    deviation : callable of rows
-        Its standard deviation under independence, without ties.
+    deviation : callable of (rows, number of strata)
+        Its standard deviation under independence without ties, at most: strata are as small as they may be.
     unproven : str
         What is published without a valid proof, in words.
     """
@@ -61,7 +61,7 @@ class Statistic:
     of: Callable[[Any, Any, Any], float]
     sensitivity: Callable[[int, int], Sensitivity]
     claim: str
-    deviation: Callable[[int], float]
+    deviation: Callable[[int, int], float]
     unproven: str = ""
 
 
@@ -70,18 +70,20 @@ CORRECTED, PUBLISHED = "corrected", "published"
 STATISTICS = {
     ("kendall", CORRECTED): Statistic(
         conditional_kendall, lambda n, strata: conditional_kendall_sensitivity(n), "conditional-kendall",
-        lambda n: 2 / 3 / n**0.5,
+        # Var K_s = m(m − 1)(2m + 5)/18, so n Var T = (4/9) Σ (m + 3/2 − 5/(2m))/n.
+        lambda n, strata: 2 / 3 * (min(11 / 9, 1 + 1.5 * strata / n) / n) ** 0.5,
     ),
     ("spearman", CORRECTED): Statistic(
         conditional_spearman, lambda n, strata: conditional_spearman_sensitivity(n), "conditional-spearman",
-        lambda n: 1 / n**0.5,
+        # Var rho_s = 1/(m − 1), so n Var = Σ m²/(m − 1)/n.
+        lambda n, strata: (min(2, 1 + 2 * strata / n) / n) ** 0.5,
     ),
     ("kendall", PUBLISHED): Statistic(
-        published_kendall, claimed_kendall_sensitivity, "", lambda n: 1.0, unproven="conditional Kendall's tau",
+        published_kendall, claimed_kendall_sensitivity, "", lambda n, strata: 1.0, unproven="conditional Kendall's tau",
     ),
     ("spearman", PUBLISHED): Statistic(
         published_spearman, lambda n, strata: published_spearman_sensitivity(n, strata, published=True),
-        "published-conditional-spearman", lambda n: 1.0,
+        "published-conditional-spearman", lambda n, strata: 1.0,
     ),
 }  # fmt: skip
 
@@ -119,10 +121,11 @@ def _statistic(plan: Plan) -> Statistic:
 def _release(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
     statistic = _statistic(plan)
     y = rows.y @ np.arange(1.0, rows.y.shape[1] + 1)
-    claim = statistic.sensitivity(plan.n, number_of_strata(plan))
+    strata = number_of_strata(plan)
+    claim = statistic.sensitivity(plan.n, strata)
     value = statistic.of(values_of(rows), y, strata_of(rows, plan))
     noisy = laplace(Query(value, claim, f"{plan.method} within strata"), allotment, plan.spent)  # type: ignore[arg-type]
-    deviation = statistic.deviation(plan.n)
+    deviation = statistic.deviation(plan.n, strata)
     scale = laplace_scale(claim.bound, plan.spent)  # type: ignore[arg-type]
     return Released(noisy / deviation, normal_laplace_pvalue(noisy, deviation, scale))
 

@@ -20,8 +20,15 @@ BATCH = 250_000
 """Numbers permuted at a time."""
 
 
-def score_of_rank(observed: float, copies: Reals, generator: PublicGenerator) -> float:
+RESOLUTION = 1e-10
+"""Statistics that differ by less than this share of the largest they can be are equal: sums in another order are."""
+
+
+def score_of_rank(observed: float, copies: Reals, largest: float, generator: PublicGenerator) -> float:
     """Return Φ⁻¹(1 − u), u = (#{copies above} + U (#{copies equal} + 1)) / (number of copies + 1), U uniform.
+
+    Ties are found on a grid of 1e-10 of ``largest``: rounding may not break them, as it treats the rows as they stand
+    and their copies unlike.
 
     Parameters
     ----------
@@ -29,14 +36,17 @@ def score_of_rank(observed: float, copies: Reals, generator: PublicGenerator) ->
         The statistic, large against the null.
     copies : float array, shape (m,)
         The same statistic of the copies.
+    largest : float
+        A size that none of them is above, the same whichever of them is the observed one.
 
     Examples
     --------
     >>> from dpcausal.privacy.noise import generator_from_seed
-    >>> score_of_rank(5.0, np.arange(4.0), generator_from_seed(1)) > 0.8
+    >>> score_of_rank(5.0, np.arange(4.0), 5.0, generator_from_seed(1)) > 0.8
     True
     """
-    above, equal = int(np.sum(copies > observed)), int(np.sum(copies == observed))
+    places = np.rint(np.append(copies, observed) / (largest * RESOLUTION)) if largest > 0 else np.zeros(copies.size + 1)
+    above, equal = int(np.sum(places[:-1] > places[-1])), int(np.sum(places[:-1] == places[-1]))
     u = (above + (1 - generator.random()) * (equal + 1)) / (copies.size + 1)
     return -NormalDist().inv_cdf(min(max(u, 2.0**-53), 1 - 2.0**-53))
 
@@ -90,4 +100,4 @@ def permutation_score(
         size = min(at_once, permutations - start)
         order = generator.permuted(np.broadcast_to(places, (size, places.size)), axis=1)
         copies[start : start + size] = summary(left[order])
-    return score_of_rank(observed, copies, generator)
+    return score_of_rank(observed, copies, math.sqrt(left.shape[0]), generator)

@@ -2,39 +2,73 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
+from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Reals
-from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.independence.route import Plan
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 
 SHAPES = ("additive", "isotropic")
 
+MOST_TRIAL_ROWS = 20_000
+"""Made-up rows, no more than a block has, on which a regressor is tried before anything is spent."""
+
 FOLDS = 5
 """A regressor predicts each fifth of a block from the others: one that can learn rows by heart has no residuals."""
 
-QUIET: dict[str, int | None] = {"verbose": 0, "n_jobs": None, "memory": None}
+QUIET: dict[str, int | None] = {"verbose": False, "n_jobs": 1, "memory": None}
 """What a regressor prints, the processes it starts and the files it keeps would show rows or carry them away."""
 
 
-def checked_regression(regression: Any) -> Any:
-    """Return a regression as asked for, a regressor as an unfitted copy that prints nothing."""
+def checked_regression(plan: Plan) -> Any:
+    """Return the regression that was asked for, a regressor as an unfitted copy that prints nothing.
+
+    Raises
+    ------
+    ParameterError
+        It is none, or cannot fit as many made-up rows as a block has.
+    """
+    regression = plan.regression
     if regression is None:
         return "additive"
     if isinstance(regression, str):
         if regression not in SHAPES:
             raise ParameterError(f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor")
         return regression
-    if not all(callable(getattr(regression, name, None)) for name in ("fit", "predict", "get_params", "set_params")):
+    if isinstance(regression, type) or not all(
+        callable(getattr(regression, name, None)) for name in ("fit", "get_params", "set_params")
+    ):
         raise ParameterError(f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor")
     from sklearn.base import clone
 
-    copy = clone(regression)
-    settings = {name: QUIET[name.split("__")[-1]] for name in copy.get_params() if name.split("__")[-1] in QUIET}
-    return copy.set_params(**settings)
+    try:
+        copy = clone(regression)
+        settings = {name: QUIET[name.split("__")[-1]] for name in copy.get_params() if name.split("__")[-1] in QUIET}
+        copy.set_params(**settings)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if plan.given:
+                _cross_fitted(*_made_up(plan), copy, generator_from_seed(0))
+    except Exception as error:  # on made-up rows: public
+        raise ParameterError(f"the regressor fails on made-up rows with {type(error).__name__}") from None
+    return copy
+
+
+def _made_up(plan: Plan) -> tuple[Given, Reals]:
+    """Return a block of made-up rows of the given columns' kinds, and a response."""
+    generator = generator_from_seed(0)
+    n = min(plan.n // (plan.blocks or 1), MOST_TRIAL_ROWS)
+    declared = [plan.schema[name] for name in plan.given]
+    levels = [len(column) for column in declared if not isinstance(column, Bounded)]
+    numbers = generator.random((n, len(declared) - len(levels)))
+    codes = generator.integers(np.array(levels, dtype=np.int64), size=(n, len(levels)))
+    return Given(numbers, codes), generator.random((n, 1))
 
 
 def described(regression: Any) -> str | None:
@@ -61,6 +95,7 @@ def residuals(given: Given, responses: Reals, regression: Any, generator: Public
 
 
 def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Smoothed:
+    from joblib import parallel_config  # type: ignore[import-untyped]
     from sklearn.base import clone
 
     n = given.rows
@@ -74,8 +109,10 @@ def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: Pub
             # Its coins are this block's own: a stream shared by blocks would carry one block's rows to the next.
             seeds = {name: int(generator.integers(2**31)) for name in model.get_params(deep=True)
                      if name.split("__")[-1] == "random_state"}  # fmt: skip
-            model.set_params(**seeds).fit(Z[fold != held], U[fold != held, column])
-            R[fold == held, column] = U[fold == held, column] - np.ravel(model.predict(Z[fold == held]))
+            # Whatever joblib was told elsewhere: rows go to no other process.
+            with parallel_config(backend="threading", n_jobs=1):
+                model.set_params(**seeds).fit(Z[fold != held], U[fold != held, column])
+                R[fold == held, column] = U[fold == held, column] - np.ravel(model.predict(Z[fold == held]))
     R = np.where(np.isfinite(R), R, 0.0)
     R -= R.mean(axis=0)
     return Smoothed(R, 1.0)

@@ -33,6 +33,7 @@ from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.regression.residual_products import (
     LARGEST_PENALTY,
     LEAST_PENALTY,
+    LEAST_SMOOTH_PENALTY,
     Chunks,
     added,
     clipped_squares_sensitivity,
@@ -56,7 +57,6 @@ SMOOTH_SHARES = Fraction(7, 10), Fraction(3, 20), Fraction(3, 20)
 
 PUBLISHED_PENALTY = 10.0
 LEAST_ROWS = 10
-LEAST_SMOOTH_PENALTY = 0.01
 SCALE_QUANTILE = 4.0
 """The released scale is raised so that its noise understates it with probability 1/8."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from statistics import NormalDist
 
@@ -38,8 +37,10 @@ def count_pvalue(noisy: int, blocks: int, epsilon: float) -> float:
     >>> round(count_pvalue(0, 10, 50.0), 9), round(count_pvalue(2, 10, 50.0), 4)
     (1.0, 0.0861)
     """
+    from scipy.stats import binom
+
     counts = np.arange(blocks + 1)
-    law = np.array([math.comb(blocks, k) * LEVEL**k * (1 - LEVEL) ** (blocks - k) for k in counts])
+    law = binom.pmf(counts, blocks, LEVEL)
     p = float(law @ geometric_tail(noisy - counts.astype(np.float64), 1 / epsilon))
     return min(1.0, max(LEAST_PVALUE, p))
 
@@ -71,7 +72,8 @@ def _settle(plan: Plan) -> Plan:
     most = plan.n // LEAST_BLOCK
     blocks = min(BLOCKS, most) if plan.blocks is None else plan.blocks
     whole("blocks", blocks, 2, most, f"n/{LEAST_BLOCK} = {most}")
-    return replace(plan, blocks=int(blocks), regression=checked_regression(plan.regression))
+    plan = replace(plan, blocks=int(blocks))
+    return replace(plan, regression=checked_regression(plan))
 
 
 ROUTES = (

@@ -232,6 +232,9 @@ RAISED = 1e-6
 BETA_RESERVE = 1e-5
 """What the rounding of N takes off β."""
 
+LEAST_SMOOTH_PENALTY = 0.01
+"""Below it the rounding of N could be above half of ``RAISED``."""
+
 
 def smooth_bound(norm: float, rows: int, penalty: float, beta: float) -> float:
     """Return S = max_k e^{−βk} min(h(N_k), Δ), 1 + N_k = (1 + N)(1 + 1/a)^{2k+1}: a β-smooth bound on the move of S1.
@@ -242,7 +245,14 @@ def smooth_bound(norm: float, rows: int, penalty: float, beta: float) -> float:
         N, the larger norm of the two weights as computed.  Private, and so is S.
     beta : float
         β > 1e-5.
+
+    Raises
+    ------
+    ParameterError
+        The penalty is below 0.01, where the rounding of N is not proved to be small enough.
     """
+    if _checked_penalty(penalty) < LEAST_SMOOTH_PENALTY:
+        raise ParameterError(f"a smooth bound needs a penalty of at least {LEAST_SMOOTH_PENALTY:g}")
     raised, inverse = norm + (1 + norm) * RAISED, 2 / (rows * penalty)
     error = 2 * _sum_error(rows, _product_error(rows, penalty), (1 + norms(penalty).whole) ** 2)
     largest = product_sum_bound(rows, penalty)

@@ -1,0 +1,96 @@
+"""True nulls in which values are tied, or strata small: what is released has the law that the p-value takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcausal as dpc
+from dpcausal.independence import crt, gcm
+from dpcausal.independence.law import term
+from dpcausal.independence.rank_tests import CORRECTED, STATISTICS
+from dpcausal.independence.ranks import permutation_score
+from dpcausal.privacy.noise import generator_from_seed
+
+BINARY = dpc.Schema({"x": dpc.Levels([0, 1]), "y": dpc.Levels([0, 1])})
+NUMBERS = dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(-3, 3), "z": dpc.Bounded(-2, 2)})
+
+
+def terms_of(monkeypatch: pytest.MonkeyPatch, page: Any, table: dpc.Table, **asked: Any) -> Any:
+    """Return the terms of all blocks of a call."""
+    seen: list[int] = []
+    honest = page.block_terms
+
+    def keep(*arguments: Any) -> list[int]:
+        seen.extend(honest(*arguments))
+        return seen
+
+    monkeypatch.setattr(page, "block_terms", keep)
+    with dpc.simulated_noise(3):
+        dpc.ci_test(table, "x", "y", **asked)
+    return np.array(seen) / 100
+
+
+def law_of_terms() -> tuple[float, float]:
+    """Return mean and variance of a standard normal score clipped at 1.5."""
+    z = np.linspace(-8, 8, 160_001)
+    density = stats.norm.pdf(z) * (z[1] - z[0])
+    return 0.0, float(np.clip(z, -1.5, 1.5) ** 2 @ density)
+
+
+def test_rare_values_give_terms_of_the_stated_law(monkeypatch):
+    # 3,000 blocks of 60 rows, mean within 6/√3000 deviations, and variance: false alarms below 1e-8.
+    rng, n = np.random.default_rng(4), 180_000
+    frame = {name: (rng.random(n) < 0.02).astype(np.int64) for name in "xy"}
+    table = dpc.Table(frame, BINARY, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    terms = terms_of(monkeypatch, gcm, table, given=[], loss=dpc.PureDP(0.01), blocks=3_000)
+    mean, variance = law_of_terms()
+    assert terms.size == 3_000
+    assert abs(terms.mean() - mean) < 6 * (variance / 3_000) ** 0.5
+    assert abs(terms.var() - variance) < 6 * ((terms**2).std() / 3_000**0.5)
+
+
+@pytest.mark.parametrize(
+    ("method", "mean", "sd", "value"), [("cpt", 0.3, 0.1, 0.3), ("cpt", 0.3, 1e-9, 0.3), ("crt", 2.0, 0.1, 1.0)]
+)
+def test_a_column_that_all_copies_equal_gives_fair_coins(monkeypatch, method, mean, sd, value):
+    rng, n = np.random.default_rng(5), 24_000
+    z = rng.uniform(-2, 2, n)
+    frame = {"x": np.full(n, value), "y": np.clip(rng.standard_normal(n) + z, -3, 3), "z": z}
+    table = dpc.Table(frame, NUMBERS, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    model = dpc.ModelX(mean=lambda Z: np.full(len(Z), mean), sd=sd)
+    terms = terms_of(
+        monkeypatch, crt, table, given=["z"], loss=dpc.PureDP(0.1), blocks=400, method=method, model_x=model,
+        resamples=19,
+    )  # fmt: skip
+    _, variance = law_of_terms()
+    assert abs(terms.mean()) < 6 * (variance / 400) ** 0.5
+    assert abs(terms.var() - variance) < 6 * ((terms**2).std() / 20)
+
+
+def test_a_rank_does_not_hang_on_the_order_in_which_terms_are_added():
+    # x and y of few values: the products of any order are sums of the same numbers.
+    rng = np.random.default_rng(6)
+    left, right = (rng.random((2, 60, 1)) < 0.05) - 0.05
+    scores = [term(permutation_score(left, right, 99, 1.0, generator_from_seed(seed))) for seed in range(1_000)]
+    orders = [np.random.default_rng(seed).permutation(60) for seed in range(1_000)]
+    moved = [
+        term(permutation_score(left[order], right[order], 99, 1.0, generator_from_seed(seed)))
+        for seed, order in enumerate(orders)
+    ]
+    # The same data, so the same law: two-sample Kolmogorov, a false alarm below 1e-8.
+    assert stats.ks_2samp(scores, moved).pvalue > 1e-8
+
+
+@pytest.mark.parametrize(("method", "size"), [("kendall", 3), ("kendall", 12), ("spearman", 2), ("spearman", 12)])
+def test_the_deviation_of_a_rank_test_is_never_understated_in_strata_of_one_size(method, size):
+    rng, statistic = np.random.default_rng(7), STATISTICS[method, CORRECTED]
+    n = 30 * size
+    strata = np.repeat(np.arange(30), size)
+    values = [statistic.of(rng.standard_normal(n), rng.standard_normal(n), strata) for _ in range(600)]
+    found, stated = float(np.std(values)), statistic.deviation(n, 30)
+    # A standard deviation of 600 is within 18 % but for 1e-8.
+    assert 0.82 < found / stated < 1.18
