@@ -34,6 +34,15 @@ def axes(ax: Any = None, size: tuple[float, float] = (6, 2)) -> Any:
     return figure.subplots()
 
 
+def without_math(ax: Any) -> Any:
+    """Return the axes, all their texts as they stand: a name with two dollar signs is no formula."""
+    from matplotlib.text import Text
+
+    for text in ax.findobj(Text):
+        text.set_parse_math(False)
+    return ax
+
+
 def draw_direction(
     ax: Any, *, columns: tuple[str, str], margin: float | None, unit: str, probability: float | None,
     undecided: bool = False, stamp: str = "",
@@ -60,7 +69,7 @@ def draw_direction(
     ax.set_yticks([])
     ax.set_xlabel(f"released margin ({unit})\nleft: {second} is the cause,  right: {first} is the cause")
     ax.set_title(f"{title}\n{stamp}" if stamp else title)
-    return ax
+    return without_math(ax)
 
 
 def draw_directions(ax: Any, *, rows: list[tuple[str, float | None, bool]], stamp: str = "") -> Any:
@@ -84,4 +93,4 @@ def draw_directions(ax: Any, *, rows: list[tuple[str, float | None, bool]], stam
     words = "left: the second is the cause,  right: the first is\n(how sure the noise leaves one; grey: undecided)"
     ax.set_xlabel(words, loc="right")  # centred, it would leave the figure where the names are long
     ax.set_title(stamp)
-    return ax
+    return without_math(ax)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import random
 import warnings
 from typing import Any, ClassVar
 
@@ -18,6 +20,11 @@ from sklearn.preprocessing import StandardScaler
 
 import dpcausal as dpc
 from dpcausal.errors import ParameterError
+from dpcausal.independence import gcm
+from dpcausal.independence.decide import run
+from dpcausal.independence.plan import checked
+from dpcausal.independence.route import OPTIONS
+from dpcausal.privacy.noise import generator_from_seed
 from tests.independence.neighbours import plan_of
 
 N = 600
@@ -60,39 +67,91 @@ def test_a_regressor_prints_nothing_starts_nothing_and_keeps_no_files():
 
 
 class _Telling(LinearRegression):
-    """Warns of a value, and remembers the process it ran in."""
+    """Says and warns of a value, and remembers the processes that it and its own parallel part ran in."""
 
     processes: ClassVar[set[int]] = set()
 
     def fit(self, Z: Any, y: Any) -> Any:
-        self.processes.add(os.getpid())
+        print(f"largest {Z.max()!r}")
         warnings.warn(f"largest {Z.max()!r}", UserWarning, stacklevel=1)
+        self.processes.update(joblib.Parallel()(joblib.delayed(os.getpid)() for _ in range(2)))
+        self.processes.add(os.getpid())
         return super().fit(Z, y)
 
 
 def test_rows_stay_in_the_process_and_nothing_is_said_whatever_joblib_was_told(capfd):
+    asked = table()
     with joblib.parallel_config(backend="loky", n_jobs=2, verbose=11):
-        told = ask(_Telling(), workers=2)
-    assert _Telling.processes == {os.getpid()}
+        options = {**dict.fromkeys(OPTIONS), "regression": _Telling()}
+        plan = checked(
+            asked, "x", "y", ["z1"], dpc.PureDP(1), method="gcm", alpha=0.05, accept_large_epsilon=False, **options
+        )
+        capfd.readouterr()  # of the trial on made-up rows
+        told = run(asked, plan, generator_from_seed(1), asked.ledger.allot(plan.spent, task="test"))
+    assert _Telling.processes == {os.getpid()} and math.isfinite(told.statistic)
     assert capfd.readouterr() == ("", "")
-    assert told.statistic == ask(_Telling()).statistic
 
 
-class _Parallel(LinearRegression):
-    """Leaves to joblib where its own jobs run, and remembers where."""
+def test_workers_are_threads_whatever_joblib_was_told(monkeypatch):
+    seen, honest = set(), gcm.score
 
-    processes: ClassVar[set[int]] = set()
+    def score(*arguments: Any) -> float:
+        seen.add(os.getpid())
+        return honest(*arguments)
+
+    monkeypatch.setattr(gcm, "score", score)
+    with joblib.parallel_config(backend="loky", n_jobs=2, verbose=11):
+        several = ask(None, workers=2)
+    assert seen == {os.getpid()} and several.statistic == ask(None).statistic
+
+
+class _Rolling(LinearRegression):
+    """Draws from the process's own streams as often as a value says, and adds what it draws."""
 
     def fit(self, Z: Any, y: Any) -> Any:
-        self.processes.update(joblib.Parallel()(joblib.delayed(os.getpid)() for _ in range(2)))
+        for _ in range(1 + int(Z[0, 0] > 0)):
+            self.coins = np.random.normal() + random.random()
         return super().fit(Z, y)
 
+    def predict(self, Z: Any) -> Any:
+        return super().predict(Z) + self.coins * Z[:, 0] ** 2
 
-def test_a_regressor_that_leaves_its_jobs_to_joblib_keeps_them_in_the_process():
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        ask(_Parallel())
-        ask(_Parallel(), workers=2)
-    assert _Parallel.processes == {os.getpid()}
+
+@pytest.mark.proves("block-sum")
+def test_a_replaced_row_moves_one_block_though_a_regressor_draws_from_streams_of_the_process(monkeypatch):
+    seen: list[list[int]] = []
+    honest = gcm.block_terms
+
+    def keep(*arguments: Any) -> list[int]:
+        seen.append(honest(*arguments))
+        return seen[-1]
+
+    monkeypatch.setattr(gcm, "block_terms", keep)
+    data = dpc.simulate.smooth_design(N, effect=0.3, seed=2)
+    for row in range(6):
+        for value in (-8.0, 8.0):
+            columns = {name: column.copy() for name, column in data.columns.items()}
+            columns["z1"][row] = value
+            np.random.seed(0)
+            random.seed(0)
+            ask(_Rolling(), dpc.Table(columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(1))), blocks=10)
+    for before, after in zip(seen[::2], seen[1::2], strict=True):
+        assert sum(one != other for one, other in zip(before, after, strict=True)) <= 1
+    assert seen[0] != seen[1]
+
+
+def test_a_regressor_or_sampler_runs_with_one_worker():
+    for options in ({"regression": Ridge()}, {"method": "crt", "model_x": dpc.ModelX(sample=lambda Z, coins: Z[:, 0])}):
+        with pytest.raises(ParameterError, match="runs with one"):
+            ask(options.pop("regression", None), workers=2, **options)
+
+
+def test_callbacks_of_a_regressor_see_no_rows():
+    asked = make_pipeline(StandardScaler(), Ridge())
+    asked._skl_callbacks = asked.steps[1][1]._skl_callbacks = ["mine"]
+    _, plan = plan_of(np.zeros((130, 4)), "gcm", regression=asked)
+    for part in (plan.regression, plan.regression.steps[1][1]):
+        assert not hasattr(part, "_skl_callbacks")
 
 
 @pytest.mark.parametrize(

@@ -94,3 +94,14 @@ def test_a_kernel_is_narrowed_where_a_rough_function_is_clearly_there(rate, shar
     found = smoother._narrowed(standardised(z), levels, WIDTH, "additive", u, generator_from_seed(0))
     assert found == pytest.approx(WIDTH * share)
     assert smoother._narrowed(standardised(z), levels, WIDTH, "additive", u[:, 1:], generator_from_seed(0)) == WIDTH
+
+
+def test_two_hundred_given_columns_take_seconds_in_any_block():
+    # Few features each, and the kernel itself where rows are few.
+    rng = np.random.default_rng(1)
+    given = Given(rng.standard_normal((2_500, 200)), np.empty((2_500, 0), dtype=np.int64))
+    U = given.numbers[:, :2] + 0.5 * rng.standard_normal((2_500, 2))
+    for rows in (400, 2_500):
+        part = np.arange(rows)
+        found = smooth(given.at(part), U[part], "additive", generator_from_seed(1)).residuals
+        assert found.shape == (rows, 2) and (found.std(axis=0) < 0.9).all()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcausal.discovery.graph import Cpdag
 from dpcausal.discovery.orient import extend
-from dpcausal.plots import axes
+from dpcausal.plots import axes, without_math
 
 if TYPE_CHECKING:
     from dpcausal.discovery.result import Discovery
@@ -85,4 +85,4 @@ def draw_graph(result: Discovery, ax: Any = None) -> Any:
     words = "width: share of re-drawn noise in which the edge stands" if result.support else "width: margin of the edge"
     stamp = result.stamp()
     ax.set_title(f"{words}\n{stamp}" if stamp else words, fontsize="small")
-    return ax
+    return without_math(ax)

@@ -9,8 +9,10 @@ needed for privacy.  Proof: ``mechanisms/block_sum.md``, block-sum.
 from __future__ import annotations
 
 import math
+import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import replace
 
 import numpy as np
@@ -24,8 +26,8 @@ from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.block_sum import block_sum
 from dpcausal.mechanisms.subsample import assign_blocks
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import PureDP
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, own_streams
 from dpcausal.regression.threads import one_thread
 
 LEAST_BLOCK = 60
@@ -39,14 +41,17 @@ RESAMPLES = 99
 """Permuted or resampled copies in a block: the rank's law is exact for every number."""
 
 MOST_RESAMPLES = 9_999
+MOST_BLOCKS = 5_000
+"""More would add little power, and their law is held in memory."""
+
 MOST_WORKERS = 64
 
-Score = Callable[[Rows, PublicGenerator], float]
+Score = Callable[[Rows, Plan, PublicGenerator], float]
 """A block's standard score, large or of large size against the null; it may fail or be no number."""
 
 
 def default_blocks(rows: int, epsilon: float) -> int:
-    """Return the public number of blocks for n rows at ε: M = min(max(8, 24/ε), n/60), rounded down.
+    """Return the public number of blocks for n rows at ε: M = min(max(8, 24/ε), n/60, 5000), rounded down.
 
     More blocks outvote the noise, whose size is 3/(√M ε); larger blocks learn the regressions better.
 
@@ -55,20 +60,27 @@ def default_blocks(rows: int, epsilon: float) -> int:
     >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0)
     (96, 12, 5)
     """
-    return math.floor(min(max(8.0, 24 / epsilon), rows / LEAST_BLOCK))
+    return math.floor(min(max(8.0, 24 / epsilon), rows / LEAST_BLOCK, MOST_BLOCKS))
 
 
 def settle_blocks(plan: Plan) -> Plan:
-    """Check the number of blocks, of copies and of workers, or choose them."""
+    """Check the number of blocks, of copies and of workers, or choose them; without privacy there are none."""
+    if isinstance(plan.spent, NoPrivacy):
+        for name in ("blocks", "resamples", "workers"):
+            if getattr(plan, name) is not None:
+                whole(name, getattr(plan, name), 1, 10**9)
+        return replace(plan, blocks=None, resamples=None, workers=None)
     if plan.n < LEAST_ROWS:
         raise ParameterError(f"method {plan.method!r} needs at least {LEAST_ROWS} rows, the table has {plan.n}")
-    most = plan.n // LEAST_BLOCK
+    most = min(plan.n // LEAST_BLOCK, MOST_BLOCKS)
     blocks = plan.blocks if plan.blocks is not None else default_blocks(plan.n, plan.spent.epsilon)  # type: ignore[union-attr]
-    whole("blocks", blocks, 2, most, f"n/{LEAST_BLOCK} = {most}")
+    whole("blocks", blocks, 2, most, f"n/{LEAST_BLOCK}, {most}")
     resamples = RESAMPLES if plan.resamples is None else plan.resamples
     whole("resamples", resamples, 19, MOST_RESAMPLES)
     workers = 1 if plan.workers is None else plan.workers
     whole("workers", workers, 1, MOST_WORKERS)
+    if workers > 1 and has_guests(plan):
+        raise ParameterError("workers go with the library's own regressions: a regressor or sampler runs with one")
     return replace(plan, blocks=int(blocks), resamples=int(resamples), workers=int(workers))
 
 
@@ -78,30 +90,26 @@ def whole(name: str, value: object, least: int, most: int, why: str = "") -> Non
         raise ParameterError(f"{name} must be a whole number between {least} and {why or most}")
 
 
-def safe_score(score: Score, rows: Rows, seed: int) -> float:
-    """Return a block's score from its rows and its own public seed; 0 where it fails.  Nothing is said of a failure."""
-    try:
-        with np.errstate(all="ignore"):
-            found = float(score(rows, generator_from_seed(seed)))
-    except Exception:  # no failure of a fit may show: it would depend on the rows
-        return 0.0
-    return found if math.isfinite(found) else 0.0
+def block_scores(score: Score, rows: Rows, plan: Plan, generator: PublicGenerator) -> list[float]:
+    """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
-
-def block_terms(score: Score, rows: Rows, blocks: int, generator: PublicGenerator, workers: int = 1) -> list[int]:
-    """Return one integer term a block.
-
-    Workers are threads: rows stay in this process, and only integers are handed back.
+    Nothing is said of a failure: it would depend on the rows.  Workers are threads: rows stay in this process.  Code of
+    others, a regressor or a sampler, runs with one worker: then it has process-wide streams of its own in each block,
+    and what it prints goes nowhere.
     """
-    parts = assign_blocks(rows.n, blocks, generator)
-    seeds = [int(seed) for seed in generator.integers(2**63, size=blocks)]
+    parts = assign_blocks(rows.n, plan.blocks or 1, generator)
+    seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
+    workers = plan.workers or 1
 
-    def one(part: npt.NDArray[np.int64], seed: int) -> int:
-        return term(safe_score(score, rows.at(part), seed))
+    def one(part: npt.NDArray[np.int64], seed: int) -> float:
+        try:
+            with np.errstate(all="ignore"), own_streams(seed) if workers == 1 else nullcontext():
+                found = float(score(rows.at(part), plan, generator_from_seed(seed)))
+        except Exception:  # no failure of a fit may show
+            return 0.0
+        return found if math.isfinite(found) else 0.0
 
-    # A warning of a regressor would depend on the rows.
-    with warnings.catch_warnings(), one_thread():
-        warnings.simplefilter("ignore")
+    with _unheard(plan), one_thread():
         if workers == 1:
             return [one(part, seed) for part, seed in zip(parts, seeds, strict=True)]
         from joblib import Parallel, delayed  # type: ignore[import-untyped]
@@ -109,6 +117,30 @@ def block_terms(score: Score, rows: Rows, blocks: int, generator: PublicGenerato
         tasks = (delayed(one)(part, seed) for part, seed in zip(parts, seeds, strict=True))
         # Whatever joblib was told elsewhere: no other process, and no word.
         return list(Parallel(n_jobs=workers, require="sharedmem", verbose=0)(tasks))
+
+
+@contextmanager
+def _unheard(plan: Plan) -> Iterator[None]:
+    """Keep warnings, and what code of others prints, to itself: they could tell of rows."""
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        if has_guests(plan):
+            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            stack.enter_context(redirect_stdout(nowhere))
+            stack.enter_context(redirect_stderr(nowhere))
+        yield
+
+
+def has_guests(plan: Plan) -> bool:
+    """Return whether code that the caller gave runs inside blocks and may draw coins: a regressor, a sampler."""
+    a_regressor = plan.regression is not None and not isinstance(plan.regression, str)
+    return a_regressor or getattr(plan.model_x, "sample", None) is not None
+
+
+def block_terms(score: Score, rows: Rows, plan: Plan, generator: PublicGenerator) -> list[int]:
+    """Return one integer term a block."""
+    return [term(found) for found in block_scores(score, rows, plan, generator)]
 
 
 def release_sum(terms: Sequence[int], plan: Plan, allotment: Allotment, *, two_sided: bool) -> Released:

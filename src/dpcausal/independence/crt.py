@@ -25,7 +25,6 @@ from dpcausal.independence.route import Plan, Released, Route
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 
 FITTED = "the model of x was fitted inside each block: the level is approximate, not exact"
@@ -40,8 +39,9 @@ ROUNDING = 1e-4
 CELLS = 4_000_000
 """Numbers of copies in memory at a time."""
 
-MOST_CPT_ROWS = 4_000
-"""Most rows in a block of the conditional permutation test: it holds their pairwise densities."""
+MOST_CPT_ROWS, MOST_CPT_CELLS = 4_000, 40_000_000
+"""Most rows in a block of the conditional permutation test, which holds their pairwise densities; most numbers of all
+its copies at a time."""
 
 
 def values_of(rows: Rows) -> Reals:
@@ -70,12 +70,11 @@ def _score(rows: Rows, plan: Plan, count: int, generator: PublicGenerator) -> fl
         normal = lambda size: r_x.std() * generator.standard_normal((size, rows.n))  # noqa: E731
         return _ranked(r_x, normal, count, np.zeros(rows.n), r_y, generator)
     r_y = residuals(rows.given, rows.y, plan.regression, generator).residuals[:, 0]
-    law = plan.model_x.at(rows.raw)
+    law, bounds = plan.model_x.at(rows.raw), bounds_of(plan.schema, plan.x[0])
     if plan.method == "cpt":
-        orders = iter(permuted_copies(law.log_density(x), count, generator))
+        orders = iter(permuted_copies(law.log_density(x, bounds), count, generator))
         permuted = lambda size: x[np.stack(list(itertools.islice(orders, size)))]  # noqa: E731
         return _ranked(x, permuted, count, law.centre, r_y, generator)
-    bounds = bounds_of(plan.schema, plan.x[0])
     return _ranked(x, lambda size: law.copies(size, bounds, generator), count, law.centre, r_y, generator)
 
 
@@ -136,9 +135,7 @@ def _swapped(orders: Integers, pairs: Integers, log_density: Reals, generator: P
 
 
 def _release(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    terms = block_terms(
-        lambda part, coins: score(part, plan, coins), rows, plan.blocks or 0, generator, plan.workers or 1
-    )
+    terms = block_terms(score, rows, plan, generator)
     return release_sum(terms, plan, allotment, two_sided=True)
 
 
@@ -179,9 +176,12 @@ def _settle(plan: Plan) -> Plan:
         raise ParameterError("method 'cpt' needs a density: a ModelX with mean or table")
     caveats = (FITTED,) if model == "fit" else ()
     plan = replace(plan, caveats=caveats)
-    plan = plan if isinstance(plan.spent, NoPrivacy) else settle_blocks(plan)
-    if plan.method == "cpt" and -(-plan.n // (plan.blocks or 1)) > MOST_CPT_ROWS:
+    plan = settle_blocks(plan)
+    in_block = -(-plan.n // (plan.blocks or 1))
+    if plan.method == "cpt" and in_block > MOST_CPT_ROWS:
         raise ParameterError(f"method 'cpt' takes at most {MOST_CPT_ROWS} rows in a block: give more blocks")
+    if plan.method == "cpt" and in_block * (plan.resamples or 0) * (plan.workers or 1) > MOST_CPT_CELLS:
+        raise ParameterError("method 'cpt' cannot hold so many copies: give more blocks, or fewer resamples or workers")
     return replace(plan, regression=checked_regression(plan))
 
 

@@ -22,7 +22,6 @@ from dpcausal.independence.route import Plan, Released, Route
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 
 MOST_COLUMNS = 400
@@ -70,9 +69,7 @@ def one_sided(plan: Plan) -> bool:
 
 
 def _release(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    terms = block_terms(
-        lambda part, coins: score(part, plan, coins), rows, plan.blocks or 0, generator, plan.workers or 1
-    )
+    terms = block_terms(score, rows, plan, generator)
     return release_sum(terms, plan, allotment, two_sided=not one_sided(plan))
 
 
@@ -93,7 +90,7 @@ def _exact(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotm
 def _settle(plan: Plan) -> Plan:
     if width_of(plan.schema, plan.x) * width_of(plan.schema, plan.y) > MOST_COLUMNS:
         raise ParameterError(f"x and y may have at most {MOST_COLUMNS} pairs of columns, levels counted one by one")
-    plan = plan if isinstance(plan.spent, NoPrivacy) else settle_blocks(plan)
+    plan = settle_blocks(plan)
     return replace(plan, regression=checked_regression(plan))
 
 

@@ -46,7 +46,7 @@ def _one_term() -> Reals:
     return np.diff(edges, prepend=0.0, append=1.0)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def block_law(blocks: int) -> Reals:
     """Return P(K = k), k = −M·REACH, …, M·REACH, of the sum of M independent block terms under the null.
 

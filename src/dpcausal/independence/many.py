@@ -50,7 +50,7 @@ def ci_tests(
     table : Table
         The table's ledger pays.
     hypotheses : list of (x, y, given)
-        As in ``ci_test``; at most 2,000.
+        As in ``ci_test``; at most 2,000, fewer where their lists of columns are long.
     loss : Loss
         The most that the whole call may cost; no default.
     method, alpha, accept_unproven, accept_large_epsilon, options
@@ -62,7 +62,7 @@ def ci_tests(
     shares : list of numbers, optional
         Positive, one a hypothesis: public, as all arguments are.
     progress : function of (done, all), optional
-        Called after each test.
+        Called after each test.  If it fails, the call ends and what was spent stays spent.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def ci_tests(
     plans, division = _planned(
         table, hypotheses, loss, method, alpha, shares, accept_unproven, accept_large_epsilon, options
     )
-    if correction not in ("holm", "benjamini-hochberg", "none"):
+    if not isinstance(correction, str) or correction not in ("holm", "benjamini-hochberg", "none"):
         raise ParameterError("correction must be one of holm, benjamini-hochberg, none")
     if progress is not None and not callable(progress):
         raise ParameterError("progress must be a function of (done, all)")

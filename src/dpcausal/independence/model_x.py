@@ -44,7 +44,7 @@ class ModelX:
     table : array, shape (levels of z, levels of x), optional
         Probabilities: one given column, with levels; rows sum to 1.
     sample : function of (z, generator), optional
-        Draws x, shape (n,); in blocks only.
+        Draws x, shape (n,); in blocks only.  All its coins must come from the generator.
 
     Examples
     --------
@@ -181,11 +181,16 @@ class LawOfRows:
         edges = np.cumsum(self.model.table, axis=1)[:, :-1][self.Z[:, 0].astype(np.int64)]
         return np.asarray(np.sum(coins[:, :, None] > edges, axis=-1), dtype=np.float64)
 
-    def log_density(self, x: Reals) -> Reals:
-        """Return log p(x_k | z_i), shape (n of x, n), up to a term of x or z alone."""
+    def log_density(self, x: Reals, bounds: tuple[float, float]) -> Reals:
+        """Return log p(x_k | z_i), shape (n of x, n), of the clipped x: at its bounds it has the tail's probability."""
         if self.model.kind == "normal":
-            scaled = (x[:, None] - self.centre) / np.maximum(self.spread, 1e-300)
-            return np.asarray(-0.5 * scaled**2)
+            from scipy.special import log_ndtr
+
+            spread = np.maximum(self.spread, 1e-300)
+            scaled = (x[:, None] - self.centre) / spread
+            inside = -0.5 * scaled**2 - np.log(spread) - 0.5 * math.log(2 * math.pi)
+            low, high = x[:, None] <= bounds[0], x[:, None] >= bounds[1]
+            return np.asarray(np.where(low, log_ndtr(scaled), np.where(high, log_ndtr(-scaled), inside)))
         if self.model.table is not None:
             chances = self.model.table[self.Z[:, 0].astype(np.int64)][:, x.astype(np.int64)].T
         else:

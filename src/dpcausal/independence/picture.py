@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpcausal.plots import axes
+from dpcausal.plots import axes, without_math
 
 LEAST = 1e-12
 
@@ -23,7 +23,7 @@ def draw(ax: Any, *, pvalue: float | None, alpha: float, decision: str, title: s
     ax.set_xlabel(f"released p-value; shaded: below the level {alpha:g}")
     words = f"{title}: {decision}"
     ax.set_title(f"{words}\n{stamp}" if stamp else words)
-    return ax
+    return without_math(ax)
 
 
 def draw_many(ax: Any, *, names: list[str], pvalues: tuple[float, ...], alpha: float, stamp: str) -> Any:
@@ -41,4 +41,4 @@ def draw_many(ax: Any, *, names: list[str], pvalues: tuple[float, ...], alpha: f
     ax.invert_yaxis()
     ax.set_xlabel(f"released p-values, adjusted; shaded: below the level {alpha:g}")
     ax.set_title(stamp)
-    return ax
+    return without_math(ax)

@@ -110,6 +110,8 @@ def power(
         _, seed = public_generator()
     elif isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ParameterError("the seed must be a whole number of at least 0")
+    if design is not None and not callable(design):
+        raise ParameterError("design must be a function of (n, seed)")
     if not (isinstance(method, str) and method in ROUTES):
         raise ParameterError(f"method must be one of {', '.join(ROUTES)}")
     if design is None and "model_x" in ROUTES[method].takes and options.get("model_x") is None:

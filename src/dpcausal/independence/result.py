@@ -19,7 +19,8 @@ class Independence(Result):
     statistic : float
         Released: what the method computes, with its noise; its unit depends on the method.
     pvalue : float or None
-        From the exact law of statistic and noise under independence; ``None`` where only a decision is private.
+        Under independence, noise included: from the exact law of ranks and noise for the methods in blocks, by a normal
+        approximation for those of all rows; ``None`` where only a decision is private.
     decision : {"dependent", "not shown"}
         ``"dependent"`` if independence is rejected at ``alpha``.  ``"not shown"`` does not say independent.
     alpha : float

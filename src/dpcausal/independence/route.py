@@ -77,9 +77,10 @@ def as_it_is(plan: Plan) -> Plan:
 
 def checked_calibration(plan: Plan) -> str:
     """Return whose constants were asked for, by default the corrected ones."""
-    if plan.calibration not in (None, "corrected", "published"):
+    asked = "corrected" if plan.calibration is None else plan.calibration
+    if not (isinstance(asked, str) and asked in ("corrected", "published")):
         raise ParameterError("calibration must be 'corrected' or 'published'")
-    return plan.calibration or "corrected"
+    return asked
 
 
 Release = Callable[[Rows, Plan, PublicGenerator, Allotment], Released]

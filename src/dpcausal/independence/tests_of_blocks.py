@@ -8,19 +8,18 @@ from statistics import NormalDist
 import numpy as np
 
 from dpcausal.errors import ParameterError
-from dpcausal.independence.blocks import LEAST_BLOCK, LEAST_ROWS, safe_score, whole
+from dpcausal.independence.blocks import LEAST_BLOCK, LEAST_ROWS, MOST_BLOCKS, block_scores, whole
 from dpcausal.independence.columns import Rows, width_of
 from dpcausal.independence.law import LEAST_PVALUE, geometric_tail
 from dpcausal.independence.ranks import studentised
 from dpcausal.independence.residuals import checked_regression, residuals
 from dpcausal.independence.route import Plan, Released, Route
 from dpcausal.mechanisms.additive import geometric
-from dpcausal.mechanisms.subsample import assign_blocks, vote_count
+from dpcausal.mechanisms.subsample import vote_count
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.regression.threads import one_thread
 
 BLOCKS = 10
 """As in the paper."""
@@ -53,13 +52,7 @@ def _score(rows: Rows, plan: Plan, generator: PublicGenerator) -> float:
 def _release(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
     loss: PureDP = plan.spent  # type: ignore[assignment]
     blocks, critical = plan.blocks or 0, NormalDist().inv_cdf(1 - LEVEL / 2)
-    parts = assign_blocks(rows.n, blocks, generator)
-    seeds = [int(seed) for seed in generator.integers(2**63, size=blocks)]
-    with one_thread():
-        votes = [
-            safe_score(lambda part, coins: _score(part, plan, coins), rows.at(part), seed) > critical
-            for part, seed in zip(parts, seeds, strict=True)
-        ]
+    votes = [found > critical for found in block_scores(_score, rows, plan, generator)]
     noisy = geometric(vote_count(votes, "blocks that reject"), allotment, loss)
     return Released(float(noisy), count_pvalue(noisy, blocks, loss.epsilon))
 
@@ -69,9 +62,9 @@ def _settle(plan: Plan) -> Plan:
         raise ParameterError("method 'test-of-tests' takes one column x and one y, of numbers or of two levels")
     if plan.n < LEAST_ROWS:
         raise ParameterError(f"method 'test-of-tests' needs at least {LEAST_ROWS} rows, the table has {plan.n}")
-    most = plan.n // LEAST_BLOCK
+    most = min(plan.n // LEAST_BLOCK, MOST_BLOCKS)
     blocks = min(BLOCKS, most) if plan.blocks is None else plan.blocks
-    whole("blocks", blocks, 2, most, f"n/{LEAST_BLOCK} = {most}")
+    whole("blocks", blocks, 2, most, f"n/{LEAST_BLOCK}, {most}")
     plan = replace(plan, blocks=int(blocks))
     return replace(plan, regression=checked_regression(plan))
 

@@ -95,6 +95,25 @@ def generator_from_seed(seed: int) -> PublicGenerator:
     return np.random.default_rng(seed)
 
 
+@contextmanager
+def own_streams(seed: int) -> Iterator[None]:
+    """Give the process-wide streams of numpy and Python a public seed of their own inside, and put them back after.
+
+    Code of other libraries may draw from them; what one block draws must not decide where the next one's coins begin.
+    For one thread at a time.
+    """
+    import random
+
+    before, numpys = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    try:
+        yield
+    finally:
+        random.setstate(before)
+        np.random.set_state(numpys)
+
+
 def check_scale(scale: float) -> float:
     """Return the scale if noise can be drawn at it; mechanisms ask before they spend."""
     # Below 1e-300 a scale is as good as 0; above 1e15 integer noise could wrap.

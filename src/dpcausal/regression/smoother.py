@@ -12,8 +12,8 @@ where:
 * α is half the share of variance that a first fit with α = 1 leaves unexplained, the least over the responses: a
   sharper signal is smoothed less, and all a little less than predicts best, since a misfit that x and y share counts.
 
-Up to ``EXACT_ROWS`` rows K itself is decomposed; above, random Fourier features stand for the Gaussian kernels, whose
-width may then be narrowed.
+Up to ``EXACT_ROWS`` rows, and where rows are fewer than pairs of features, K itself is decomposed; above, random
+Fourier features stand for the Gaussian kernels, whose width may then be narrowed.
 
 Nothing here is private: scales, α and features' scales come from the rows.  It belongs inside a block whose answer is
 bounded and paid for.  It is total: what has no finite answer is 0.
@@ -41,8 +41,8 @@ EXACT_ROWS = 250
 PAIRS = 60
 """Pairs of random features for one number; in all, for an isotropic kernel, three times as many."""
 
-LEAST_PAIRS = 40
-"""Pairs for each number of an additive kernel of many."""
+LEAST_PAIRS, MOST_PAIRS = 40, 1000
+"""Pairs for each number of an additive kernel of many; in all, so that hundreds of numbers have fewer each."""
 
 WIDTH = 0.25
 """Width of a Gaussian kernel, in standard deviations of its column; √d times as much for d columns multiplied."""
@@ -133,7 +133,7 @@ def smooth(given: Given, responses: Reals, shape: Shape, generator: PublicGenera
     if shape == "isotropic":
         z, levels = _with_indicators(z, levels), np.empty((n, 0), dtype=np.int64)
     width = _width(given.numbers.shape[1] + given.levels.shape[1], shape)
-    exact = n <= EXACT_ROWS
+    exact = n <= max(EXACT_ROWS, _pairs(z.shape[1], shape) * z.shape[1] if shape == "additive" else 0)
     if not exact:
         width = _narrowed(z, levels, width, shape, U, generator)
     features = _Features(z, levels, width, shape, generator)
@@ -187,6 +187,12 @@ def _width(columns: int, shape: Shape) -> float:
     return WIDTH * math.sqrt(columns) if shape == "isotropic" else WIDTH
 
 
+def _pairs(numbers: int, shape: Shape) -> int:
+    """Return the pairs of features of each number, or of all of them where kernels are multiplied."""
+    d = max(numbers, 1)
+    return 3 * PAIRS if shape == "isotropic" else min(max(LEAST_PAIRS, PAIRS // d), max(4, MOST_PAIRS // d))
+
+
 def _with_indicators(z: Reals, levels: Integers) -> Reals:
     """Return numbers and, scaled so that two levels are 1/√2 of a standard deviation apart, indicators of levels."""
     columns = [z] + [(codes[:, None] == np.unique(codes)) / 2 for codes in levels.T]
@@ -231,7 +237,7 @@ class _Features:
         self.z, self.levels = z, levels
         d = z.shape[1]
         together = shape == "isotropic"
-        self.pairs = 3 * PAIRS if together else max(LEAST_PAIRS, PAIRS // max(d, 1))
+        self.pairs = _pairs(d, shape)
         groups = [np.arange(d)] if together else [np.array([k]) for k in range(d)]
         self.groups = [(group, generator.standard_normal((group.size, self.pairs)) / width) for group in groups]
         # The codes that occur; a level that does not occur would have no weight.

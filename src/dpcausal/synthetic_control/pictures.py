@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpcausal.plots import axes
+from dpcausal.plots import axes, without_math
 
 if TYPE_CHECKING:
     from dpcausal.synthetic_control.result import SyntheticControl
@@ -29,7 +29,7 @@ def draw_path(answer: SyntheticControl, ax: Any = None) -> Any:
         ax.fill_between(after, low, high, color="tab:blue", alpha=0.12, linewidth=0,
                         label=f"± half the {answer.coverage:.0%} interval of the mean effect")  # fmt: skip
     _finish(ax, answer, "outcome")
-    return ax
+    return without_math(ax)
 
 
 def draw_gap(answer: SyntheticControl, ax: Any = None) -> Any:
@@ -44,7 +44,7 @@ def draw_gap(answer: SyntheticControl, ax: Any = None) -> Any:
         half = (answer.interval[1] - answer.interval[0]) / 2
         ax.axhspan(-half, half, color="0.6", alpha=0.15, linewidth=0, label=f"{answer.coverage:.0%} of placebo means")
     _finish(ax, answer, "effect")
-    return ax
+    return without_math(ax)
 
 
 def _path(ax: Any, places: Any, values: Any, colour: str, line: str, label: str) -> None:
