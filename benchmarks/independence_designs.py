@@ -26,6 +26,12 @@ def rare_binary(n: int, seed: int) -> SimulatedRows:
     return _rows({"x": x, "y": y, "z1": z}, {"x": BINARY, "y": BINARY, "z1": Z}, seed)
 
 
+def rarer_alone(n: int, seed: int) -> SimulatedRows:
+    """Draw x and y Bernoulli(.02), nothing given: most values of the statistic are ties."""
+    x, y = (np.random.default_rng(seed).random((2, n)) < 0.02).astype(np.int64)
+    return _rows({"x": x, "y": y}, {"x": BINARY, "y": BINARY}, seed)
+
+
 def binary_on_z(n: int, seed: int) -> SimulatedRows:
     """Draw rare binary x and y whose odds depend on z, independent given z."""
     rng = np.random.default_rng(seed)

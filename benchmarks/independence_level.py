@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.independence_designs import binary_on_z, lognormal, rare_binary, sign_changing
+from benchmarks.independence_designs import binary_on_z, lognormal, rare_binary, rarer_alone, sign_changing
 from dpcausal.independence.power import power
 from dpcausal.privacy.loss import PureDP
 
@@ -29,7 +29,7 @@ def cases(which: str) -> Iterator[Case]:
                         arguments = {"n": n, "loss": PureDP(epsilon), "method": method, "complexity": complexity}
                         yield name, {**arguments, "effect": 0.0}, (0.03, 0.075)
     if which in ("shapes", "all"):
-        for design in (rare_binary, binary_on_z, lognormal):
+        for design in (rare_binary, rarer_alone, binary_on_z, lognormal):
             for n, epsilon in ((1_000, 2.0), (10_000, 0.25)):
                 name = f"gcm            {design.__name__}, n = {n:>6}, epsilon = {epsilon:g}"
                 yield name, {"n": n, "loss": PureDP(epsilon), "design": design}, (0.0, 0.08)

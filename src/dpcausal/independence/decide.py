@@ -89,7 +89,7 @@ def ci_test(
     strata : int, optional
         For the rank tests: bins of each given number.
     workers : int, optional
-        Threads over the blocks.
+        Threads over the blocks, with the library's own regressions.
     accept_unproven, accept_large_epsilon : bool
         Consent to a published variant without proof; to ε above 20.
 
