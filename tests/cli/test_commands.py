@@ -128,7 +128,8 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
     answer = json.loads(answered.stdout)
     assert [one["score"] for one in answer["directions"]] == ["spearman", "igci"]
     assert answer["pairs"] == [["y", "x"]] and answer["remaining"]["epsilon"] == 0.5
-    uneven = ("--scores", "spearman,igci", "--shares", "igci=4", "--shares", "y,x=2")
+    both = ("--scores", " spearman", "--scores", "igci", "--pair", "x, y")
+    uneven = (*both, "--shares", "igci = 4", "--shares", "x, y=2")
     shares = ask_all("--epsilon", "0.25", *uneven, "--json")
     assert [one["spent"]["epsilon"] for one in json.loads(shares.stdout)["directions"]] == [0.05, 0.2]
     plain = ask_all("--epsilon", "0.25", "--min-probability", "0.99", "--protect", "test", "--scores", "kendall")
@@ -147,7 +148,9 @@ def test_an_answer_below_the_least_probability_is_undecided(study: Path) -> None
 BAD: dict[str, tuple[Callable[[], Result], str]] = {
     "a pair of one column": (lambda: ask_all("--epsilon", "0.1", "--pair", "x"), "two column names"),
     "a pair twice": (lambda: ask_all("--epsilon", "0.1", "--pair", "x,y", "--pair", "y,x"), "named once"),
-    "an unknown score among several": (lambda: ask_all("--epsilon", "0.1", "--scores", "hsic,"), "score must be one"),
+    "an unknown second score": (lambda: ask_all("--epsilon", "0.1", "--scores", "hsic,tau"), "score must be one"),
+    "a missing score": (lambda: ask_all("--epsilon", "0.1", "--scores", "hsic,"), "name is missing in 'hsic,'"),
+    "a share of nobody": (lambda: ask_all("--epsilon", "0.1", "--shares", "=2"), "a share is written"),
     "no such least probability": (lambda: ask("--epsilon", "0.1", "--min-probability", "1"), "min_probability must"),
     "a missing column": (lambda: ask("--epsilon", "0.1", columns=("x", "q")), "'q' is not in the schema"),
     "a column with levels": (lambda: ask("--epsilon", "0.1", columns=("x", "group")), "'group' has levels"),

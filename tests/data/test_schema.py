@@ -147,6 +147,19 @@ def test_a_schema_is_a_frozen_mapping_in_the_declared_order() -> None:
         schema.column("c")
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [("income", "; did you mean 'Income'?"), ("INCOME", "; did you mean 'Income'?"),
+     ("pressur", "; did you mean 'pressure'?"), ("pulse", ""), ("", ""), ("\ud800", "")],
+)  # fmt: skip
+def test_an_unknown_column_is_answered_by_the_nearest_declared_name(asked: str, told: str) -> None:
+    schema = Schema(dict.fromkeys(["Income", "incoming", "pressure", "pressures"], Bounded(0, 1)))
+    with pytest.raises(SchemaError) as caught:
+        schema.column(asked)
+    names = "Income, incoming, pressure, pressures"
+    assert str(caught.value) == f"column {asked!r} is not in the schema, which has {names}{told}"
+
+
 def test_a_schema_survives_pickle_copy_and_its_own_dictionary() -> None:
     schema = Schema({"age": Bounded(0, 0.1, cuts=[0.05]), "s": Levels([1, 2], other="rest")})
     for again in (pickle.loads(pickle.dumps(schema)), copy.deepcopy(schema), Schema(schema.to_dict())):

@@ -50,6 +50,12 @@ def test_json_formats_and_knowledge() -> None:
     assert "No edge shown." in nothing.stdout
 
 
+@pytest.mark.parametrize("written", [["--columns", "a", "--columns", "b"], ["--columns", " a, b"]])
+def test_all_columns_are_in_the_graph_however_they_are_written(written: list[str]) -> None:
+    told = json.loads(ask("--epsilon", "0.5", "--json", "--redraws", "0", "--require", "a , b", *written).stdout)
+    assert told["graph"]["nodes"] == ["a", "b"] and told["graph"]["directed"] == [["a", "b"]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -57,6 +63,9 @@ def test_json_formats_and_knowledge() -> None:
         ((), 2, "say what the call may cost"),
         (("--epsilon", "1", "--method", "ges"), 2, "method must be one of"),
         (("--epsilon", "1", "--forbid", "a"), 2, "CAUSE,EFFECT"),
+        (("--epsilon", "1", "--forbid", "a,b,c"), 2, "CAUSE,EFFECT"),
+        (("--epsilon", "1", "--forbid", "a,"), 2, "a name is missing in 'a,'"),
+        (("--epsilon", "1", "--columns", "a,,b"), 2, "--columns: a name is missing in 'a,,b'"),
         (("--epsilon", "1", "--format", "png"), 2, "--format"),
         (("--epsilon", "1", "--columns", "a,x"), 2, "'x' is not in the schema"),
     ],

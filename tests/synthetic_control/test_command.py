@@ -25,10 +25,10 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*extra: str) -> Result:
+def run(*extra: str, target: str = "u0", start: str = "1990") -> Result:
     base = [
-        "synthetic-control", "long.csv", "--unit", "state", "--time", "year", "--outcome", "sales", "--target", "u0",
-        "--start", "1990", "--lower", "-1", "--upper", "1", "--ledger", "study.ledger",
+        "synthetic-control", "long.csv", "--unit", "state", "--time", "year", "--outcome", "sales", "--target", target,
+        "--start", start, "--lower", "-1", "--upper", "1", "--ledger", "study.ledger",
     ]  # fmt: skip
     return CliRunner().invoke(app, [*base, *extra])
 
@@ -46,10 +46,9 @@ def test_a_plan_costs_nothing_and_the_answer_is_paid_once(study: Path) -> None:
 
 
 def test_bad_input_ends_with_2_and_spends_nothing(study: Path) -> None:
-    for extra, words in ((["--epsilon", "1", "--start", "1880"], "one of the periods"),
-                         (["--epsilon", "1", "--target", "u99999"], "as its unit"), ([], "--epsilon"),
-                         (["--epsilon", "0.003"], "Too small")):  # fmt: skip
-        outcome = run(*extra)
+    for outcome, words in ((run("--epsilon", "1", start="1880"), "one of the periods"),
+                           (run("--epsilon", "1", target="u99999"), "as its unit"), (run(), "--epsilon"),
+                           (run("--epsilon", "0.003"), "Too small")):  # fmt: skip
         assert outcome.exit_code == 2 and words in outcome.output
     with dpc.Ledger.open("study.ledger") as ledger:
         assert not ledger.entries()

@@ -1,17 +1,20 @@
-"""The command: the same names as the library's functions."""
+"""The command: the same names as the library's functions.
+
+Importing this needs no optional package, so that the command can say by itself which one it lacks.
+"""
 
 from __future__ import annotations
 
 import io
 import sys
+from typing import TYPE_CHECKING
 
-from dpcausal.cli import direction as direction
-from dpcausal.cli import discovery as discovery
-from dpcausal.cli import independence as independence
-from dpcausal.cli import ledger as ledger
-from dpcausal.cli import start as start
-from dpcausal.cli import synthetic_control as synthetic_control
-from dpcausal.cli.shared import app as app
+from dpcausal.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from typer import Typer
+
+    from dpcausal.cli.program import app as app
 
 
 def main() -> None:
@@ -19,4 +22,27 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    app()
+    try:
+        program = _program()
+    except MissingDependencyError as error:
+        print(f"dpcausal: {error}", file=sys.stderr)
+        sys.exit(2)
+    program()
+
+
+def _program() -> Typer:
+    """Return the program, or name the extra that it lacks."""
+    try:
+        import rich as rich  # needed after a spend, to show the answer: too late to miss it
+        import typer as typer
+    except ImportError as error:
+        raise MissingDependencyError(error.name or "typer", "cli") from None
+    from dpcausal.cli.program import app
+
+    return app
+
+
+def __getattr__(name: str) -> object:
+    if name == "app":
+        return _program()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

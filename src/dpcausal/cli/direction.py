@@ -19,6 +19,7 @@ from dpcausal.cli.shared import (
     app,
     exit_codes,
     loss_from,
+    names_in,
     show,
 )
 
@@ -40,12 +41,13 @@ def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
     shares: dict[Any, Any] = {}
     for text in texts or []:
         name, _, amount = text.rpartition("=")
-        key = tuple(name.split(",")) if "," in name else name
+        names = names_in("--shares", [name]) if name else []
+        key = names[0] if len(names) == 1 else tuple(names)
         try:
             share = float(amount)
         except ValueError:
             share = None
-        if share is None or not name or key in shares:
+        if share is None or not names or key in shares:
             raise ParameterError("a share is written A,B=NUMBER or SCORE=NUMBER, each once")
         shares[key] = share
     return shares or None
@@ -96,9 +98,11 @@ def direction_all_command(
     schema: SchemaOption,
     ledger: LedgerOption,
     pair: Annotated[
-        list[str] | None, typer.Option(help="Two columns, as a,b; once for each pair. All bounded columns otherwise.")
+        list[str] | None, typer.Option(help="Two columns, as a,b; repeatable. By default all bounded columns.")
     ] = None,
-    scores: Annotated[str, typer.Option(help="One or more scores, as hsic,igci; each is paid for.")] = "hsic",
+    scores: Annotated[
+        list[str] | None, typer.Option(help="Scores, as hsic,igci; repeatable; hsic by default. Each is paid for.")
+    ] = None,
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
@@ -108,7 +112,8 @@ def direction_all_command(
     penalty: PenaltyOption = None,
     width: WidthOption = None,
     shares: Annotated[
-        list[str] | None, typer.Option(help="a,b=3 or igci=3: pays that pair or score three times the others.")
+        list[str] | None,
+        typer.Option(help="a,b=3 or igci=3: pays that pair or score three times the others; repeatable."),
     ] = None,
     min_probability: LeastOption = None,
     accept_large_epsilon: LargeOption = False,
@@ -119,12 +124,13 @@ def direction_all_command(
         from dpcausal import Ledger, Schema, Table, direction_all
 
         asked = loss_from(epsilon, delta, rho)
-        named = [tuple(each.split(",")) for each in pair] if pair else None
+        named = [tuple(names_in("--pair", [each])) for each in pair] if pair else None
+        asked_scores = names_in("--scores", scores) or ["hsic"]
         with Ledger.open(ledger) as opened:
             table = Table(data, Schema.from_toml(schema), opened)
             chosen: dict[str, Any] = {"pairs": named, "protect": protect, "method": method, "shares": _shares(shares)}
             result = direction_all(
-                table, loss=asked, scores=scores.split(","), blocks=blocks, penalty=_one_or_several(penalty),
+                table, loss=asked, scores=asked_scores, blocks=blocks, penalty=_one_or_several(penalty),
                 width=_one_or_several(width), min_probability=min_probability,
                 accept_large_epsilon=accept_large_epsilon, **chosen,
             )  # fmt: skip

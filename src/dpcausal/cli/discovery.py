@@ -18,6 +18,7 @@ from dpcausal.cli.shared import (
     app,
     exit_codes,
     loss_from,
+    names_in,
     show,
 )
 
@@ -31,7 +32,9 @@ def discover_command(
     delta: DeltaOption = None,
     rho: RhoOption = None,
     method: Annotated[str, typer.Option(help="auto, table, parities, moments, priv-pc, ...")] = "auto",
-    columns: Annotated[str | None, typer.Option(help="Columns of the graph, comma between; by default all.")] = None,
+    columns: Annotated[
+        list[str] | None, typer.Option(help="Columns of the graph, as a,b; repeatable; by default all.")
+    ] = None,
     alpha: Annotated[float | None, typer.Option(help="Level of the tests.")] = None,
     max_order: Annotated[int | None, typer.Option(help="Largest conditioning set.")] = None,
     forbid: Annotated[list[str] | None, typer.Option(help="CAUSE,EFFECT that cannot be; repeatable.")] = None,
@@ -50,10 +53,10 @@ def discover_command(
         if form not in texts or not 0 <= redraws <= 10_000:
             raise ParameterError("--format is text, dagitty, dot or graphml, --redraws a number from 0 to 10000")
         known = Knowledge(forbidden=_arrows(forbid), required=_arrows(require))
+        chosen: dict[str, Any] = {"method": method, "columns": names_in("--columns", columns) or None}
         asked = loss_from(epsilon, delta, rho)
         with Ledger.open(ledger) as opened:
             table = Table(data, Schema.from_toml(schema), opened)
-            chosen: dict[str, Any] = {"method": method, "columns": columns.split(",") if columns else None}
             result = discover(
                 table, loss=asked, alpha=alpha, max_order=max_order, knowledge=known,
                 accept_large_epsilon=accept_large_epsilon, **chosen,
@@ -72,8 +75,8 @@ def _arrows(texts: list[str] | None) -> list[tuple[str, str]]:
 
     arrows = []
     for text in texts or []:
-        cause, comma, effect = text.partition(",")
-        if not comma:
+        names = names_in("an arrow", [text])
+        if len(names) != 2:
             raise ParameterError("an arrow is written CAUSE,EFFECT")
-        arrows.append((cause, effect))
+        arrows.append((names[0], names[1]))
     return arrows

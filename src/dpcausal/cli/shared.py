@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dpcausal.errors import (
-    BudgetExceededError,
-    DpCausalError,
-    LedgerDamagedError,
-    LossError,
-    MissingDependencyError,
-)
+import typer
 
-try:
-    import typer
-except ImportError:
-    raise MissingDependencyError("typer", "cli") from None
+from dpcausal.cli.once import Program
+from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LossError, ParameterError
 
 if TYPE_CHECKING:
     from dpcausal.privacy.ledger import Ledger
@@ -29,7 +21,7 @@ if TYPE_CHECKING:
 
 BAD_INPUT, REFUSED, DAMAGED = 2, 3, 4
 
-app = typer.Typer(
+app = Program(
     help="Differentially private causal inference.", no_args_is_help=True, add_completion=False, rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )  # fmt: skip
@@ -50,7 +42,7 @@ def program(
     """Differentially private causal inference."""
 
 
-ledger_app = typer.Typer(help="Create, show and verify a privacy ledger.", no_args_is_help=True)
+ledger_app = Program(help="Create, show and verify a privacy ledger.", no_args_is_help=True)
 app.add_typer(ledger_app, name="ledger")
 
 SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML file: one table a column, with its public bounds.")]
@@ -81,6 +73,17 @@ def exit_codes() -> Iterator[None]:
 def _fail(error: DpCausalError, code: int) -> None:
     print(f"dpcausal: {error}", file=sys.stderr)
     raise typer.Exit(code)
+
+
+def names_in(what: str, texts: Iterable[str] | None) -> list[str]:
+    """Return the names of an option or argument: each text holds one or several, comma between, blanks around."""
+    names = []
+    for text in texts or []:
+        parts = [part.strip() for part in text.split(",")]
+        if not all(parts):  # perhaps an unset variable of the shell: without it the question would be another
+            raise ParameterError(f"{what}: a name is missing in {text!r}")
+        names += parts
+    return names
 
 
 def loss_from(

@@ -180,6 +180,15 @@ def _column(name: object, declared: object) -> Column:
     raise SchemaError(f"column {name!r}: {rule}")
 
 
+def _meant(name: str, names: tuple[str, ...]) -> str:
+    """Return the question after the declared name, whatever its case, that is nearest to an unknown one."""
+    from difflib import get_close_matches
+
+    declared = {known.casefold(): known for known in reversed(names)}
+    nearest = get_close_matches(name.casefold(), declared, n=1)
+    return f"; did you mean {declared[nearest[0]]!r}?" if nearest else ""
+
+
 class Schema(Mapping[str, Column]):
     """The declared columns of a table, in order: a frozen mapping from name to ``Bounded`` or ``Levels``.
 
@@ -242,7 +251,8 @@ class Schema(Mapping[str, Column]):
         if not isinstance(name, str):  # perhaps a column itself: its words are its values
             raise SchemaError(f"a {type(name).__name__} is not in the schema: a column is named by a text")
         if name not in self._columns:
-            raise SchemaError(f"column {name!r} is not in the schema, which has {', '.join(self.names)}")
+            told = f"column {name!r} is not in the schema, which has {', '.join(self.names)}"
+            raise SchemaError(told + _meant(name, self.names))
         return self._columns[name]
 
     def check(self, frame: Any) -> SchemaCheck:

@@ -1,0 +1,101 @@
+"""``dpcausal ci-test``: the columns it is told are the columns it asks about, and it lists what it can run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import dpcausal as dpc
+from dpcausal.cli import app
+from dpcausal.cli.independence import METHODS
+from dpcausal.independence.plan import ROUTES
+
+NAMES = "x", "y", "Age", "occup"
+
+
+@pytest.fixture(autouse=True)
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory with four independent columns, a schema, and a ledger of ε = 100, δ = 0.001."""
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(2).uniform(-1, 1, (300, 4))
+    Path("data.csv").write_text("\n".join([",".join(NAMES), *(",".join(map(repr, row)) for row in rows.tolist())]))
+    Path("schema.toml").write_text("".join(f"[{name}]\nlower = -1\nupper = 1\n" for name in NAMES))
+    dpc.Ledger.create("study.ledger", budget=dpc.ApproxDP(100, 1e-3)).close()
+
+
+def ask(*arguments: str, x: str = "x", epsilon: str = "1") -> Result:
+    shared = ["--schema", "schema.toml", "--ledger", "study.ledger", "--epsilon", epsilon]
+    return CliRunner().invoke(app, ["ci-test", "data.csv", x, "y", *shared, *arguments])
+
+
+def spends() -> list[dict]:
+    with dpc.Ledger.open("study.ledger") as ledger:
+        return [json.loads(entry.detail) for entry in ledger.entries()]
+
+
+@pytest.mark.parametrize(
+    "written", [["--given", "Age", "--given", "occup"], ["--given", "Age,occup"], ["--given", " Age , occup "]]
+)
+def test_all_given_columns_are_asked_about_however_they_are_written(written: list[str]) -> None:
+    answered = ask("--json", *written)
+    assert answered.exit_code == 0, answered.stderr
+    assert json.loads(answered.stdout)["given"] == ["Age", "occup"]
+    assert [spend["given"] for spend in spends()] == [["Age", "occup"]]
+
+
+def test_several_columns_on_a_side_may_have_blanks_around_their_names() -> None:
+    assert json.loads(ask("--json", x="x, occup").stdout)["x"] == ["x", "occup"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_that_is_listed_runs(method: str) -> None:
+    given = [] if method == "hsic" else ["--given", "Age"]
+    answered = ask(*given, "--method", method, "--json", *(["--delta", "1e-6"] if method == "gcm-smooth" else []))
+    assert answered.exit_code == 0, answered.stderr
+    assert json.loads(answered.stdout)["method"] == method
+
+
+@pytest.mark.parametrize("method", sorted(set(ROUTES) - set(METHODS)))
+def test_a_method_with_a_model_of_x_is_for_python_and_no_file_is_opened(method: str) -> None:
+    Path("study.ledger").unlink()
+    refused = ask("--method", method)
+    assert refused.exit_code == 2 and refused.stdout == ""
+    assert f"{method} needs a model of x, which Python alone can give" in refused.stderr
+    assert refused.stderr.endswith(f"method must be one of {', '.join(METHODS)}\n")
+
+
+def test_the_methods_for_python_alone_are_those_of_the_two_resampling_families() -> None:
+    assert set(ROUTES) - set(METHODS) == {"crt", "crt-decision", "crt-published", "cpt"}
+
+
+def test_options_reach_the_test_and_its_entry_in_the_ledger() -> None:
+    assert ask("--resamples", "39", "--workers", "1", "--blocks", "4").exit_code == 0
+    assert ask("--method", "spearman", "--given", "Age", "--strata", "4", "--calibration", "published").exit_code == 0
+    assert ask("--method", "kendall", "--calibration", "corrected").exit_code == 0
+    told = [(spend["resamples"], spend["blocks"], spend["calibration"]) for spend in spends()]
+    assert told == [(39, 4, None), (None, None, "published"), (None, None, "corrected")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (["--given", "Age,"], "--given: a name is missing in 'Age,'"),
+        (["--given", ""], "--given: a name is missing in ''"),
+        (["--given", "age"], "which has x, y, Age, occup; did you mean 'Age'?"),
+        (["--method", "gmc"], f"dpcausal: method must be one of {', '.join(METHODS)}\n"),
+        (["--strata", "4"], "strata goes with method kendall or spearman, not with gcm"),
+        (["--method", "kendall", "--given", "Age", "--strata", "0"], "strata"),
+        (["--resamples", "3"], "resamples"),
+        (["--workers", "0"], "workers"),
+        (["--method", "kendall", "--calibration", "own"], "calibration must be"),
+        (["--method", "kendall", "--calibration", "published"], "accept_unproven"),
+    ],
+)
+def test_what_is_wrong_is_told_and_nothing_is_spent(arguments: list[str], rule: str) -> None:
+    refused = ask(*arguments)
+    assert refused.exit_code == 2 and rule in refused.stderr, refused.output
+    assert not spends()
