@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from dpcausal.errors import MissingDependencyError, ParameterError
+from dpcausal.independence.picture import draw, draw_many
 from dpcausal.plots import axes, draw_direction, draw_directions
 
 COLUMNS = ("age", "income")
@@ -35,6 +36,24 @@ def test_the_words_below_the_picture_of_many_answers_are_not_cut_off() -> None:
     ax.figure.canvas.draw()
     box, whole = ax.xaxis.label.get_window_extent(), ax.figure.bbox
     assert box.x0 >= 0 and box.x1 <= whole.x1 and box.y0 >= 0
+
+
+def test_names_with_dollar_signs_are_shown_as_they_stand_and_powers_of_ten_as_powers() -> None:
+    names = ["$\\frac{a$, b$", "c, d"]
+    for ax in (
+        draw(None, pvalue=0.003, alpha=0.05, decision="dependent", title=names[0], stamp=""),
+        draw_many(None, names=names, pvalues=(0.5, 1e-4), alpha=0.05, stamp=""),
+        draw_direction(None, columns=(names[0], "b"), margin=1.0, unit="votes", probability=0.9),
+    ):
+        ax.figure.canvas.draw()
+        written = [ax.title, ax.xaxis.label, *ax.get_yticklabels()]
+        assert not any(text.get_parse_math() for text in written if "$" in text.get_text())
+        assert all(text.get_parse_math() for text in ax.get_xticklabels())
+
+
+def test_a_decision_without_a_pvalue_is_drawn_as_such() -> None:
+    ax = draw(None, pvalue=None, alpha=0.05, decision="not shown", title="a, b", stamp="")
+    assert "no p-value" in ax.texts[0].get_text() and len(ax.lines) == 1
 
 
 def test_pyplot_is_left_alone() -> None:

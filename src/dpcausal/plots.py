@@ -35,10 +35,15 @@ def axes(ax: Any = None, size: tuple[float, float] = (6, 2)) -> Any:
 
 
 def without_math(ax: Any) -> Any:
-    """Return the axes, all their texts as they stand: a name with two dollar signs is no formula."""
-    from matplotlib.text import Text
+    """Return the axes, names on them as they stand: one with two dollar signs is no formula.
 
-    for text in ax.findobj(Text):
+    Numbers that an axis writes by itself stay formulas.
+    """
+    from matplotlib.ticker import FixedLocator
+
+    named = [axis for axis in (ax.xaxis, ax.yaxis) if isinstance(axis.get_major_locator(), FixedLocator)]
+    labels = [label for axis in named for label in axis.get_ticklabels()]
+    for text in (ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts, *labels):
         text.set_parse_math(False)
     return ax
 

@@ -178,6 +178,7 @@ def test_a_model_of_levels_draws_them_with_their_probabilities():
         ({"mean": lambda Z: np.zeros(3), "sd": 1.0}, "one finite number a row|each row by itself"),
         ({"mean": lambda Z: 1 / 0, "sd": 1.0}, "ZeroDivisionError"),
         ({"mean": lambda Z: Z[:, 0]}, "declared Levels"),
+        ({"mean": lambda Z: Z[:, 0], "on": "b"}, "between 0 and 1"),
         ({"table": [[0.5, 0.5]]}, "declared Levels"),
     ],
 )
@@ -185,9 +186,11 @@ def test_a_model_that_does_not_fit_is_refused_before_anything_is_spent(model, me
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     rows = some()
     columns = {name: rows[:, place] for place, name in enumerate("xyz")} | {"g": np.zeros(N, dtype=np.int64)}
-    table = dpc.Table(columns, SCHEMA, ledger)
+    schema = dpc.Schema({**SCHEMA, "b": dpc.Levels([0, 1])})
+    table = dpc.Table(columns | {"b": columns["g"]}, schema, ledger)
     with pytest.raises(ParameterError, match=message):
-        dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method="crt", model_x=dpc.ModelX(**model))
+        x = model.pop("on", "x")
+        dpc.ci_test(table, x, "y", given=["z"], loss=dpc.PureDP(1), method="crt", model_x=dpc.ModelX(**model))
     assert not ledger.entries()
 
 

@@ -71,6 +71,22 @@ def test_a_column_that_all_copies_equal_gives_fair_coins(monkeypatch, method, me
     assert abs(terms.var() - variance) < 6 * ((terms**2).std() / 20)
 
 
+def test_a_mean_that_runs_away_costs_no_power(monkeypatch):
+    rng, n = np.random.default_rng(8), 4_800
+    z = np.where(np.arange(n) % 2, rng.uniform(-1, 1, n), rng.uniform(-1, 30, n))
+    x = np.clip(np.exp(z) + rng.standard_normal(n), 0, 10)
+    y = 2 * (x - np.clip(np.exp(z), 0, 10)) + rng.standard_normal(n)
+    schema = dpc.Schema({"x": dpc.Bounded(0, 10), "y": dpc.Bounded(-30, 30), "z": dpc.Bounded(-1, 30)})
+    for method in ("crt", "cpt"):
+        table = dpc.Table({"x": x, "y": y, "z": z}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        model = dpc.ModelX(mean=lambda Z: np.exp(Z[:, 0]), sd=1.0)
+        terms = terms_of(
+            monkeypatch, crt, table, given=["z"], loss=dpc.PureDP(1), blocks=16, method=method, model_x=model
+        )
+        monkeypatch.undo()
+        assert terms.mean() > 1.2
+
+
 def test_a_rank_does_not_hang_on_the_order_in_which_terms_are_added():
     # x and y of few values: the products of any order are sums of the same numbers.
     rng = np.random.default_rng(6)

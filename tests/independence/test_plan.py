@@ -12,11 +12,12 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
-from dpcausal.errors import BudgetExceededError, LossError, ParameterError, SchemaError, UnprovenError
+from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError, UnprovenError
 from dpcausal.independence.columns import rows_of
 from dpcausal.independence.many import adjusted
 from dpcausal.independence.plan import ROUTES
 from dpcausal.independence.rank_tests import number_of_strata, strata_of
+from dpcausal.independence.result import said
 from dpcausal.independence.tests_of_blocks import count_pvalue
 from tests.independence.neighbours import METHODS, SCHEMA, ask, frame, loss_of, plan_of, rows_for
 
@@ -131,6 +132,35 @@ def test_the_pvalue_of_a_count_sums_binomial_and_noise():
         assert count_pvalue(noisy, 10, 0.7) == pytest.approx(both[total >= noisy].sum(), rel=1e-9)
 
 
+def test_a_result_names_the_options_that_were_used():
+    with dpc.simulated_noise(1):
+        t = ask(ROWS, "spearman", calibration="published", strata=3, given=["z"])
+        g = ask(ROWS, "gcm", resamples=39)
+    assert (t.strata, t.calibration, g.resamples, g.strata) == (3, "published", 39, None)
+    assert "cut in 3 parts, as published" in t.summary() and t.to_dict()["strata"] == 3
+    assert any("still varies" in caveat for caveat in t.guarantee.caveats)
+
+
+def test_the_smallest_pvalue_is_said_to_be_a_floor():
+    assert said(1e-12) == "p < 1e-12" and said(0.05) == "p = 0.05"
+
+
+def test_noise_that_hides_all_blocks_is_said_from_public_numbers():
+    with dpc.simulated_noise(1):
+        drowned, fine = ask(ROWS, loss=dpc.PureDP(0.01)), ask(ROWS, loss=dpc.PureDP(20))
+    assert any("can well be missed" in caveat for caveat in drowned.guarantee.caveats)
+    assert not any("can well be missed" in caveat for caveat in fine.guarantee.caveats)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"design": 3}, {"design": lambda n, seed: {"x": [1]}}, {"given": ["age"]}, {"loss": 1.0}, {"colour": 1}],
+)
+def test_power_refuses_what_it_cannot_use_with_its_own_errors(arguments):
+    with pytest.raises(DpCausalError):
+        dpc.power(300, **{"loss": dpc.PureDP(1), "repetitions": 1, **arguments})
+
+
 def test_a_count_of_thousands_of_blocks_has_a_pvalue():
     assert 0 < count_pvalue(200, 5_000, 1.0) < 1
 
@@ -167,6 +197,8 @@ def test_many_tests_are_paid_by_one_entry_and_shares_are_kept():
     assert json.loads(t.ledger.entries()[0].detail)["epsilons"] == [0.75, 0.25]
     assert found.guarantee.loss == dpc.PureDP(1) and "allotment" in found.guarantee.proofs
     assert [p <= found.alpha for p in found.adjusted] == [one == "dependent" for one in found.decisions]
+    assert all("of all together" in test.summary() for test in found.tests)
+    assert "2 tests by gcm, 130 rows" in found.summary() and "of all together" not in found.summary()
     assert len(found.to_frame()) == 2 and "2 tests" in found.summary() and pickle.loads(pickle.dumps(found)) == found
     assert found.plot().get_title() == "NOT PRIVATE"
 
@@ -181,6 +213,7 @@ def test_many_tests_are_paid_by_one_entry_and_shares_are_kept():
         ({"method": "crt-decision"}, "no p-value to adjust"),
         ({"blcoks": 3}, "no argument of a test"),
         ({"progress": 3}, "progress"),
+        ({"hypotheses": [("x", "y", ["z", "g"]), ("y", "x", ["g", "z"])]}, "named twice"),
     ],
 )
 def test_many_tests_are_refused_before_anything_is_spent(arguments, message):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import random
+import sys
 import warnings
 from typing import Any, ClassVar
 
@@ -15,8 +17,8 @@ from sklearn.ensemble import RandomForestRegressor, StackingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 import dpcausal as dpc
 from dpcausal.errors import ParameterError
@@ -49,6 +51,7 @@ def ask(regression: Any, on: dpc.Table | None = None, **arguments: Any) -> Any:
         make_pipeline(StandardScaler(), KNeighborsRegressor(20)),
         GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2),
         StackingRegressor([("ridge", Ridge())], final_estimator=Ridge()),
+        make_pipeline(KBinsDiscretizer(5, dtype=np.float64), Ridge()),
     ],
     ids=lambda regressor: type(regressor).__name__,
 )
@@ -66,6 +69,32 @@ def test_a_regressor_prints_nothing_starts_nothing_and_keeps_no_files():
     assert used["randomforestregressor__n_jobs"] == 1
 
 
+def test_what_stands_in_lists_and_grids_is_made_quiet_too():
+    inner = make_pipeline(StandardScaler(), Ridge(), memory="kept")
+    asked = GridSearchCV(Pipeline([("m", Ridge())]), {"m": [inner]}, cv=2, n_jobs=2)
+    _, plan = plan_of(np.zeros((130, 4)), "gcm", regression=asked)
+    assert plan.regression.n_jobs == 1 and plan.regression.param_grid["m"][0].memory is None
+    assert inner.memory == "kept" and asked.n_jobs == 2
+
+
+def test_a_regressor_sees_a_column_for_each_declared_level_in_every_block():
+    seen: set[int] = set()
+
+    class Noting(LinearRegression):
+        def fit(self, Z: Any, y: Any) -> Any:
+            seen.add(Z.shape[1])
+            return super().fit(Z, y)
+
+    rng = np.random.default_rng(1)
+    columns = {"x": rng.random(N), "y": rng.random(N), "z1": np.where(np.arange(N) < 2, 2, 0), "z2": rng.random(N)}
+    schema = dpc.Schema(
+        {"x": dpc.Bounded(0, 1), "y": dpc.Bounded(0, 1), "z1": dpc.Levels([0, 1, 2]), "z2": dpc.Bounded(0, 1)}
+    )
+    asked = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    dpc.ci_test(asked, "x", "y", given=["z1", "z2"], loss=dpc.PureDP(1), regression=Noting())
+    assert seen == {4}
+
+
 class _Telling(LinearRegression):
     """Says and warns of a value, and remembers the processes that it and its own parallel part ran in."""
 
@@ -73,13 +102,14 @@ class _Telling(LinearRegression):
 
     def fit(self, Z: Any, y: Any) -> Any:
         print(f"largest {Z.max()!r}")
+        logging.getLogger("guest").critical("largest %r", Z.max())
         warnings.warn(f"largest {Z.max()!r}", UserWarning, stacklevel=1)
         self.processes.update(joblib.Parallel()(joblib.delayed(os.getpid)() for _ in range(2)))
         self.processes.add(os.getpid())
         return super().fit(Z, y)
 
 
-def test_rows_stay_in_the_process_and_nothing_is_said_whatever_joblib_was_told(capfd):
+def test_rows_stay_in_the_process_and_nothing_is_said_whatever_joblib_was_told(capfd, caplog):
     asked = table()
     with joblib.parallel_config(backend="loky", n_jobs=2, verbose=11):
         options = {**dict.fromkeys(OPTIONS), "regression": _Telling()}
@@ -87,9 +117,11 @@ def test_rows_stay_in_the_process_and_nothing_is_said_whatever_joblib_was_told(c
             asked, "x", "y", ["z1"], dpc.PureDP(1), method="gcm", alpha=0.05, accept_large_epsilon=False, **options
         )
         capfd.readouterr()  # of the trial on made-up rows
+        caplog.clear()
         told = run(asked, plan, generator_from_seed(1), asked.ledger.allot(plan.spent, task="test"))
     assert _Telling.processes == {os.getpid()} and math.isfinite(told.statistic)
-    assert capfd.readouterr() == ("", "")
+    assert capfd.readouterr() == ("", "") and not caplog.records
+    assert logging.root.manager.disable == logging.NOTSET
 
 
 def test_workers_are_threads_whatever_joblib_was_told(monkeypatch):
@@ -169,3 +201,29 @@ def test_a_regressor_that_can_never_fit_is_refused_before_anything_is_spent(regr
     with pytest.raises(ParameterError, match=message):
         ask(regressor, asked)
     assert not asked.ledger.entries()
+
+
+def test_calls_in_several_threads_leave_the_process_as_it_was():
+    from concurrent.futures import ThreadPoolExecutor
+
+    kept, state = sys.stdout, np.random.get_state()[1].copy()
+    with ThreadPoolExecutor(3) as pool:
+        # Simulated noise is the thread's own.
+        found = list(pool.map(lambda _: ask(LinearRegression()).statistic, range(6)))
+    assert len(set(found)) == 1 and sys.stdout is kept and not kept.closed
+    assert (np.random.get_state()[1] == state).all() and logging.root.manager.disable == logging.NOTSET
+
+
+class _Panic(BaseException):
+    """As libraries in other languages raise."""
+
+
+class _Panicking(LinearRegression):
+    def fit(self, Z: Any, y: Any) -> Any:
+        if np.abs(y).max() > 2.5:  # not on made-up rows
+            raise _Panic(f"row {y.max()!r}")
+        return super().fit(Z, y)
+
+
+def test_no_kind_of_failure_escapes_a_block():
+    assert ask(_Panicking()).decision in ("dependent", "not shown")

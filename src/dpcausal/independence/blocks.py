@@ -9,10 +9,9 @@ needed for privacy.  Proof: ``mechanisms/block_sum.md``, block-sum.
 from __future__ import annotations
 
 import math
-import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Rows
+from dpcausal.independence.guests import has_guests, unheard
 from dpcausal.independence.law import REACH, STEPS_PER_UNIT, block_pvalue, term
 from dpcausal.independence.route import Plan, Released
 from dpcausal.mechanisms.additive import geometric
@@ -46,6 +46,8 @@ MOST_BLOCKS = 5_000
 
 MOST_WORKERS = 64
 
+DROWNED = "at this epsilon and number of blocks even data that all speak against independence can well be missed"
+
 Score = Callable[[Rows, Plan, PublicGenerator], float]
 """A block's standard score, large or of large size against the null; it may fail or be no number."""
 
@@ -63,7 +65,7 @@ def default_blocks(rows: int, epsilon: float) -> int:
     return math.floor(min(max(8.0, 24 / epsilon), rows / LEAST_BLOCK, MOST_BLOCKS))
 
 
-def settle_blocks(plan: Plan) -> Plan:
+def settle_blocks(plan: Plan, two_sided: bool = True) -> Plan:
     """Check the number of blocks, of copies and of workers, or choose them; without privacy there are none."""
     if isinstance(plan.spent, NoPrivacy):
         for name in ("blocks", "resamples", "workers"):
@@ -81,7 +83,10 @@ def settle_blocks(plan: Plan) -> Plan:
     whole("workers", workers, 1, MOST_WORKERS)
     if workers > 1 and has_guests(plan):
         raise ParameterError("workers go with the library's own regressions: a regressor or sampler runs with one")
-    return replace(plan, blocks=int(blocks), resamples=int(resamples), workers=int(workers))
+    loss: PureDP = plan.spent  # type: ignore[assignment]
+    drowned = block_pvalue(REACH * int(blocks), int(blocks), loss.epsilon, two_sided) > plan.alpha
+    caveats = (*plan.caveats, DROWNED) if drowned else plan.caveats
+    return replace(plan, blocks=int(blocks), resamples=int(resamples), workers=int(workers), caveats=caveats)
 
 
 def whole(name: str, value: object, least: int, most: int, why: str = "") -> None:
@@ -94,22 +99,25 @@ def block_scores(score: Score, rows: Rows, plan: Plan, generator: PublicGenerato
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
     Nothing is said of a failure: it would depend on the rows.  Workers are threads: rows stay in this process.  Code of
-    others, a regressor or a sampler, runs with one worker: then it has process-wide streams of its own in each block,
-    and what it prints goes nowhere.
+    others, a regressor or a sampler, runs with one worker, one call at a time: then it has streams of its own in each
+    block, and what it prints or logs goes nowhere.
     """
     parts = assign_blocks(rows.n, plan.blocks or 1, generator)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
-    workers = plan.workers or 1
+    guests, workers = has_guests(plan), plan.workers or 1
 
     def one(part: npt.NDArray[np.int64], seed: int) -> float:
         try:
-            with np.errstate(all="ignore"), own_streams(seed) if workers == 1 else nullcontext():
+            with np.errstate(all="ignore"), own_streams(seed) if guests else nullcontext():
                 found = float(score(rows.at(part), plan, generator_from_seed(seed)))
-        except Exception:  # no failure of a fit may show
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException:  # no failure of a fit may show, of foreign kinds neither
             return 0.0
         return found if math.isfinite(found) else 0.0
 
-    with _unheard(plan), one_thread():
+    with unheard() if guests else nullcontext(), warnings.catch_warnings(), one_thread():
+        warnings.simplefilter("ignore")
         if workers == 1:
             return [one(part, seed) for part, seed in zip(parts, seeds, strict=True)]
         from joblib import Parallel, delayed  # type: ignore[import-untyped]
@@ -117,25 +125,6 @@ def block_scores(score: Score, rows: Rows, plan: Plan, generator: PublicGenerato
         tasks = (delayed(one)(part, seed) for part, seed in zip(parts, seeds, strict=True))
         # Whatever joblib was told elsewhere: no other process, and no word.
         return list(Parallel(n_jobs=workers, require="sharedmem", verbose=0)(tasks))
-
-
-@contextmanager
-def _unheard(plan: Plan) -> Iterator[None]:
-    """Keep warnings, and what code of others prints, to itself: they could tell of rows."""
-    with ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore")
-        if has_guests(plan):
-            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
-            stack.enter_context(redirect_stdout(nowhere))
-            stack.enter_context(redirect_stderr(nowhere))
-        yield
-
-
-def has_guests(plan: Plan) -> bool:
-    """Return whether code that the caller gave runs inside blocks and may draw coins: a regressor, a sampler."""
-    a_regressor = plan.regression is not None and not isinstance(plan.regression, str)
-    return a_regressor or getattr(plan.model_x, "sample", None) is not None
 
 
 def block_terms(score: Score, rows: Rows, plan: Plan, generator: PublicGenerator) -> list[int]:

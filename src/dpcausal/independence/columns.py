@@ -58,6 +58,7 @@ def rows_of(
         Given(
             np.stack(numbers, axis=1) if numbers else np.empty((n, 0)),
             np.stack(codes, axis=1).astype(np.int64) if codes else np.empty((n, 0), dtype=np.int64),
+            tuple(len(column) for column in map(schema.__getitem__, given) if isinstance(column, Levels)),
         ),
         np.stack([columns[name].astype(np.float64) for name in given], axis=1) if given else np.empty((n, 0)),
     )

@@ -40,8 +40,8 @@ CELLS = 4_000_000
 """Numbers of copies in memory at a time."""
 
 MOST_CPT_ROWS, MOST_CPT_CELLS = 4_000, 40_000_000
-"""Most rows in a block of the conditional permutation test, which holds their pairwise densities; most numbers of all
-its copies at a time."""
+"""Most rows in a block of the conditional permutation test; most pairwise densities, and most numbers of its copies,
+that all workers hold at a time."""
 
 
 def values_of(rows: Rows) -> Reals:
@@ -74,8 +74,9 @@ def _score(rows: Rows, plan: Plan, count: int, generator: PublicGenerator) -> fl
     if plan.method == "cpt":
         orders = iter(permuted_copies(law.log_density(x, bounds), count, generator))
         permuted = lambda size: x[np.stack(list(itertools.islice(orders, size)))]  # noqa: E731
-        return _ranked(x, permuted, count, law.centre, r_y, generator)
-    return _ranked(x, lambda size: law.copies(size, bounds, generator), count, law.centre, r_y, generator)
+        return _ranked(x, permuted, count, np.clip(law.centre, *bounds), r_y, generator)
+    centre = np.clip(law.centre, *bounds)
+    return _ranked(x, lambda size: law.copies(size, bounds, generator), count, centre, r_y, generator)
 
 
 def _ranked(
@@ -180,7 +181,7 @@ def _settle(plan: Plan) -> Plan:
     in_block = -(-plan.n // (plan.blocks or 1))
     if plan.method == "cpt" and in_block > MOST_CPT_ROWS:
         raise ParameterError(f"method 'cpt' takes at most {MOST_CPT_ROWS} rows in a block: give more blocks")
-    if plan.method == "cpt" and in_block * (plan.resamples or 0) * (plan.workers or 1) > MOST_CPT_CELLS:
+    if plan.method == "cpt" and in_block * max(plan.resamples or 0, in_block) * (plan.workers or 1) > MOST_CPT_CELLS:
         raise ParameterError("method 'cpt' cannot hold so many copies: give more blocks, or fewer resamples or workers")
     return replace(plan, regression=checked_regression(plan))
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.independence.columns import rows_of
 from dpcausal.independence.model_x import ModelX
@@ -146,6 +147,8 @@ def detail(plan: Plan) -> dict[str, Any]:
         "regression": described(plan.regression),
         "resamples": plan.resamples,
         "penalty": plan.penalty,
+        "width": plan.width,
+        "strata": plan.strata,
         "calibration": plan.calibration,
     }
 
@@ -168,6 +171,11 @@ def answer(table: Table, plan: Plan, allotment: Allotment) -> Independence:
         n=table.n,
         blocks=None if isinstance(plan.spent, NoPrivacy) else plan.blocks,
         regression=described(plan.regression),
+        resamples=plan.resamples,
+        penalty=plan.penalty,
+        width=plan.width,
+        strata=plan.strata if any(isinstance(plan.schema[name], Bounded) for name in plan.given) else None,
+        calibration=plan.calibration,
         seed=seed,
         guarantee=Guarantee.of(
             allotment,

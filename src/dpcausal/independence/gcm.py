@@ -90,7 +90,7 @@ def _exact(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotm
 def _settle(plan: Plan) -> Plan:
     if width_of(plan.schema, plan.x) * width_of(plan.schema, plan.y) > MOST_COLUMNS:
         raise ParameterError(f"x and y may have at most {MOST_COLUMNS} pairs of columns, levels counted one by one")
-    plan = settle_blocks(plan)
+    plan = settle_blocks(plan, two_sided=not one_sided(plan))
     return replace(plan, regression=checked_regression(plan))
 
 

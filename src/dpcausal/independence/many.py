@@ -23,6 +23,7 @@ Hypothesis = tuple[str | Sequence[str], str | Sequence[str], Sequence[str]]
 Correction = Literal["holm", "benjamini-hochberg", "none"]
 
 MOST_HYPOTHESES = 2000
+ONE_OF_MANY = "one of many tests: the loss is that of all together, and its own decision is not adjusted for them"
 DECISIONS_ONLY = ("crt-decision", "hsic")
 
 
@@ -98,6 +99,10 @@ def ci_tests(
         raise ParameterError("correction must be one of holm, benjamini-hochberg, none")
     if progress is not None and not callable(progress):
         raise ParameterError("progress must be a function of (done, all)")
+    asked = [(frozenset((plan.x, plan.y)), frozenset(plan.given)) for plan in plans]
+    if len(set(asked)) < len(asked):
+        raise ParameterError("a hypothesis is named twice: each would be paid for, and may answer otherwise")
+    plans = [replace(plan, caveats=(*plan.caveats, ONE_OF_MANY)) for plan in plans]
     allotment = table.ledger.allot(
         division.spent, task="ci_tests", relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
         detail=_detail(plans, correction, division), unproven=bool(plans[0].unproven),
@@ -108,7 +113,7 @@ def ci_tests(
         if progress is not None:
             progress(done, len(plans))
     pvalues = [test.pvalue if test.pvalue is not None else 1.0 for test in tests]
-    told = dict.fromkeys(caveat for test in tests for caveat in test.guarantee.caveats)
+    told = dict.fromkeys(caveat for test in tests for caveat in test.guarantee.caveats if caveat != ONE_OF_MANY)
     caveats = (division.note, *(caveat for caveat in told if caveat not in allotment.caveats))
     own = dict.fromkeys(proof for test in tests for proof in test.guarantee.proofs)
     by_rho = ("cost-accounts",) if division.by_rho else ()

@@ -113,7 +113,7 @@ class ModelX:
         Z = probes(schema, given)
         functions = [f for f in (self.mean, self.sd) if callable(f)]
         for function in functions:
-            _check_rowwise(function, Z)
+            _check_rowwise(function, Z, probability=self.kind == "levels")
         if self.sample is not None:
             try:
                 drawn = np.asarray(self.sample(Z.copy(), generator_from_seed(0)), dtype=np.float64)
@@ -178,8 +178,11 @@ class LawOfRows:
     def _codes(self, coins: Reals) -> Reals:
         if self.model.table is None:
             return (coins > 1 - self.centre).astype(np.float64)
-        edges = np.cumsum(self.model.table, axis=1)[:, :-1][self.Z[:, 0].astype(np.int64)]
-        return np.asarray(np.sum(coins[:, :, None] > edges, axis=-1), dtype=np.float64)
+        edges, code = np.cumsum(self.model.table, axis=1)[:, :-1], self.Z[:, 0].astype(np.int64)
+        drawn = np.zeros(coins.shape)
+        for edge in edges.T:
+            drawn += coins > edge[code]
+        return drawn
 
     def log_density(self, x: Reals, bounds: tuple[float, float]) -> Reals:
         """Return log p(x_k | z_i), shape (n of x, n), of the clipped x: at its bounds it has the tail's probability."""
@@ -219,7 +222,9 @@ def rowwise(function: RowFunction, Z: Reals) -> Reals:
         found = np.asarray(function(Z.copy()), dtype=np.float64)
         if found.shape == (len(Z),):
             return np.where(np.isfinite(found), found, 0.0)
-    except Exception:  # a failure at one row must not change another row's value
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException:  # a failure at one row must not change another row's value
         pass
     return single_rows(function, Z)
 
@@ -232,12 +237,14 @@ def single_rows(function: RowFunction, Z: Reals) -> Reals:
 def _single(function: RowFunction, row: Reals) -> float:
     try:
         found = float(np.ravel(np.asarray(function(row.copy()), dtype=np.float64))[0])
-    except Exception:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException:
         return 0.0
     return found if math.isfinite(found) else 0.0
 
 
-def _check_rowwise(function: RowFunction, Z: Reals) -> None:
+def _check_rowwise(function: RowFunction, Z: Reals, probability: bool) -> None:
     try:
         whole = np.asarray(function(Z.copy()), dtype=np.float64)
         single = np.array([np.ravel(np.asarray(function(row[None, :].copy()), dtype=np.float64))[0] for row in Z])
@@ -245,5 +252,7 @@ def _check_rowwise(function: RowFunction, Z: Reals) -> None:
         raise ParameterError(f"the model of x fails on made-up rows with {type(error).__name__}") from None
     if whole.shape != (len(Z),) or not np.isfinite(whole).all():
         raise ParameterError("the functions of a model of x must return one finite number a row")
+    if probability and not ((whole >= 0) & (whole <= 1)).all():
+        raise ParameterError("mean without sd is a probability: it must be between 0 and 1 wherever z can be")
     if not np.allclose(whole, single, rtol=1e-9, atol=1e-12):
         raise ParameterError("the functions of a model of x must take each row by itself")

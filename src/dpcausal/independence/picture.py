@@ -16,7 +16,9 @@ def draw(ax: Any, *, pvalue: float | None, alpha: float, decision: str, title: s
     ax.set_xscale("log")
     ax.axvspan(LEAST, alpha, color="tab:red", alpha=0.07)
     ax.axvline(alpha, color="0.6", linewidth=1)
-    if pvalue is not None:
+    if pvalue is None:
+        ax.text(0.5, 0.5, "a decision only: no p-value was released", transform=ax.transAxes, ha="center", va="center")
+    else:
         ax.plot([max(pvalue, LEAST)], [0], marker="o", color=colour, markersize=9)
     ax.set_xlim(LEAST, 1)
     ax.set_yticks([])

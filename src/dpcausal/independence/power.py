@@ -14,6 +14,8 @@ from dpcausal.errors import ParameterError
 from dpcausal.independence.decide import Method, ci_test
 from dpcausal.independence.model_x import ModelX
 from dpcausal.independence.plan import ROUTES
+from dpcausal.independence.route import OPTIONS
+from dpcausal.privacy.call import check_large
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.privacy.noise import generator_from_seed, public_generator, simulated_noise
@@ -89,7 +91,8 @@ def power(
     method, alpha, options
         As in ``ci_test``.  For the crt methods and cpt the law of x is that of the library's design.
     effect, complexity, dimensions, bound
-        Of ``simulate.smooth_design``; an effect of 0 gives the level.
+        Of ``simulate.smooth_design``: x = f(z) + e, y = −f(z) + e′ + βe, both noises standard normal, so an effect β is
+        a partial correlation of β/√(1 + β²); 0 gives the level.
     design : function of (n, seed), optional
         Your own assumptions: returns an object with ``columns``, ``schema`` and ``given``, and columns x and y.
     repetitions : int
@@ -114,6 +117,10 @@ def power(
         raise ParameterError("design must be a function of (n, seed)")
     if not (isinstance(method, str) and method in ROUTES):
         raise ParameterError(f"method must be one of {', '.join(ROUTES)}")
+    check_large(loss, bool(options.get("accept_large_epsilon", False)))
+    wrong = set(options) - {*OPTIONS, "accept_unproven", "accept_large_epsilon"}
+    if wrong:
+        raise ParameterError(f"{sorted(wrong)[0]} is no option of a test; columns and given are the design's to say")
     if design is None and "model_x" in ROUTES[method].takes and options.get("model_x") is None:
         options["model_x"] = smooth_model(complexity)
     rejected = 0
@@ -122,6 +129,8 @@ def power(
         data = design(n, for_data) if design is not None else smooth_design(
             n, effect=effect, complexity=complexity, dimensions=dimensions, bound=bound, seed=for_data
         )
+        if not all(hasattr(data, name) for name in ("columns", "schema", "given")):
+            raise ParameterError("design must return what dpcausal.simulate does: columns, schema and given")
         ledger = Ledger.without_privacy() if isinstance(loss, NoPrivacy) else Ledger.in_memory(loss)
         table = Table(data.columns, data.schema, ledger)
         given = [] if method == "hsic" and design is None else list(data.given)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.data.schema import Bounded
+from dpcausal.data.schema import Bounded, Levels
 from dpcausal.dependence.conditional_kendall import (
     conditional_kendall,
     conditional_kendall_sensitivity,
@@ -40,6 +40,8 @@ from dpcausal.privacy.sensitivity import Query, Sensitivity
 STRATA = 16
 """Default number of equal parts of a given number's range."""
 
+COARSE = "within a stratum a given number still varies: with many rows that alone can make a true null look dependent"
+ORDERED = "levels are ranked in the order in which they were declared"
 MOST_STRATA = 10_000
 LEAST_ROWS = 20
 
@@ -141,7 +143,15 @@ def _settle(plan: Plan) -> Plan:
     if parts > 10**15:
         raise ParameterError("given has too many strata: declare cuts, or give fewer strata")
     statistic.sensitivity(plan.n, parts)  # refuses more strata than it takes, before anything is spent
-    return replace(plan, unproven=statistic.unproven)
+    caveats = plan.caveats
+    if any(isinstance(plan.schema[name], Bounded) for name in plan.given):
+        caveats += (COARSE,)
+    declared = [plan.schema[name] for name in (*plan.x, *plan.y)]
+    if any(isinstance(column, Levels) and len(column) > 2 for column in declared):
+        caveats += (ORDERED,)
+    if plan.calibration == PUBLISHED and not statistic.unproven:
+        caveats += ("the statistic and constant as published: for comparison",)
+    return replace(plan, unproven=statistic.unproven, caveats=caveats)
 
 
 def _route(method: str) -> Route:

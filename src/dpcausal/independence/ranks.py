@@ -46,6 +46,8 @@ def score_of_rank(observed: float, copies: Reals, largest: float, generator: Pub
     True
     """
     places = np.rint(np.append(copies, observed) / (largest * RESOLUTION)) if largest > 0 else np.zeros(copies.size + 1)
+    if not np.isfinite(places).all():
+        return 0.0
     above, equal = int(np.sum(places[:-1] > places[-1])), int(np.sum(places[:-1] == places[-1]))
     u = (above + (1 - generator.random()) * (equal + 1)) / (copies.size + 1)
     return -NormalDist().inv_cdf(min(max(u, 2.0**-53), 1 - 2.0**-53))
@@ -94,7 +96,7 @@ def permutation_score(
 
     observed = float(summary(left)) / math.sqrt(spread)
     copies = np.empty(permutations)
-    at_once = max(1, BATCH // left.shape[0])
+    at_once = max(1, BATCH // left.size)
     places = np.arange(left.shape[0])
     for start in range(0, permutations, at_once):
         size = min(at_once, permutations - start)

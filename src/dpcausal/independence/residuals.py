@@ -10,8 +10,9 @@ import numpy as np
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Reals
+from dpcausal.independence.guests import unheard
 from dpcausal.independence.route import Plan
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, own_streams
 from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 
 SHAPES = ("additive", "isotropic")
@@ -44,23 +45,42 @@ def checked_regression(plan: Plan) -> Any:
     if isinstance(regression, type) or not all(
         callable(getattr(regression, name, None)) for name in ("fit", "get_params", "set_params")
     ):
-        raise ParameterError(f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor")
+        raise ParameterError(
+            f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor such as LinearRegression()"
+        )
     from sklearn.base import clone
 
     try:
         copy = clone(regression)
-        settings = {name: QUIET[name.split("__")[-1]] for name in copy.get_params() if name.split("__")[-1] in QUIET}
-        copy.set_params(**settings)
-        for part in (copy, *copy.get_params().values()):
+        for part in _parts(copy):
+            part.set_params(**{name: QUIET[name] for name in part.get_params(deep=False) if name in QUIET})
             # Callbacks are kept by reference, and are handed the rows.
             getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
-        with np.errstate(all="ignore"), warnings.catch_warnings():
+        with unheard(), own_streams(0), np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if plan.given:
                 _cross_fitted(*_made_up(plan), copy, generator_from_seed(0))
     except Exception as error:  # on made-up rows: public
-        raise ParameterError(f"the regressor fails on made-up rows with {type(error).__name__}") from None
+        raise ParameterError(
+            f"the regressor fails on made-up rows with {type(error).__name__}; it must predict numbers, also where "
+            "y has levels, from standardised numbers and indicators of levels"
+        ) from None
     return copy
+
+
+def _parts(estimator: Any) -> list[Any]:
+    """Return an estimator and all those in its parameters, also in lists, tuples and dictionaries."""
+    found, left = [], [estimator]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, (list, tuple, set)):
+            left += value
+        elif hasattr(value, "get_params") and hasattr(value, "set_params") and not isinstance(value, type):
+            found.append(value)
+            left += value.get_params(deep=False).values()
+    return found
 
 
 def _made_up(plan: Plan) -> tuple[Given, Reals]:
@@ -71,7 +91,7 @@ def _made_up(plan: Plan) -> tuple[Given, Reals]:
     levels = [len(column) for column in declared if not isinstance(column, Bounded)]
     numbers = generator.random((n, len(declared) - len(levels)))
     codes = generator.integers(np.array(levels, dtype=np.int64), size=(n, len(levels)))
-    return Given(numbers, codes), generator.random((n, 1))
+    return Given(numbers, codes, tuple(levels)), generator.random((n, 1))
 
 
 def described(regression: Any) -> str | None:
@@ -102,7 +122,11 @@ def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: Pub
     from sklearn.base import clone
 
     n = given.rows
-    indicators = [(codes[:, None] == np.unique(codes)).astype(np.float64) for codes in given.levels.T]
+    # A column for each level that was declared, so that all blocks have the same.
+    indicators = [
+        (codes[:, None] == np.arange(size)).astype(np.float64)
+        for codes, size in zip(given.levels.T, given.sizes, strict=True)
+    ]
     Z, U = np.hstack([standardised(given.numbers), *indicators]), standardised(responses)
     fold = generator.permutation(n) % FOLDS
     R = np.zeros_like(U)

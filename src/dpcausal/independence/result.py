@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dpcausal.independence.law import LEAST_PVALUE
 from dpcausal.report import Guarantee, Result
 
 Decision = Literal["dependent", "not shown"]
@@ -35,6 +36,8 @@ class Independence(Result):
         Number of blocks, where there are any.
     regression : str or None
         Inside blocks: the kernel's shape, or a regressor's name.
+    resamples, penalty, width, strata, calibration
+        As used, where the method has them.
     seed : int
         Public seed of splits, permutations, features.
     guarantee : Guarantee
@@ -52,20 +55,27 @@ class Independence(Result):
     n: int
     blocks: int | None
     regression: str | None
+    resamples: int | None
+    penalty: float | None
+    width: float | None
+    strata: int | None
+    calibration: str | None
     seed: int
     guarantee: Guarantee
 
     def headline(self) -> list[str]:
         given = f" given {', '.join(self.given)}" if self.given else ""
-        question = f"{', '.join(self.x)} and {', '.join(self.y)}{given}"
+        question = f"{together(self.x)} and {together(self.y)}{given}"
         verdict = "DEPENDENT" if self.decision == "dependent" else "dependence NOT SHOWN"
         lines = [f"{question}: {verdict} at level {self.alpha:g}."]
         if self.pvalue is None:
             lines.append("Only the decision was tested: this method has no private p-value.")
         else:
-            lines.append(f"p = {self.pvalue:.3g}, statistic {self.statistic:+.4g}.")
+            lines.append(f"{said(self.pvalue)}, statistic {self.statistic:+.4g}.")
         where = f", {self.blocks} blocks" if self.blocks else ""
         how = f", regression {self.regression}" if self.regression else ""
+        how += f", numbers given cut in {self.strata} parts" if self.strata else ""
+        how += ", as published" if self.calibration == "published" else ""
         lines.append(f"Method {self.method}{where}{how}, {self.n} rows.")
         return lines
 
@@ -73,8 +83,33 @@ class Independence(Result):
         """Draw the released p-value beside the level."""
         from dpcausal.independence.picture import draw
 
-        given = f" | {', '.join(self.given)}" if self.given else ""
-        title = f"{', '.join(self.x)}, {', '.join(self.y)}{given}"
         return draw(
-            ax, pvalue=self.pvalue, alpha=self.alpha, decision=self.decision, title=title, stamp=self.stamp()
+            ax, pvalue=self.pvalue, alpha=self.alpha, decision=self.decision, title=self.question(), stamp=self.stamp()
         )
+
+    def question(self) -> str:
+        """Return what was asked in short: ``"x, y | z"``, several columns of x or y in parentheses."""
+        given = f" | {', '.join(self.given)}" if self.given else ""
+        return f"{together(self.x)}, {together(self.y)}{given}"
+
+
+def together(names: tuple[str, ...]) -> str:
+    """Return the names of a side, in parentheses if several.
+
+    Examples
+    --------
+    >>> together(("a",)), together(("a", "b"))
+    ('a', '(a, b)')
+    """
+    return names[0] if len(names) == 1 else f"({', '.join(names)})"
+
+
+def said(pvalue: float, name: str = "p") -> str:
+    """Return a p-value in words; those that are too small to compute are said to be below the least.
+
+    Examples
+    --------
+    >>> said(0.0123), said(1e-12)
+    ('p = 0.0123', 'p < 1e-12')
+    """
+    return f"{name} < {LEAST_PVALUE:g}" if pvalue <= LEAST_PVALUE else f"{name} = {pvalue:.3g}"

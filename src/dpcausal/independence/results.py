@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcausal.errors import MissingDependencyError
-from dpcausal.independence.result import Decision, Independence
+from dpcausal.independence.result import Decision, Independence, said
 from dpcausal.report import Guarantee, Result
 
 
@@ -43,10 +43,13 @@ class Independences(Result):
         return tuple("dependent" if p <= self.alpha else "not shown" for p in self.adjusted)
 
     def headline(self) -> list[str]:
-        lines = [f"{len(self.tests)} tests, correction {self.correction}, level {self.alpha:g}:"]
+        method = self.tests[0].method
+        lines = [
+            f"{len(self.tests)} tests by {method}, {self.n} rows, correction {self.correction}, level {self.alpha:g}:"
+        ]
         for test, p, decision in zip(self.tests, self.adjusted, self.decisions, strict=True):
-            given = f" | {', '.join(test.given)}" if test.given else ""
-            lines.append(f"  {', '.join(test.x)}, {', '.join(test.y)}{given}: {decision}, adjusted p = {p:.3g}")
+            own = said(test.pvalue if test.pvalue is not None else 1.0)
+            lines.append(f"  {test.question()}: {decision}, {said(p, 'adjusted p')}, {own}")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,8 +91,5 @@ class Independences(Result):
         """Draw the adjusted p-values beside the level."""
         from dpcausal.independence.picture import draw_many
 
-        names = [
-            f"{', '.join(test.x)}, {', '.join(test.y)}" + (f" | {', '.join(test.given)}" if test.given else "")
-            for test in self.tests
-        ]
+        names = [test.question() for test in self.tests]
         return draw_many(ax, names=names, pvalues=self.adjusted, alpha=self.alpha, stamp=self.stamp())

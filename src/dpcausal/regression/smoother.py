@@ -64,10 +64,11 @@ NEGLIGIBLE = 1e-10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Given:
-    """The columns that are conditioned on: numbers, shape (n, d), and codes of levels, shape (n, k)."""
+    """The columns that are conditioned on: numbers, shape (n, d); codes of levels, shape (n, k); numbers of levels."""
 
     numbers: Reals
     levels: Integers
+    sizes: tuple[int, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -79,7 +80,7 @@ class Given:
 
     def at(self, rows: Integers) -> Given:
         """Return the rows at these positions."""
-        return Given(self.numbers[rows], self.levels[rows])
+        return Given(self.numbers[rows], self.levels[rows], self.sizes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
