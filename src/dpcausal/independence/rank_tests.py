@@ -41,6 +41,7 @@ STRATA = 16
 """Default number of equal parts of a given number's range."""
 
 COARSE = "within a stratum a given number still varies: with many rows that alone can make a true null look dependent"
+THIN = "there may be as many strata as rows: what stands alone in its stratum says nothing"
 ORDERED = "levels are ranked in the order in which they were declared"
 MOST_STRATA = 10_000
 LEAST_ROWS = 20
@@ -149,6 +150,8 @@ def _settle(plan: Plan) -> Plan:
     declared = [plan.schema[name] for name in (*plan.x, *plan.y)]
     if any(isinstance(column, Levels) and len(column) > 2 for column in declared):
         caveats += (ORDERED,)
+    if parts > plan.n / 2:
+        caveats += (THIN,)
     if plan.calibration == PUBLISHED and not statistic.unproven:
         caveats += ("the statistic and constant as published: for comparison",)
     return replace(plan, unproven=statistic.unproven, caveats=caveats)
