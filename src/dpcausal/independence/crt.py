@@ -67,15 +67,18 @@ def _score(rows: Rows, plan: Plan, count: int, generator: PublicGenerator) -> fl
     if plan.model_x == "fit":
         both = residuals(rows.given, np.column_stack([x, rows.y]), plan.regression, generator).residuals
         r_x, r_y = both[:, 0], both[:, 1]
-        normal = lambda size: r_x.std() * generator.standard_normal((size, rows.n))  # noqa: E731
-        return _ranked(r_x, normal, count, np.zeros(rows.n), r_y, generator)
+        spread = r_x.std()
+        return _ranked(
+            r_x, lambda size: spread * generator.standard_normal((size, rows.n)), count, np.zeros(rows.n), r_y, generator
+        )
     r_y = residuals(rows.given, rows.y, plan.regression, generator).residuals[:, 0]
     law, bounds = plan.model_x.at(rows.raw), bounds_of(plan.schema, plan.x[0])
+    centre = np.clip(law.centre, *bounds)
     if plan.method == "cpt":
         orders = iter(permuted_copies(law.log_density(x, bounds), count, generator))
-        permuted = lambda size: x[np.stack(list(itertools.islice(orders, size)))]  # noqa: E731
-        return _ranked(x, permuted, count, np.clip(law.centre, *bounds), r_y, generator)
-    centre = np.clip(law.centre, *bounds)
+        return _ranked(
+            x, lambda size: x[np.stack(list(itertools.islice(orders, size)))], count, centre, r_y, generator
+        )
     return _ranked(x, lambda size: law.copies(size, bounds, generator), count, centre, r_y, generator)
 
 

@@ -46,6 +46,7 @@ ORDERED = "levels are ranked in the order in which they were declared"
 MOST_STRATA = 10_000
 LEAST_ROWS = 20
 
+
 @dataclass(frozen=True)
 class Statistic:
     """A coefficient within strata.
