@@ -68,8 +68,9 @@ def _score(rows: Rows, plan: Plan, count: int, generator: PublicGenerator) -> fl
         both = residuals(rows.given, np.column_stack([x, rows.y]), plan.regression, generator).residuals
         r_x, r_y = both[:, 0], both[:, 1]
         spread = r_x.std()
+        zeros = np.zeros(rows.n)
         return _ranked(
-            r_x, lambda size: spread * generator.standard_normal((size, rows.n)), count, np.zeros(rows.n), r_y, generator
+            r_x, lambda size: spread * generator.standard_normal((size, rows.n)), count, zeros, r_y, generator
         )
     r_y = residuals(rows.given, rows.y, plan.regression, generator).residuals[:, 0]
     law, bounds = plan.model_x.at(rows.raw), bounds_of(plan.schema, plan.x[0])
