@@ -32,7 +32,6 @@ def _takers(option: str) -> str:
     return ", ".join(name for name in METHODS if option in ROUTES[name].takes)
 
 
-
 @app.command("ci-test")
 def ci_test_command(
     data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],

@@ -7,6 +7,7 @@ give nothing back: the whole cost is fixed before the data is read.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from dpcausal.data.table import Table
 from dpcausal.discovery.contrasts import shares_of
@@ -15,6 +16,7 @@ from dpcausal.discovery.pc import Skeleton, Test, Verdict, find_skeleton
 from dpcausal.errors import DpCausalError
 from dpcausal.independence.decide import answer
 from dpcausal.independence.plan import checked
+from dpcausal.independence.route import OPTIONS
 from dpcausal.independence.route import Plan as TestPlan
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
@@ -25,10 +27,10 @@ def planned(
 ) -> TestPlan:
     """Check one test by its public arguments and return its plan."""
     x, y, given = asked
+    defaults: dict[str, Any] = dict.fromkeys(OPTIONS)
     return checked(
-        table, x, y, list(given), loss, method=test, alpha=alpha, accept_large_epsilon=True, model_x=None, blocks=None,
-        regression=None, resamples=None, penalty=None, width=None, calibration=None, strata=None, workers=None,
-    )  # fmt: skip
+        table, x, y, list(given), loss, method=test, alpha=alpha, accept_large_epsilon=True, **defaults
+    )
 
 
 @dataclass

@@ -12,7 +12,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.independence.decide import PUBLIC, Method, answer
 from dpcausal.independence.plan import ROUTES, checked
 from dpcausal.independence.results import Independences
-from dpcausal.independence.route import Plan
+from dpcausal.independence.route import OPTIONS, Plan
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.division import Division, divided
 from dpcausal.privacy.loss import Loss, NoPrivacy, exact_amount
@@ -184,9 +184,7 @@ def _planned(
             raise ParameterError("shares must be one positive number a hypothesis")
         weights = [exact_amount(share, "a share") for share in shares]
     division = divided(loss, weights)
-    defaults = dict.fromkeys(
-        ("model_x", "blocks", "regression", "resamples", "penalty", "width", "calibration", "strata", "workers")
-    )
+    defaults = dict.fromkeys(OPTIONS)
     unknown = set(options) - set(defaults)
     if unknown:
         raise ParameterError(f"{sorted(unknown)[0]} is no argument of a test")
