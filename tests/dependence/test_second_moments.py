@@ -46,13 +46,13 @@ def test_a_replaced_row_moves_the_moments_by_root_two_times_the_squared_radius_a
 
 @pytest.mark.proves("second-moments")
 def test_orthogonal_rows_of_full_length_attain_it() -> None:
-    bits = grid_bits(2, RADIUS)
+    bits = 24  # the finest that the claim admits for two rows; the coarser default grid leaves 2e-5 of the bound
     one, other = np.array([[9.0, 0], [0, 0]]), np.array([[0, 9.0], [0, 0]])
     change = np.linalg.norm(
         second_moments(clip_rows(one, RADIUS, bits)) - second_moments(clip_rows(other, RADIUS, bits))
     )
     bound = float(second_moments_sensitivity(RADIUS, bits, 2).bound)
-    assert 0.9999 * bound < change <= bound
+    assert 0.999999 * bound < change <= bound
     assert change > 0.95 * bound
 
 

@@ -134,7 +134,7 @@ def smooth(given: Given, responses: Reals, shape: Shape, generator: PublicGenera
     if shape == "isotropic":
         z, levels = _with_indicators(z, levels), np.empty((n, 0), dtype=np.int64)
     width = _width(given.numbers.shape[1] + given.levels.shape[1], shape)
-    exact = n <= max(EXACT_ROWS, _pairs(z.shape[1], shape) * z.shape[1] if shape == "additive" else 0)
+    exact = _has_few_rows(n, z.shape[1], shape)
     if not exact:
         width = _narrowed(z, levels, width, shape, U, generator)
     features = _Features(z, levels, width, shape, generator)
@@ -154,6 +154,11 @@ def smooth(given: Given, responses: Reals, shape: Shape, generator: PublicGenera
     R -= R.mean(axis=0)
     R[:, R.std(axis=0) < NEGLIGIBLE] = 0.0
     return Smoothed(R, spread if math.isfinite(spread) and spread >= 1 else 1.0)
+
+
+def _has_few_rows(n: int, numbers: int, shape: Shape) -> bool:
+    """Return whether K itself is decomposed."""
+    return n <= max(EXACT_ROWS, _pairs(numbers, shape) * numbers if shape == "additive" else 0)
 
 
 def _unexplained(U: Reals, projected: Reals, values: Reals) -> float:
