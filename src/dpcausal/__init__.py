@@ -1,6 +1,8 @@
 """Differentially private causal inference."""
 
 from dpcausal import errors as errors
+from dpcausal import methods as methods
+from dpcausal import papers as papers
 from dpcausal import simulate as simulate
 from dpcausal.data.panel import Panel as Panel
 from dpcausal.data.schema import Bounded as Bounded
@@ -16,7 +18,7 @@ from dpcausal.discovery.discover import discover as discover
 from dpcausal.discovery.graph import Cpdag as Cpdag
 from dpcausal.discovery.knowledge import Knowledge as Knowledge
 from dpcausal.discovery.result import Discovery as Discovery
-from dpcausal.independence.decide import ci_test as ci_test
+from dpcausal.independence.ask import ci_test as ci_test
 from dpcausal.independence.many import ci_tests as ci_tests
 from dpcausal.independence.model_x import ModelX as ModelX
 from dpcausal.independence.power import Power as Power

@@ -13,6 +13,7 @@ For the direction alone the flip distance (``holdout``) is better than all three
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 from dpcausal.dependence import iqr_intervals
 from dpcausal.dependence.iqr import IqrReach
@@ -67,7 +68,7 @@ def by_inverse_sensitivity(rest: Residuals, allotment: Allotment, loss: PureDP) 
 
     The count of records is of both columns at once: two releases at ε/2, not four at ε/4.
     """
-    part = loss.divided(2)
+    part = loss.part(Fraction(1, 2))
     released = []
     for label, pair in ((FORWARD, score_columns(rest)[:2]), (BACKWARD, score_columns(rest)[2:])):
         (_, (lower, upper)), (_, second) = pair

@@ -7,30 +7,28 @@ give nothing back: the whole cost is fixed before the data is read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
 
+from dpcausal.asking import public
+from dpcausal.asking.ask import ask_all, settle
+from dpcausal.asking.method import Settled
 from dpcausal.data.table import Table
 from dpcausal.discovery.contrasts import shares_of
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Skeleton, Test, Verdict, find_skeleton
 from dpcausal.errors import DpCausalError
-from dpcausal.independence.decide import answer
-from dpcausal.independence.plan import checked
-from dpcausal.independence.route import OPTIONS
-from dpcausal.independence.route import Plan as TestPlan
+from dpcausal.independence.methods import METHODS
+from dpcausal.independence.question import Hypothesis, IndependenceTest
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 
 
 def planned(
     table: Table, test: str, asked: Test, loss: PureDP | NoPrivacy, alpha: float
-) -> TestPlan:
+) -> Settled[Hypothesis]:
     """Check one test by its public arguments and return its plan."""
     x, y, given = asked
-    defaults: dict[str, Any] = dict.fromkeys(OPTIONS)
-    return checked(
-        table, x, y, list(given), loss, method=test, alpha=alpha, accept_large_epsilon=True, **defaults
-    )
+    return settle(Hypothesis.of(table, x, y, given, alpha), public.chosen(test, IndependenceTest, METHODS), loss)
 
 
 @dataclass
@@ -57,7 +55,7 @@ class CiPruner:
         """Share the order's part of ε among its tests."""
         if isinstance(self.spent, PureDP):
             part, whole = shares_of(self.max_order)[order]
-            self._each = PureDP(self.spent.exact_epsilon * part / whole).divided(len(tests))
+            self._each = PureDP(self.spent.exact_epsilon * part / whole).part(Fraction(1, len(tests)))
         else:
             self._each = self.spent
 
@@ -67,7 +65,7 @@ class CiPruner:
             plan = planned(self.table, self.test, (x, y, given), self._each or self.spent, self.alpha)
         except DpCausalError:
             return Verdict(None)
-        found = answer(self.table, plan, self.allotment)
+        (found,) = ask_all([plan], self.allotment)
         return Verdict(found.decision != "dependent", found.pvalue)
 
 

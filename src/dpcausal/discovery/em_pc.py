@@ -8,6 +8,7 @@ whether it has edges to remove or not.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
@@ -61,11 +62,11 @@ class Eliminator:
         beyond = [0, *(value - self.threshold for value in ascending)]
         short = [*(self.threshold - value for value in ascending), 0]
         utilities = [-max(*miss, 0) for miss in zip(beyond, short, strict=True)]
-        half = self.each.divided(2) if isinstance(self.each, PureDP) else self.each
+        half = self.each.part(Fraction(1, 2)) if isinstance(self.each, PureDP) else self.each
         number = noisy_max(self._query(utilities, "how many"), self.allotment, half)
         left = [test for tests in sets.values() for test in tests]
         for _ in range(number):
-            share = half.divided(number) if isinstance(half, PureDP) else half
+            share = half.part(Fraction(1, number)) if isinstance(half, PureDP) else half
             # Edge and conditioning set in one choice: the set shows in the orientation, so it must be private too.
             query = self._query([self.scores.independence(test) for test in left], "which")
             chosen = left[noisy_max(query, self.allotment, share)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import combinations
 
 from dpcausal.data.schema import Bounded
@@ -81,9 +82,9 @@ def _pair_noise(
             return 0.0
         return gaussian_scale(contrasts_sensitivity(sizes, batch, n).bound, _part(gaussian, *shares_of(order)[0])) ** 2
     if isinstance(spent, PureDP) and method in ("priv-pc", "svt-pc"):
-        laplace_scale(4 * steps * 1.01, spent.divided(2 * default_rounds(d)))
+        laplace_scale(4 * steps * 1.01, spent.part(Fraction(1, 2 * default_rounds(d))))
     if isinstance(spent, PureDP) and method == "em-pc":
-        laplace_scale(2 * steps * 1.01, spent.divided(2 * d * (order + 1) * max(d - 1, 1)))
+        laplace_scale(2 * steps * 1.01, spent.part(Fraction(1, 2 * d * (order + 1) * max(d - 1, 1))))
     return None
 
 

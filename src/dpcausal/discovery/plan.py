@@ -183,11 +183,11 @@ def _proofs_of_test(
         raise LossError("method 'ci-test' is paid for in PureDP")
     pairs = len(names) * (len(names) - 1) // 2
     part, whole = contrasts.shares_of(settings.max_order)[0]
-    each = PureDP(spent.exact_epsilon * part / whole).divided(pairs)
+    each = PureDP(spent.exact_epsilon * part / whole).part(Fraction(1, pairs))
     plan = planned(table, test, (names[0], names[1], ()), each, settings.alpha)
     if not isinstance(plan.spent, PureDP):
         raise LossError(f"test {test!r} is not paid for in PureDP")
-    return plan.route.proofs(plan)
+    return plan.claims
 
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Edge, Test, Verdict, neighbours_of, starting_edges, tests_of_order
@@ -82,13 +83,13 @@ class Sieve:
         for order in range(self._order + 1, self.max_order + 1):
             upcoming += tests_of_order(self.names, neighbours, order, self.knowledge)
         self.rounds -= 1
-        loss = self.each.divided(2) if self.examine and isinstance(self.each, PureDP) else self.each
+        loss = self.each.part(Fraction(1, 2)) if self.examine and isinstance(self.each, PureDP) else self.each
         query = self.scores.query(upcoming, "sieve")
         found = first_above(query, self.allotment, loss, threshold=-self.threshold)
         return -1 if found is None else found
 
     def _examined(self, test: Test) -> bool:
-        loss = self.each.divided(2) if isinstance(self.each, PureDP) else self.each
+        loss = self.each.part(Fraction(1, 2)) if isinstance(self.each, PureDP) else self.each
         bound = self.scores.sensitivity
         claim = Sensitivity(bound.bound, Norm.L1, bound.relation, "conditional-kendall-steps")
         noisy = geometric(Query(self.scores.independence(test), claim, "examine"), self.allotment, loss)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -93,11 +94,11 @@ def _proved(counts: Counts, plan: Plan, allotment: Allotment, n: int) -> Skeleto
     spent = plan.spent if isinstance(plan.spent, PureDP) else NoPrivacy()
     if plan.method == "em-pc":
         parts = len(nodes) * (order + 1)
-        each = spent.divided(parts) if isinstance(spent, PureDP) else spent
+        each = spent.part(Fraction(1, parts)) if isinstance(spent, PureDP) else spent
         eliminator = Eliminator(scores, nodes, allotment, each, threshold)
         return find_skeleton(nodes, eliminator.ask, knowledge=known, max_order=order, begin=eliminator.begin)
     rounds = default_rounds(len(nodes))
-    each = spent.divided(rounds) if isinstance(spent, PureDP) else spent
+    each = spent.part(Fraction(1, rounds)) if isinstance(spent, PureDP) else spent
     sieve = Sieve(scores, nodes, known, order, allotment, each, rounds, threshold, plan.method == "priv-pc")
     return find_skeleton(nodes, sieve.ask, knowledge=known, max_order=order, begin=sieve.begin)
 

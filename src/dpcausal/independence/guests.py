@@ -14,16 +14,14 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 from functools import lru_cache
 from typing import Any
 
-from dpcausal.independence.route import Plan
-
 _one_at_a_time = threading.RLock()
 """Output, logging and the streams of coins belong to the process: two calls would put back each other's."""
 
 
-def has_guests(plan: Plan) -> bool:
+def has_guests(regression: object, model_x: object = None) -> bool:
     """Return whether code that the caller gave runs inside blocks and may draw coins: a regressor, a sampler."""
-    a_regressor = plan.regression is not None and not isinstance(plan.regression, str)
-    return a_regressor or getattr(plan.model_x, "sample", None) is not None
+    a_regressor = regression is not None and not isinstance(regression, str)
+    return a_regressor or getattr(model_x, "sample", None) is not None
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Reals
 from dpcausal.independence.guests import unheard
-from dpcausal.independence.route import Plan
+from dpcausal.independence.question import Hypothesis
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, own_streams
 from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 
@@ -27,7 +27,7 @@ QUIET: dict[str, int | None] = {"verbose": False, "n_jobs": 1, "memory": None}
 """What a regressor prints, the processes it starts and the files it keeps would show rows or carry them away."""
 
 
-def checked_regression(plan: Plan) -> Any:
+def checked_regression(regression: Any, question: Hypothesis, blocks: int | None) -> Any:
     """Return the regression that was asked for, a regressor as an unfitted copy that prints nothing.
 
     Raises
@@ -35,7 +35,6 @@ def checked_regression(plan: Plan) -> Any:
     ParameterError
         It is none, or cannot fit as many made-up rows as a block has.
     """
-    regression = plan.regression
     if regression is None:
         return "additive"
     if isinstance(regression, str):
@@ -58,8 +57,8 @@ def checked_regression(plan: Plan) -> Any:
             getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
         with unheard(), own_streams(0), np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if plan.given:
-                _cross_fitted(*_made_up(plan), copy, generator_from_seed(0))
+            if question.given:
+                _cross_fitted(*_made_up(question, blocks), copy, generator_from_seed(0))
     except Exception as error:  # on made-up rows: public
         raise ParameterError(
             f"the regressor fails on made-up rows with {type(error).__name__}; it must predict numbers, also where "
@@ -83,20 +82,15 @@ def _parts(estimator: Any) -> list[Any]:
     return found
 
 
-def _made_up(plan: Plan) -> tuple[Given, Reals]:
+def _made_up(question: Hypothesis, blocks: int | None) -> tuple[Given, Reals]:
     """Return a block of made-up rows of the given columns' kinds, and a response."""
     generator = generator_from_seed(0)
-    n = min(plan.n // (plan.blocks or 1), MOST_TRIAL_ROWS)
-    declared = [plan.schema[name] for name in plan.given]
+    n = min(question.n // (blocks or 1), MOST_TRIAL_ROWS)
+    declared = [question.schema[name] for name in question.given]
     levels = [len(column) for column in declared if not isinstance(column, Bounded)]
     numbers = generator.random((n, len(declared) - len(levels)))
     codes = generator.integers(np.array(levels, dtype=np.int64), size=(n, len(levels)))
     return Given(numbers, codes, tuple(levels)), generator.random((n, 1))
-
-
-def described(regression: Any) -> str | None:
-    """Return a regression's name for the ledger and the result."""
-    return regression if regression is None or isinstance(regression, str) else type(regression).__name__
 
 
 def residuals(given: Given, responses: Reals, regression: Any, generator: PublicGenerator) -> Smoothed:

@@ -99,11 +99,9 @@ class PureDP:
     def __add__(self, other: PureDP) -> PureDP:
         return PureDP(self.exact_epsilon + other.exact_epsilon) if isinstance(other, PureDP) else NotImplemented
 
-    def divided(self, parts: int) -> PureDP:
-        """Return the loss of one of ``parts`` equal parts, exactly."""
-        if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
-            raise LossError("parts must be a whole number of at least 1")
-        return PureDP(self.exact_epsilon / parts)
+    def part(self, share: Fraction) -> PureDP:
+        """Return a share of the loss, exactly: shares that add up to 1 cost the whole."""
+        return PureDP(self.exact_epsilon * share)
 
     def __repr__(self) -> str:
         return f"PureDP({format_amount(self.exact_epsilon)})"
@@ -139,6 +137,10 @@ class ApproxDP:
             return NotImplemented
         return ApproxDP(self.exact_epsilon + other.exact_epsilon, self.exact_delta + other.exact_delta)
 
+    def part(self, share: Fraction) -> ApproxDP:
+        """Return a share of ε and of δ, exactly."""
+        return ApproxDP(self.exact_epsilon * share, self.exact_delta * share)
+
     def __repr__(self) -> str:
         return f"ApproxDP({format_amount(self.exact_epsilon)}, {format_amount(self.exact_delta)})"
 
@@ -165,6 +167,10 @@ class ZCDP:
     def __add__(self, other: ZCDP) -> ZCDP:
         return ZCDP(self.exact_rho + other.exact_rho) if isinstance(other, ZCDP) else NotImplemented
 
+    def part(self, share: Fraction) -> ZCDP:
+        """Return a share of ρ, exactly."""
+        return ZCDP(self.exact_rho * share)
+
     def __repr__(self) -> str:
         return f"ZCDP({format_amount(self.exact_rho)})"
 
@@ -172,6 +178,10 @@ class ZCDP:
 @dataclass(frozen=True)
 class NoPrivacy:
     """No protection: the exact answer, accepted only by ``Ledger.without_privacy()``."""
+
+    def part(self, share: Fraction) -> NoPrivacy:
+        """Return itself: what is not counted has no shares."""
+        return self
 
     def __repr__(self) -> str:
         return "NoPrivacy()"

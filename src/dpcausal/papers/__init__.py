@@ -1,0 +1,15 @@
+"""The published systems, each in one file to be read beside its paper; see README.md in this folder.
+
+An object from here goes where a method goes: ``dpc.ci_test(…, method=dpc.papers.PrivGcm())``.  Where the proof of a
+system fails, the call needs ``accept_unproven=True``, runs on an in-memory ledger or one without privacy, and its
+result is stamped.
+"""
+
+from dpcausal.papers.priv_crt import PrivCrt as PrivCrt
+from dpcausal.papers.priv_gcm import PrivGcm as PrivGcm
+from dpcausal.papers.priv_kendall import PrivKendall as PrivKendall
+from dpcausal.papers.priv_kendall import PrivSpearman as PrivSpearman
+from dpcausal.papers.priv_tot import PrivToT as PrivToT
+
+TESTS = {f"papers.{kind.__name__}": kind for kind in (PrivGcm, PrivCrt, PrivToT, PrivSpearman)}
+"""The published tests, by the names that the command takes; one without a proof is for Python alone."""
