@@ -10,7 +10,7 @@ from dpcausal.data.schema import Levels as Levels
 from dpcausal.data.schema import Schema as Schema
 from dpcausal.data.table import Table as Table
 from dpcausal.direction import calculators as calculators
-from dpcausal.direction.decide import direction as direction
+from dpcausal.direction.ask import direction as direction
 from dpcausal.direction.directions import Directions as Directions
 from dpcausal.direction.many import direction_all as direction_all
 from dpcausal.direction.result import Direction as Direction

@@ -26,7 +26,7 @@ PUBLIC = (
 LEAST_EPSILON = Fraction(1, 10**6)
 MOST_GIVEN = 200
 
-Spent = TypeVar("Spent", PureDP, ApproxDP)
+Spent = TypeVar("Spent", bound=PureDP | ApproxDP)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,10 @@ system fails, the call needs ``accept_unproven=True``, runs on an in-memory ledg
 result is stamped.
 """
 
+from dpcausal.papers.anm_test_privacy import AnmTestPrivacy as AnmTestPrivacy
+from dpcausal.papers.anm_test_privacy import AnmTestPrivacyIqr as AnmTestPrivacyIqr
+from dpcausal.papers.anm_training_privacy import AnmTrainingPrivacy as AnmTrainingPrivacy
+from dpcausal.papers.anm_training_privacy import AnmTrainingRanks as AnmTrainingRanks
 from dpcausal.papers.priv_crt import PrivCrt as PrivCrt
 from dpcausal.papers.priv_gcm import PrivGcm as PrivGcm
 from dpcausal.papers.priv_kendall import PrivKendall as PrivKendall
@@ -13,3 +17,6 @@ from dpcausal.papers.priv_tot import PrivToT as PrivToT
 
 TESTS = {f"papers.{kind.__name__}": kind for kind in (PrivGcm, PrivCrt, PrivToT, PrivSpearman)}
 """The published tests, by the names that the command takes; one without a proof is for Python alone."""
+
+DIRECTIONS = {f"papers.{kind.__name__}": kind for kind in (AnmTestPrivacy, AnmTrainingPrivacy, AnmTrainingRanks)}
+"""The published directions, likewise."""
