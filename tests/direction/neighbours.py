@@ -11,7 +11,8 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.audit import compare
-from dpcausal.direction import anm, decide
+from dpcausal.direction import anm
+from dpcausal.direction import ask as asking
 from dpcausal.direction.anm import split_rows
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.mechanisms.subsample import assign_blocks
@@ -121,7 +122,7 @@ def new_row(rng: np.random.Generator, rows: Rows) -> Rows:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small interpolation tables and no rehearsal: neither bears on what one row can move."""
     monkeypatch.setattr(anm, "TABLE_PLACES", 65)
-    monkeypatch.setattr(decide, "rehearse", lambda score: None)
+    monkeypatch.setattr(asking, "rehearse", lambda score: None)
 
 
 Mutation = Callable[[pytest.MonkeyPatch], None]

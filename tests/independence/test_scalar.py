@@ -107,26 +107,26 @@ def test_the_smooth_form_shares_its_loss_and_its_scale_is_the_smooth_bound(monke
     assert first.event.loss.delta == 1e-6
 
 
-@pytest.mark.parametrize("calibration", ["corrected", "published"])
-def test_the_published_form_brings_every_product_at_its_constant(calibration, monkeypatch):
+@pytest.mark.parametrize("constants", ["corrected", "published"])
+def test_the_published_form_brings_every_product_at_its_constant(constants, monkeypatch):
     kept, rows = seen_features(monkeypatch), some()
-    (passage,), t = passed(rows, "gcm-published", calibration=calibration)
+    (passage,), t = passed(rows, "PrivGCM", constants=constants)
     R, _ = by_hand(np.vstack([part for _, part in kept[0]()]), rows, 10.0)
     assert passage.value == pytest.approx(R, abs=1e-9)
-    constants = {"published": published_products_bound(10.0), "corrected": float(products_sensitivity(N, 10.0).bound)}
-    assert passage.bound == pytest.approx(constants[calibration], rel=1e-9)
+    stated = {"published": published_products_bound(10.0), "corrected": float(products_sensitivity(N, 10.0).bound)}
+    assert passage.bound == pytest.approx(stated[constants], rel=1e-9)
     assert t.statistic == pytest.approx(math.sqrt(N) * R.mean() / R.std())
 
 
-@pytest.mark.parametrize("calibration", ["corrected", "published"])
-def test_the_published_randomisation_scores_ranks_by_their_distance(calibration):
-    (passage,), t = passed(some(), "crt-published", calibration=calibration, given=["z"])
+@pytest.mark.parametrize("constants", ["corrected", "published"])
+def test_the_published_randomisation_scores_ranks_by_their_distance(constants):
+    (passage,), t = passed(some(), "PrivCRT", constants=constants, given=["z"])
     scores = passage.value
     assert scores.shape == (20,) and scores.max() == 0 and (np.diff(np.sign(np.diff(scores))) <= 0).all()
     assert passage.event.mechanism == "noisy-max" and t.pvalue == (1 + t.statistic) / 20
-    (other,), _ = passed(some(), "crt-published", given=["z"])
+    (other,), _ = passed(some(), "PrivCRT", given=["z"])
     ratio = published_resample_bound(10.0) / float(dpc_bound())
-    if calibration == "published":
+    if constants == "published":
         assert other.value == pytest.approx(scores * ratio, rel=1e-6)
 
 
@@ -144,16 +144,17 @@ def test_rank_tests_release_the_statistic_within_public_strata():
 
 @pytest.mark.parametrize(
     ("method", "statistic", "bound"),
-    [("kendall", published_kendall, 4.5 / math.sqrt(N)), ("spearman", published_spearman, 31 * math.sqrt(3 / (N - 3)))],
+    [("Kendall of Priv-PC", published_kendall, 4.5 / math.sqrt(N)),
+     ("Spearman of Priv-PC", published_spearman, 31 * math.sqrt(3 / (N - 3)))],
 )
 def test_rank_tests_as_published_have_the_published_statistic_and_constant(method, statistic, bound):
     rows = some()
-    asked = {"given": ["g"], "calibration": "published", "accept_unproven": True}
+    asked = {"given": ["g"], "accept_unproven": True}
     (passage,), t = passed(rows, method, **asked)
     assert float(passage.value) == pytest.approx(statistic(rows[:, 0], rows[:, 1], rows[:, 3]))
     assert float(passage.bound) == pytest.approx(bound) and t.statistic == passage.value
     # Of tau the proof fails: a stamp, and no claim.
-    assert (UNPROVEN in t.guarantee.caveats) == (not t.guarantee.proofs) == (method == "kendall")
+    assert (UNPROVEN in t.guarantee.caveats) == (not t.guarantee.proofs) == method.startswith("Kendall")
 
 
 def test_tau_as_published_loses_more_than_it_claims():
@@ -165,7 +166,7 @@ def test_tau_as_published_loses_more_than_it_claims():
         frame["x"][-1], frame["y"][-1] = 1, last
         table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
         return dpc.ci_test(
-            table, "x", "y", given=["z"], loss=dpc.PureDP(1), method="kendall", strata=n, calibration="published",
+            table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=dpc.papers.PrivKendall(strata=n),
             accept_unproven=True,
         )  # fmt: skip
 

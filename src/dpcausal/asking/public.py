@@ -74,9 +74,13 @@ def check_table(table: object) -> None:
 def check_least(spent: Loss, asker: str, epsilon: Fraction, delta: Fraction = Fraction(1, 10**18)) -> None:
     """Refuse a loss with which no answer would be left in the noise."""
     if isinstance(spent, (PureDP, ApproxDP)) and spent.exact_epsilon < epsilon:
-        raise LossError(f"{asker} needs epsilon of at least {float(epsilon):g}: no answer would be left in the noise")
+        raise LossError(f"{asker} needs epsilon of at least {_short(epsilon)}: no answer would be left in the noise")
     if isinstance(spent, ApproxDP) and 0 < spent.exact_delta < delta:
-        raise LossError(f"{asker} needs delta of at least {float(delta):g}")
+        raise LossError(f"{asker} needs delta of at least {_short(delta)}")
+
+
+def _short(amount: Fraction) -> str:
+    return f"{float(amount):g}".replace("e-0", "e-")
 
 
 def chosen(method: object, kind: type[Any], known: Mapping[str, type[Method[Any, Any]]]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,8 +27,14 @@ from dpcausal.independence.methods import METHODS
 from dpcausal.papers import TESTS
 
 
+WAYS = {
+    name: kind for name, kind in {**METHODS, **TESTS}.items() if "model_x" not in {field.name for field in fields(kind)}
+}
+"""What can be asked in words: a law of x given z is a Python object."""
+
+
 @app.command("ci-test")
-@takes_method({**METHODS, **TESTS})
+@takes_method(WAYS)
 def ci_test_command(
     data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
     x: Annotated[str, typer.Argument(help="A column, or several as a,b.")],
