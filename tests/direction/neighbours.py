@@ -16,6 +16,8 @@ from dpcausal.direction import ask as asking
 from dpcausal.direction.anm import split_rows
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.methods import Holdout, InverseSensitivity, Votes
+from dpcausal.papers import AnmTestPrivacy
 from dpcausal.privacy.noise import public_generator
 from tests.conformance import STARTS
 
@@ -26,13 +28,16 @@ LOW, HIGH = np.array([-1.0, -1.0]), np.array([1.0, 3.0])
 SCHEMA = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3)})
 
 CORRECTED: dict[str, dict[str, Any]] = {
-    f"{score}{' scores' if both else ''}": {"score": score, "release_scores": both, "protect": "test"}
+    f"{score}{' scores' if both else ''}": {
+        "score": score, "protect": "test",
+        "method": InverseSensitivity() if both and score == "iqr" else Holdout(release_scores=both),
+    }
     for score in ("hsic", "spearman", "kendall", "iqr")
     for both in (False, True)
-}
+}  # fmt: skip
 PUBLISHED: dict[str, dict[str, Any]] = {
-    f"published {score}": {"score": score, "calibration": "published", "protect": "test"}
-    for score in ("hsic", "spearman", "kendall")
+    f"published {score}": {"score": score, "method": AnmTestPrivacy(), "protect": "test"}
+    for score in AnmTestPrivacy.scores
 }
 """Ways to release from a test half whose proofs hold."""
 
@@ -49,8 +54,10 @@ def table(rows: Rows, ledger: dpc.Ledger, schema: dpc.Schema = SCHEMA) -> dpc.Ta
 
 
 def ask(rows: Rows, *, schema: dpc.Schema = SCHEMA, **arguments: Any) -> dpc.Direction:
-    """Ask for a direction at ε = 1 from a ledger of that budget in memory."""
+    """Ask for a direction at ε = 1 from a ledger of that budget in memory; ``blocks`` are those of votes."""
     loss = arguments.pop("loss", dpc.PureDP(1))
+    if "blocks" in arguments:
+        arguments["method"] = Votes(blocks=arguments.pop("blocks"))
     ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
     return dpc.direction(table(rows, ledger, schema), "x", "y", loss=loss, **arguments)
 

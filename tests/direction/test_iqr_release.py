@@ -33,12 +33,11 @@ TEST: dict[str, Any] = {"score": "iqr", "protect": "test"}
 CALLS: dict[str, dict[str, Any]] = {
     "inverse sensitivity": TEST | {"method": "inverse-sensitivity"},
     "smooth sensitivity": TEST | {"method": "smooth-sensitivity", "loss": LOSS},
-    "smooth sensitivity scores": TEST | {"method": "smooth-sensitivity", "loss": LOSS, "release_scores": True},
+    "smooth sensitivity scores": TEST | {"method": dpc.methods.SmoothSensitivity(release_scores=True), "loss": LOSS},
     "propose-test-release": TEST | {"method": "propose-test-release", "loss": LOSS},
 }
 UNPROVEN: dict[str, Any] = TEST | {
-    "method": "propose-test-release", "calibration": "published", "accept_unproven": True,
-    "loss": dpc.ApproxDP(9, 0.03),
+    "method": dpc.papers.AnmTestPrivacyIqr(), "accept_unproven": True, "loss": dpc.ApproxDP(9, 0.03),
 }  # fmt: skip
 
 

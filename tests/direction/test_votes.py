@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction import blocks as by_blocks
-from dpcausal.direction.blocks import default_blocks, vote
-from dpcausal.direction.route import Released
+from dpcausal.direction import votes as by_blocks
+from dpcausal.direction.question import Released
 from dpcausal.direction.scores import NAMES
+from dpcausal.direction.votes import Votes, default_blocks, vote
 from dpcausal.mechanisms.additive import geometric, laplace
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.mechanisms.subsample import assign_blocks, vote_count
@@ -155,15 +155,20 @@ def test_a_release_that_looks_across_blocks_is_caught(name: str, monkeypatch: py
     mutant, made, blocks = MUTANTS[name]
     rows, neighbours = made()
     assert not any(faults(rows, neighbour, score="hsic", blocks=blocks) for neighbour in neighbours)
-    monkeypatch.setattr(by_blocks, "release", mutant)
+    monkeypatch.setattr(
+        Votes, "release",
+        lambda self, private, question, spent, coins, allotment: mutant(
+            *private, question.score, self.blocks, coins, allotment, spent
+        ),
+    )  # fmt: skip
     found = [fault for neighbour in neighbours for fault in faults(rows, neighbour, score="hsic", blocks=blocks)]
     assert found and all("declared 1" in fault for fault in found)
 
 
 @pytest.mark.usefixtures("quick")
 def test_a_count_declared_at_095_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def mutant(votes, label, unit):  # type: ignore[no-untyped-def]
-        honest = vote_count(votes, label, unit)
+    def mutant(votes, label):  # type: ignore[no-untyped-def]
+        honest = vote_count(votes, label)
         return Query(float(sum(votes)), dataclasses.replace(honest.sensitivity, bound=0.95), label)
 
     monkeypatch.setattr(by_blocks, "vote_count", mutant)
