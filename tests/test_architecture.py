@@ -12,33 +12,31 @@ SOURCE = Path(__file__).parent.parent / "src" / "dpcausal"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Each room may import itself, the rooms below it, and nothing else.
+_LOWER = {"errors", "privacy"}
+_MIDDLE = _LOWER | {"mechanisms", "data", "dependence", "regression", "asking", "releases", "report", "plots", "simulate"}
 BELOW: dict[str, set[str]] = {
     "errors": set(),
     "privacy": {"errors"},
     "proofs": {"errors"},
     "plots": {"errors"},
     "report": {"errors", "privacy", "plots"},
-    "mechanisms": {"errors", "privacy"},
-    "data": {"errors", "privacy"},
-    "dependence": {"errors", "privacy"},
-    "regression": {"errors", "privacy"},
-    "simulate": {"errors", "privacy", "data", "simulate_panels"},
-    "simulate_panels": {"errors", "privacy", "data"},
-    "direction": {
-        "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"
-    },
-    "independence": {
-        "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"
-    },
-    "synthetic_control": {"errors", "privacy", "mechanisms", "data", "regression", "report", "plots"},
-    "discovery": {
-        "errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate",
-        "independence",
-    },
-    "audit": {"errors", "privacy", "mechanisms"},
-    "demo": {"errors", "privacy", "data", "direction", "report"},
-}  # fmt: skip
-TOP = {"__init__", "cli"}
+    "mechanisms": _LOWER,
+    "data": _LOWER,
+    "dependence": _LOWER,
+    "regression": _LOWER,
+    "simulate": _LOWER | {"data", "simulate_panels"},
+    "simulate_panels": _LOWER | {"data"},
+    "asking": _LOWER | {"data"},
+    "releases": _LOWER | {"report"},
+    "direction": _MIDDLE - {"releases"},
+    "independence": _MIDDLE - {"releases"},
+    "synthetic_control": _MIDDLE - {"releases", "simulate"},
+    "discovery": _MIDDLE | {"independence"},
+    "papers": _MIDDLE | {"direction", "independence", "discovery", "synthetic_control"},
+    "audit": _LOWER | {"mechanisms"},
+    "demo": _LOWER | {"data", "direction", "report"},
+}
+TOP = {"__init__", "cli", "methods"}
 
 LAZY = {
     "scipy", "sklearn", "opendp", "numba", "pandas", "polars", "duckdb", "pyarrow", "matplotlib", "rich", "statsmodels",

@@ -26,7 +26,6 @@ from dpcausal.cli.shared import (
 from dpcausal.independence.methods import METHODS
 from dpcausal.papers import TESTS
 
-
 WAYS = {
     name: kind for name, kind in {**METHODS, **TESTS}.items() if "model_x" not in {field.name for field in fields(kind)}
 }

@@ -14,6 +14,10 @@ from dpcausal.direction.training import TrainingPrivacy
 from dpcausal.direction.votes import Votes
 from dpcausal.privacy.loss import Loss, NoPrivacy
 
+__all__ = [
+    "Holdout", "InverseSensitivity", "Joint", "ProposeTestRelease", "SmoothSensitivity", "TrainingPrivacy", "Votes",
+]  # fmt: skip
+
 ALL: tuple[type[DirectionMethod[Any]], ...] = (
     Votes, Joint, Holdout, InverseSensitivity, SmoothSensitivity, ProposeTestRelease, TrainingPrivacy,
 )  # fmt: skip

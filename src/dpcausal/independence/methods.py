@@ -12,6 +12,10 @@ from dpcausal.independence.question import IndependenceTest
 from dpcausal.independence.rank_tests import Kendall, Spearman
 from dpcausal.independence.scalar import ScalarGcm, SmoothGcm
 
+__all__ = [
+    "Cpt", "Crt", "CrtDecision", "Gcm", "Kendall", "PermutedHsic", "ScalarGcm", "SmoothGcm", "Spearman", "WeightedGcm",
+]  # fmt: skip
+
 ALL: tuple[type[IndependenceTest[Any]], ...] = (
     Gcm, WeightedGcm, ScalarGcm, SmoothGcm, Crt, CrtDecision, Cpt, Kendall, Spearman, PermutedHsic,
 )  # fmt: skip
