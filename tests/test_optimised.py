@@ -53,7 +53,7 @@ refusals = [
     (errors.LossError, lambda: dpc.ApproxDP(1, 1)),
     (errors.LossError, lambda: ask(loss=dpc.NoPrivacy())),
     (errors.LossError, lambda: ask(loss=dpc.PureDP(21))),
-    (errors.UnprovenError, lambda: ask(score="iqr", protect="test", calibration="published")),
+    (errors.UnprovenError, lambda: ask(score="iqr", protect="test", method=dpc.papers.AnmTestPrivacyIqr())),
     (errors.LedgerError, simulated_on_file),
     (errors.FenceError, simulated_on_real_allotment),
     (errors.FenceError, lambda: laplace(Query(1.0, other, "step"), allotment, dpc.PureDP(1))),

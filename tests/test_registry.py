@@ -23,14 +23,17 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal import mechanisms
+from dpcausal.asking import ask as asking
 from dpcausal.audit import audit_epsilon, audit_samples
 from dpcausal.audit.falsifier import distance
 from dpcausal.dependence import gaussian_sums
 from dpcausal.dependence.flip import flip_sensitivity
 from dpcausal.dependence.iqr import IqrReach, iqr_signed_distance
-from dpcausal.direction import anm, decide, holdout, iqr_release, published
+from dpcausal.direction import anm, ask, holdout
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.gate import recording_gate
+from dpcausal.methods import Holdout
+from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query
 from dpcausal.proofs import claims
@@ -38,6 +41,7 @@ from tests.direction.neighbours import ANSWERS
 from tests.mutants import cases
 from tests.registry import effort, independence, published_iqr
 from tests.registry.claims import SENSITIVITIES, TEXTS
+from tests.registry.iqr import METHODS
 from tests.registry.mechanisms import MECHANISMS, published_columns
 from tests.registry.panels import PANEL_WAYS
 from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
@@ -124,11 +128,11 @@ def test_a_claim_without_a_falsifier_row_says_why() -> None:
 
 def test_every_call_that_spends_has_rows_for_all_its_ways() -> None:
     assert spending_calls() == {row.function for row in TASKS}
-    ways = {"direction blocks", "direction_all by epsilon", "direction_all by rho", "direction_all test half"}
+    ways = {"direction votes", "direction_all by epsilon", "direction_all by rho", "direction_all test half"}
     ways |= {f"direction holdout {score}" for score in holdout.RULES}
     ways |= {f"direction holdout {score} scores" for score, rule in holdout.RULES.items() if rule.scores}
-    ways |= {"direction smooth-sensitivity scores", *(f"direction {method}" for method in iqr_release.PROOFS)}
-    ways |= {f"direction published {score}" for score, proved in published.PROOFS.items() if proved}
+    ways |= {"direction smooth-sensitivity scores", *(f"direction {method}" for method in METHODS)}
+    ways |= {f"direction published {score}" for score in AnmTestPrivacy.scores}
     ways |= {
         f"discover {way}"
         for way in (
@@ -194,7 +198,7 @@ def test_a_mechanism_keeps_its_claim_at_its_worst_pair_and_comes_near_it(row: Me
 def test_a_call_brings_the_same_to_the_gate_on_neighbours(row: TaskRow, monkeypatch: pytest.MonkeyPatch) -> None:
     # Small tables and no rehearsal: neither bears on what one row can move.
     monkeypatch.setattr(anm, "TABLE_PLACES", 65)
-    monkeypatch.setattr(decide, "rehearse", lambda score: None)
+    monkeypatch.setattr(ask, "rehearse", lambda score: None)
     for seed in range(4):
         for answers in ANSWERS.values():
             audit = row.compare(seed, answers)
@@ -218,8 +222,8 @@ def test_the_published_interquartile_algorithm_is_shown_in_violation_within_ten_
 
     The ten seconds are those of the processor, so that a busy machine does not fail it.
     """
-    monkeypatch.setattr(decide, "public_generator", published_iqr.same_split)
-    one, other = (published_iqr.call(columns, calibration="published") for columns in published_iqr.neighbours())
+    monkeypatch.setattr(asking, "public_generator", published_iqr.same_split)
+    one, other = (published_iqr.call(columns, AnmTestPrivacyIqr) for columns in published_iqr.neighbours())
     start = time.process_time()
     with simulated_noise(31):
         audit = audit_epsilon(one, other, claimed=1.0, delta=3e-6, draws=130, pilot=30)
@@ -231,8 +235,8 @@ def test_the_published_interquartile_algorithm_is_shown_in_violation_within_ten_
 
 
 def test_the_corrected_call_in_its_place_is_not_flagged_on_that_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decide, "public_generator", published_iqr.same_split)
-    one, other = (published_iqr.call(columns) for columns in published_iqr.neighbours())
+    monkeypatch.setattr(asking, "public_generator", published_iqr.same_split)
+    one, other = (published_iqr.call(columns, Holdout) for columns in published_iqr.neighbours())
     with simulated_noise(32):
         audit = audit_epsilon(one, other, claimed=1.0, draws=130, pilot=30, false_alarm=EACH)
         assert None not in (one(), other())

@@ -1,4 +1,4 @@
-"""CONTRIBUTING's recipe is complete: the method that it shows is built as it stands there and passes the conformance."""
+"""CONTRIBUTING's recipe is complete: its method is built as it stands there and passes the conformance."""
 
 from __future__ import annotations
 

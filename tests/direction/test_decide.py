@@ -30,15 +30,15 @@ from tests.direction.neighbours import (  # noqa: F401
     halves,
     quick,
     replaced,
+    spelled,
     table,
 )
 
 UNPROVEN: dict[str, Any] = {
-    "score": "iqr", "method": dpc.papers.AnmTestPrivacyIqr(), "protect": "test", "accept_unproven": True,
+    "score": "iqr", "published": True, "protect": "test", "accept_unproven": True,
     "loss": dpc.ApproxDP(9, 1e-2),
 }  # fmt: skip
-VOTES = dpc.methods.Votes(blocks=3)
-EVERYONE: dict[str, dict[str, Any]] = {f"votes {score}": {"score": score, "method": VOTES} for score in NAMES}
+EVERYONE: dict[str, dict[str, Any]] = {f"votes {score}": {"score": score, "blocks": 3} for score in NAMES}
 MODES = EVERYONE | CORRECTED | PUBLISHED | {"published iqr": UNPROVEN}
 
 
@@ -66,7 +66,7 @@ def test_the_same_table_gives_the_identical_result_from_every_frame(mode: str) -
     for name, frame in FRAMES.items():
         table = dpc.Table(frame(easy(90)), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
         with dpc.simulated_noise(7):
-            r = dpc.direction(table, "x", "y", loss=dpc.PureDP(1), **MODES[mode])
+            r = dpc.direction(table, "x", "y", loss=dpc.PureDP(1), **spelled(MODES[mode]))
         results[name] = r.to_dict()
         assert len(results[name]["guarantee"].pop("ledger_head")) == 64  # it hashes the time
     assert all(result == results["numpy"] for result in results.values())

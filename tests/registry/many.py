@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 from unittest import mock
 
@@ -10,9 +11,8 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
-from dpcausal.direction import blocks as by_blocks
 from dpcausal.direction import holdout
-from dpcausal.direction.decide import run
+from dpcausal.direction import votes as by_blocks
 from dpcausal.direction.many import planned
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP
@@ -53,12 +53,14 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
         columns = {name: np.full(9, 0.8 if side else 0.2) for name in ("x", "y")}
         asked = dpc.Table(columns, SCHEMA, Ledger.in_memory(PureDP(1)))
         scores = ("igci", "igci-slope")
-        plans, _ = planned(asked, None, loss_of(epsilon), scores, None, False, blocks=1)
+        way = by_blocks.Votes(blocks=1)
+        plans, _ = planned(asked, None, loss_of(epsilon), scores, None, "everyone", way, None, False)
+        both = columns["x"], columns["y"]
         whole = PureDP(PureDP(epsilon).exact_epsilon * size)
         allotment = Ledger.in_memory(whole).allot(whole, task="audit")
         with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
             return [
-                min(run(columns, plan, generator_from_seed(1), allotment).margin or 0 for plan in plans)
+                min(plan.released(both, generator_from_seed(1), allotment).margin or 0 for plan in plans)
                 for _ in range(size)
             ]
 
@@ -69,7 +71,7 @@ def on_scored_rows(side: int, epsilon: float, size: int) -> list[Any]:
     """Return whether both of two scores of a test half favour the first, on rows at which both move by their bounds."""
     from tests.registry.tasks import ONE_DOWN_ONE_UP  # that page makes its rows with this one
 
-    part, whole = PureDP(epsilon).divided(2), PureDP(PureDP(epsilon).exact_epsilon * size)
+    part, whole = PureDP(epsilon).part(Fraction(1, 2)), PureDP(PureDP(epsilon).exact_epsilon * size)
     allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=Unit.TEST_ROW)
     rules = [holdout.RULES[score].direction for score in TEST_SCORES]
     rest = ONE_DOWN_ONE_UP[side]

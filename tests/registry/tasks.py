@@ -10,21 +10,24 @@ from unittest import mock
 import numpy as np
 
 from dpcausal.audit import GreyBoxAudit, compare
-from dpcausal.direction import blocks as by_blocks
-from dpcausal.direction import holdout, published
+from dpcausal.direction import holdout
+from dpcausal.direction import votes as by_blocks
 from dpcausal.direction.anm import Residuals
-from dpcausal.direction.route import Released
+from dpcausal.direction.question import Pair, Released
+from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.papers import anm_test_privacy as published
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
-from tests.direction.neighbours import ask, halves, new_row, replaced, some_rows
+from tests.direction.neighbours import ask, halves, new_row, replaced, some_rows, table
 from tests.registry import discovery, independence, panels
 from tests.registry.iqr import IQR_TASKS
 from tests.registry.many import MANY
 from tests.registry.rows import TaskRow
 from tests.registry.training_tasks import TRAINING
 
+ASKED = "x", "y", "hsic", "everyone", None
 ROWS = 24
 SHAPES = 8
 """Structured tables that ``some_rows`` yields; a seed takes the one of its number."""
@@ -82,13 +85,14 @@ def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
     x = np.full(9, 0.2)
     if side:
         x[:] = 0.2
-        x[by_blocks.assign_blocks(9, 3, generator_from_seed(1))[0][0]] = 0.8
+        x[assign_blocks(9, 3, generator_from_seed(1))[0][0]] = 0.8
     loss = PureDP(epsilon)
     whole = PureDP(loss.exact_epsilon * size)
     allotment = Ledger.in_memory(whole).allot(whole, task="audit")
     with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
+        way, question = by_blocks.Votes(blocks=3), Pair.of(table(np.zeros((9, 2)), Ledger.in_memory(loss)), *ASKED)
         return [
-            by_blocks.release(x, x, "hsic", 3, generator_from_seed(1), allotment, loss).margin for _ in range(size)
+            way.release((x, x), question, loss, generator_from_seed(1), allotment).margin for _ in range(size)
         ]
 
 
@@ -102,7 +106,7 @@ WORST = {"hsic": ONE_DOWN_ONE_UP, "spearman": ONE_DOWN_ONE_UP, "kendall": ONE_DO
 ATTAINED = {"hsic": 0.0, "spearman": 0.6, "kendall": 0.6, "iqr": 0.6}
 
 TASKS = (
-    TaskRow("direction blocks", "direction", by_blocks.PROOFS,
+    TaskRow("direction votes", "direction", by_blocks.PROOFS,
             asked_on_neighbours("everyone", score="spearman", blocks=1), of_blocks, 0.6,
             ("blocks made by value", "votes against a median of all blocks", "constant blocks are skipped")),
     *(
@@ -118,9 +122,9 @@ TASKS = (
     ),
     *(
         TaskRow(f"direction published {score}", "direction", claims,
-                asked_on_neighbours("test", score=score, calibration="published"),
+                asked_on_neighbours("test", score=score, published=True),
                 of_rule(published_rule(score), WORST[score]), 0.0, HOLDOUT_MUTANTS[score])
-        for score, claims in published.PROOFS.items()
+        for score, claims in published.CLAIMS.items()
     ),
     *IQR_TASKS,
     *MANY,

@@ -18,6 +18,7 @@ from dpcausal.direction import stable, training
 from dpcausal.direction.joint import joint_sensitivity
 from dpcausal.direction.stable import choice_sensitivity, clearness, training_sensitivity
 from dpcausal.mechanisms.stable_value import stable_threshold, stable_value
+from dpcausal.papers import anm_training_privacy as published
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP
 from dpcausal.privacy.neighbours import Relation, Unit
@@ -110,7 +111,7 @@ SPREAD = np.arange(2 * GROUP) * 4.2 * RANK_SHIFT
 
 def of_ranks(rows: Rows) -> Rows:
     left_y, left_x = (SPREAD + RANK_SHIFT * (part - 0.5) for part in np.split(rows[0], 2))
-    steps = training.rank_distance(training.rank_gap(left_y, left_x), N, 1.0)
+    steps = published.rank_distance(published.rank_gap(left_y, left_x), N, 1.0)
     # Any change of the order is to show: a change of 1e-3 in a score counts as more than a step.
     return np.array([steps, 1e4 * (kendall(HELD_Z, left_y) + 3 * kendall(HELD_Z, left_x))])
 
@@ -148,7 +149,7 @@ TRAINING_SENSITIVITIES = (
                    lambda m: Sensitivity(1, Norm.TESTED, Relation.REPLACE_ONE, "training-ranks", Unit.TRAINING_ROW),
                    (1,), 1, ("stable ranks by gaps between ranks",), RANGES),
     SensitivityRow("hsic-training-published", of_published,
-                   lambda m: training.published_hsic_sensitivity(N, 2 * GROUP, 1.0), (1,), 1e-3, OWN, RANGES),
+                   lambda m: published.published_hsic_sensitivity(N, 2 * GROUP, 1.0), (1,), 1e-3, OWN, RANGES),
 )  # fmt: skip
 """``reached``: each slack stands on its page.  The joint row trains regressions on the records that are searched, and
 the worst record of one direction is not that of the other; Theorem 7 is thousands of times too large."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dpcausal.privacy.loss import Loss, NoPrivacy
@@ -70,7 +70,7 @@ class Direction(Result):
     score: str
     protect: str
     method: str
-    settings: dict[str, Any]
+    settings: dict[str, Any] = field(hash=False)
     columns: tuple[str, str]
     n: int
     seed: int | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dpcausal.independence.law import LEAST_PVALUE
@@ -49,7 +49,7 @@ class Independence(Result):
     given: tuple[str, ...]
     method: str
     n: int
-    settings: dict[str, Any]
+    settings: dict[str, Any] = field(hash=False)
     seed: int | None
     guarantee: Guarantee
 
