@@ -16,10 +16,10 @@ from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.report import Guarantee
 from dpcausal.synthetic_control import factor, matched, perturbation, reference
 from dpcausal.synthetic_control.budget import EXACT, part
-from dpcausal.synthetic_control.placebo import Placebos, release_pvalue, release_spread
+from dpcausal.synthetic_control.placebo import STEPS, Placebos, mean_residuals, release_pvalue, release_spread
 from dpcausal.synthetic_control.plan import Plan, checked, named, placebo_loss
 from dpcausal.synthetic_control.result import SyntheticControl
-from dpcausal.synthetic_control.rows import GRID, Integers, Reals, from_last, from_scale, on_grid, to_scale
+from dpcausal.synthetic_control.rows import Integers, Reals, from_last, from_scale, on_grid, to_scale
 
 PUBLIC = (
     "the number of donors", "the targets with their series, which are NOT protected", "the periods", "the bounds",
@@ -43,7 +43,7 @@ class Path:
     weight: float | None = None
     loadings: Reals | None = None
     placebos: Placebos | None = None
-    own: float = 0.0
+    own: int = 0
     cut: float = 1.0
     total: float = 0.0
     total_noise: float = 0.0
@@ -233,14 +233,18 @@ def _by_matching(panel: Panel, plan: Plan, rows: Integers, covariates: Reals, al
     y = to_scale(panel.series(plan.target), panel.bounds)
     weights, changes = matched.weights_and_changes(rows, covariates, plan.by)
     released = matched.release(weights, changes, plan.by, plan.free, allotment, part(plan.base, plan.path))
-    last = y[plan.start - 1]
-    centre = float(released.change.mean())
+    # A change by more than 2 lies outside the bounds.
+    centre = round(min(max(float(released.change.mean()), -2.0), 2.0) * STEPS)
+    # The target is read on the grid as the donors are, so that its twin is as far off as it is itself.
+    donors, own = (
+        mean_residuals(from_last(some, plan.start), plan.start) - centre for some in (rows, on_grid(y[None]))
+    )
     return Path(
-        values=last + released.change,
+        values=y[plan.start - 1] + released.change,
         noise=released.noise,
         weight=released.weight,
-        placebos=Placebos(from_last(rows, plan.start)[:, plan.start :].mean(axis=1) / GRID - centre, weights),
-        own=float(np.mean(y[plan.start :]) - last) - centre,
+        placebos=Placebos(donors, weights),
+        own=int(own[0]),
         cut=plan.by.cut,
         total=released.weight,
         total_noise=released.weight_noise,
@@ -249,11 +253,12 @@ def _by_matching(panel: Panel, plan: Plan, rows: Integers, covariates: Reals, al
 
 def _by_factor(panel: Panel, plan: Plan, model: factor.FactorRelease, z: Integers, before: int) -> Path:
     y = to_scale(panel.series(plan.target), panel.bounds)
-    own = y - y[before - 1]
     fitted = factor.forecaster(model, plan.start)
-    change = fitted.change(own)
-    donors = z / GRID
-    residuals = (donors[:, plan.start :] - fitted.change(donors)).mean(axis=1)
+    change = fitted.change(y - y[before - 1])
+    centre, slopes = on_grid(model.mean), fitted.slopes.mean(axis=1)
+    donors, own = (
+        mean_residuals(some - centre, plan.start, slopes) for some in (z, from_last(on_grid(y[None]), before))
+    )
     # Of the mean residual as the model has it, and of the mean future itself, whichever makes the larger cut.
     left = max(float(fitted.residual.mean()), factor.LEAST_VARIANCE / plan.after)
     whole = float(model.covariance[plan.start :, plan.start :].mean())
@@ -262,9 +267,9 @@ def _by_factor(panel: Panel, plan: Plan, model: factor.FactorRelease, z: Integer
         values=y[before - 1] + change,
         noise=None,
         loadings=fitted.loadings,
-        placebos=Placebos(residuals, np.full(len(z), matched.FULL)),
-        own=float((own[plan.start :] - change).mean()),
-        cut=min(CUT_IN_DEVIATIONS * variance**0.5, 4.0),
+        placebos=Placebos(donors, np.full(len(z), matched.FULL)),
+        own=int(own[0]),
+        cut=CUT_IN_DEVIATIONS * variance**0.5,
         total=float(len(z)),
     )
 
