@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpcausal.data.panel import Panel
+from dpcausal.data.periods import unit_name
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
@@ -22,9 +23,12 @@ from dpcausal.synthetic_control.result import SyntheticControl
 from dpcausal.synthetic_control.rows import Integers, Reals, from_last, from_scale, on_grid, to_scale
 
 PUBLIC = (
-    "the number of donors", "the targets with their series, which are NOT protected", "the periods", "the bounds",
-    "all arguments",
+    "the number of donors", "the targets with their series, which are NOT protected", "that this ledger answers for no "
+    "other targets", "the periods", "the bounds", "all arguments",
 )  # fmt: skip
+
+TARGETS = "targets of panels"
+"""What a ledger that protects donors has declared once: with each unit a target in turn, none would be protected."""
 
 CUT_IN_DEVIATIONS = 4.0
 """The factor model's placebo residuals are cut at this many of the standard deviations that it implies for them."""
@@ -115,11 +119,14 @@ def synthetic_control(
         Public numbers alone show that the answer would be noise; ``force=True`` runs it.
     BudgetExceededError
         The ledger refuses; nothing was spent or read.
+    LedgerError
+        The same, because an earlier call on this ledger was about a panel with other targets.
 
     Notes
     -----
     *Guarantee*: the loss, when one donor's whole series is replaced (claims matched-sums, or row-radius, clipped-sum
-    and clipped-products; placebo-spread, placebo-count).  The target's own series is not protected.
+    and clipped-products; placebo-spread, placebo-count).  The target's own series is not protected, so the first call
+    settles for a ledger which units are targets: tried with each unit in turn, a panel would publish every donor.
     *Source*: the task and the perturbed ridge are of Rho, Cummings & Misra (2023); ``matched`` and ``factor`` are this
     library's.
 
@@ -203,11 +210,17 @@ def _answers(
             "inference": inference,
             "force": force,
         },
+        once={TARGETS: declared(panel)} if panel.ledger.private else {},
         unproven=first.unproven,
     )
     scaled = to_scale(panel.donors(), panel.bounds)
     with np.errstate(all="ignore"):  # a warning of overflow would depend on the rows
         return _run(panel, plans, scaled, projection, penalty, allotment)
+
+
+def declared(panel: Panel) -> list[Any]:
+    """Return the names of all of the panel's targets, asked about or not, as a ledger records them."""
+    return sorted((unit_name(name) for name in panel.targets), key=lambda name: (str(name), repr(name)))
 
 
 def _run(
