@@ -9,7 +9,8 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import ParameterError
-from dpcausal.independence import crt, gcm
+from dpcausal.independence import blocks as block_terms
+from dpcausal.independence import crt, gcm, tests_of_blocks
 from dpcausal.independence.blocks import default_blocks
 from dpcausal.independence.columns import Rows as Arrays
 from dpcausal.independence.gcm import weights
@@ -20,7 +21,7 @@ from dpcausal.mechanisms.subsample import assign_blocks
 from dpcausal.privacy.noise import generator_from_seed, public_generator
 from dpcausal.regression.smoother import Given
 from tests.direction.neighbours import ANSWERS
-from tests.independence.neighbours import BLOCKS, Rows, ask, audit, new_row, replaced, some_rows
+from tests.independence.neighbours import BLOCKS, HIGH, LOW, Rows, ask, audit, new_row, replaced, some_rows
 
 N = 130
 
@@ -65,6 +66,39 @@ def test_a_replaced_row_changes_no_term_but_that_of_its_own_block(method, monkey
         assert all(position in parts[block] for block in moved)
         changed += len(moved)
     assert changed
+
+
+@pytest.mark.proves("block-sum")
+@pytest.mark.parametrize(
+    "method,options", [*((method, {}) for method in BLOCKS), *((method, {"workers": 2}) for method in BLOCKS[:-1])]
+)
+def test_a_score_is_the_same_bits_whatever_the_rows_of_other_blocks_are(method, options, monkeypatch):
+    """Before it is rounded: no matrix product, vectorised function or order of a sum lets a block bear on another."""
+    found: list[list[float]] = []
+    honest = block_terms.block_scores
+
+    def keep(*arguments: Any) -> Any:
+        found.append(honest(*arguments))
+        return found[-1]
+
+    for page in (block_terms, tests_of_blocks):
+        monkeypatch.setattr(page, "block_scores", keep)
+    n, count = 500, 4
+    parts, rng = positions(n, count), np.random.default_rng(4)
+    rows = rng.uniform(LOW, HIGH, (n, 4))
+    tables = [rows]
+    for block in range(count):
+        other = rows.copy()
+        other[parts[block]] = rng.choice(np.stack([LOW, HIGH, rows[0]]), len(parts[block]))
+        tables.append(other)
+    for table in tables:
+        with dpc.simulated_noise(0):
+            ask(table, method, blocks=count, **options)
+    first = np.array(found[0])
+    assert len(set(first.tolist())) == count
+    for block, second in enumerate(found[1:]):
+        same = np.arange(count) != block
+        assert np.array(second)[same].tobytes() == first[same].tobytes()
 
 
 def test_the_number_of_blocks_follows_from_rows_and_epsilon_alone():
