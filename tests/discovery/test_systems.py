@@ -16,6 +16,7 @@ from dpcausal.discovery.em_pc import Eliminator
 from dpcausal.discovery.pc import find_skeleton
 from dpcausal.discovery.published import claimed_sensitivity, published_score, published_tau
 from dpcausal.discovery.rank_scores import RankScores
+from dpcausal.discovery.reconciled import pvalues
 from dpcausal.discovery.sieve import default_rounds
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import recording_gate
@@ -174,3 +175,17 @@ def test_the_moments_accountant_is_below_advanced_composition() -> None:
     rho = 50 / (2 * 20.0**2)
     by_zcdp = rho + 2 * math.sqrt(rho * math.log(1e5))
     assert 0.7 * by_zcdp < by_moments <= by_zcdp
+
+
+@pytest.mark.proves("smooth-median")
+@pytest.mark.parametrize("kind", ["g", "chi2"])
+def test_the_pvalue_of_a_block_is_the_same_bits_whatever_the_other_blocks_are(kind: Any) -> None:
+    rng = np.random.default_rng(6)
+    for sizes, axes in (((2, 3, 2), [0, 1, 2]), ((2, 3, 2, 4), [3, 0]), ((3, 2, 2, 3), [2, 0, 3, 1]), ((2, 2), [1, 0])):
+        for blocks in (1, 3, 8, 33):
+            counts = rng.integers(0, 6, (blocks, *sizes))
+            found = pvalues(counts, axes, kind)
+            assert found.tobytes() == b"".join(pvalues(counts[k : k + 1], axes, kind).tobytes() for k in range(blocks))
+            other = counts * rng.choice([0, 1, 10**6], (blocks, *[1] * len(sizes)))
+            other[blocks // 2] = counts[blocks // 2]
+            assert pvalues(other, axes, kind)[blocks // 2] == found[blocks // 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,17 @@ from dpcausal.independence.gcm import weights
 from dpcausal.independence.ranks import permutation_score, score_of_rank, studentised
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.papers import priv_tot
 from dpcausal.privacy.noise import generator_from_seed, public_generator
 from dpcausal.regression.smoother import Given
 from tests.direction.neighbours import ANSWERS
-from tests.independence.neighbours import BLOCKS, Rows, ask, audit, new_row, replaced, some_rows
+from tests.independence.neighbours import BLOCKS, HIGH, KINDS, LOW, Rows, ask, audit, new_row, replaced, some_rows
 
 N = 130
+
+
+def takes(method: str, options: dict[str, Any]) -> bool:
+    return set(options) <= {field.name for field in fields(KINDS[method])}
 
 
 def positions(n: int, blocks: int) -> list[Rows]:
@@ -64,6 +70,39 @@ def test_a_replaced_row_changes_no_term_but_that_of_its_own_block(method, monkey
         assert all(position in parts[block] for block in moved)
         changed += len(moved)
     assert changed
+
+
+@pytest.mark.proves("block-sum")
+@pytest.mark.parametrize(
+    ("method", "options"), [(method, few) for few in ({}, {"workers": 2}) for method in BLOCKS if takes(method, few)]
+)
+def test_a_score_is_the_same_bits_whatever_the_rows_of_other_blocks_are(method, options, monkeypatch):
+    """Before it is rounded: no matrix product, vectorised function or order of a sum lets a block bear on another."""
+    found: list[list[float]] = []
+    honest = blocks.block_scores
+
+    def keep(*arguments: Any) -> Any:
+        found.append(honest(*arguments))
+        return found[-1]
+
+    for page in (blocks, priv_tot):
+        monkeypatch.setattr(page, "block_scores", keep)
+    n, count = 500, 4
+    parts, rng = positions(n, count), np.random.default_rng(4)
+    rows = rng.uniform(LOW, HIGH, (n, 4))
+    tables = [rows]
+    for block in range(count):
+        other = rows.copy()
+        other[parts[block]] = rng.choice(np.stack([LOW, HIGH, rows[0]]), len(parts[block]))
+        tables.append(other)
+    for table in tables:
+        with dpc.simulated_noise(0):
+            ask(table, method, blocks=count, **options)
+    first = np.array(found[0])
+    assert len(set(first.tolist())) == count
+    for block, second in enumerate(found[1:]):
+        same = np.arange(count) != block
+        assert np.array(second)[same].tobytes() == first[same].tobytes()
 
 
 def test_the_number_of_blocks_follows_from_rows_and_epsilon_alone():

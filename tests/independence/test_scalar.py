@@ -13,13 +13,16 @@ from dpcausal.audit import compare
 from dpcausal.dependence.conditional_kendall import conditional_kendall
 from dpcausal.dependence.published_rank import published_kendall, published_spearman
 from dpcausal.independence import scalar
+from dpcausal.independence.columns import rows_of
 from dpcausal.independence.crt_global import largest_rank
 from dpcausal.independence.features import chunks_of, size_of
 from dpcausal.independence.scalar import default_penalty
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.mechanisms.smooth_sensitivity import smoothness
 from dpcausal.privacy.ledger import UNPROVEN
+from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.regression.residual_products import (
+    CHUNK_ROWS,
     product_sum_sensitivity,
     products_sensitivity,
     published_products_bound,
@@ -27,7 +30,20 @@ from dpcausal.regression.residual_products import (
     smooth_bound,
 )
 from tests.direction.neighbours import ANSWERS
-from tests.independence.neighbours import WHOLE, Rows, ask, audit, new_row, replaced, some_rows
+from tests.independence.neighbours import (
+    HIGH,
+    LOW,
+    MODEL,
+    SCHEMA,
+    WHOLE,
+    Rows,
+    ask,
+    audit,
+    new_row,
+    plan_of,
+    replaced,
+    some_rows,
+)
 
 N = 60
 
@@ -195,3 +211,23 @@ def test_features_of_a_row_depend_on_that_row_alone_and_have_norm_one():
     assert found[0].shape == (N, size_of(SCHEMA, given)) == (N, 203)
     assert (np.delete(found[0], 7, 0) == np.delete(found[1], 7, 0)).all() and (found[0][7] != found[1][7]).any()
     assert np.linalg.norm(found[0], axis=1) == pytest.approx(np.ones(N), abs=1e-11)
+
+
+@pytest.mark.proves("residual-rounding")
+@pytest.mark.proves("resample-product-sum")
+@pytest.mark.parametrize("n", [CHUNK_ROWS + 57, 2 * CHUNK_ROWS, 131])
+def test_features_responses_and_copies_of_a_row_are_the_same_bits_whatever_stands_beside_it(n):
+    rng = np.random.default_rng(n)
+    rows = rng.uniform(LOW, HIGH, (n, 4))
+    beside, kept = rows.copy(), rng.random(n) < 0.5
+    beside[~kept] = rng.choice(np.stack([LOW, HIGH, 0 * LOW]), int((~kept).sum()))
+    made = []
+    for table_rows in (rows, beside):
+        question: Any = plan_of(table_rows, "crt-decision").question
+        arrays = rows_of(question.table.columns(("x", "y", "z", "g")), SCHEMA, ("x",), ("y",), ("z", "g"))
+        features = np.vstack([part for _, part in chunks_of(arrays, SCHEMA, ("z", "g"), 0.1, generator_from_seed(1))()])
+        law = MODEL.at(arrays.raw, row_by_row=n < 1_000)
+        copies = law.copies(3, (-1.0, 1.0), generator_from_seed(2)).T
+        made.append(np.hstack([features, copies, scalar.responses(arrays, question)]))
+    assert made[0][kept].tobytes() == made[1][kept].tobytes()
+    assert (made[0][~kept] != made[1][~kept]).any()

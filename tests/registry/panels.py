@@ -15,7 +15,7 @@ from dpcausal.regression.ridge import ridge_weight_sensitivity, ridge_weights
 from dpcausal.synthetic_control import factor, matched, perturbation, placebo
 from dpcausal.synthetic_control.forecast import donor_free
 from dpcausal.synthetic_control.matched import FULL, matched_sensitivity, matched_sums
-from dpcausal.synthetic_control.placebo import Placebos
+from dpcausal.synthetic_control.placebo import STEPS, Placebos
 from dpcausal.synthetic_control.rows import GRID, on_grid, within_radius
 from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
 from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited
@@ -23,7 +23,7 @@ from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, 
 Rows = Any
 
 ONES = np.ones(2)
-RADIUS = 3000
+RADIUS, CUT = 3000, round(0.4 * STEPS)
 WEIGHTS = np.array([-0.7, 0.1, 0.4, 0.2])
 BY = matched.Matching(3, 2, np.array([0.1, -0.2, 0.3]), np.empty(0), 0.2, 0.25)
 
@@ -32,8 +32,12 @@ def whole(rows: Rows) -> Any:
     return np.rint(rows * GRID).astype(np.int64)
 
 
+def in_steps(residuals: Any) -> Any:
+    return np.rint(np.asarray(residuals) * STEPS).astype(np.int64)
+
+
 def placebos(rows: Rows) -> Placebos:
-    return Placebos(rows[:, 0], np.rint(FULL * (rows[:, 1] + 1) / 2).astype(np.int64))
+    return Placebos(in_steps(rows[:, 0]), np.rint(FULL * (rows[:, 1] + 1) / 2).astype(np.int64))
 
 
 def sums(rows: Rows) -> Any:
@@ -88,10 +92,10 @@ SENSITIVITIES = (
                    lambda m: factor.products_sensitivity(RADIUS), (1, 6), 0.99,
                    ("products by the bound of one row's own",),
                    {"columns": 2, "low": -1.0, "starts": {"apart": apart}}),
-    SensitivityRow("placebo-spread", lambda rows: placebo.spread_sum(placebos(rows), 0.4),
+    SensitivityRow("placebo-spread", lambda rows: placebo.spread_sum(placebos(rows), CUT),
                    lambda m: placebo.spread_sensitivity(), (1, 9), 1, ("a placebo spread without a cut",),
                    {"columns": 2, "low": -1.0}),
-    SensitivityRow("placebo-count", lambda rows: placebo.count_at_least(placebos(rows), 0.4),
+    SensitivityRow("placebo-count", lambda rows: placebo.count_at_least(placebos(rows), CUT),
                    lambda m: placebo.count_sensitivity(), (1, 9), 1, ("placebo residuals of a fit per donor",),
                    {"columns": 2, "low": -1.0}),
 )  # fmt: skip

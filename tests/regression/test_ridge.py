@@ -106,3 +106,9 @@ def test_a_penalty_that_floats_lose_beside_the_donors_is_refused_before_it_is_so
     with pytest.raises(ParameterError, match="too small for so many donors"):
         ridge_weight_sensitivity(y, ridge, donors)
     assert ridge_weight_sensitivity(y, 1.0, 100_000).bound < 1.01 * ridge_weight_bound(y, 1.0)
+
+
+@pytest.mark.parametrize("ridge", [0, -1.0, np.nan, np.inf])
+def test_a_penalty_that_is_not_above_zero_is_refused(ridge: float) -> None:
+    with pytest.raises(ParameterError, match="above 0"):
+        ridge_weight_sensitivity(np.ones(3), ridge, 5)

@@ -199,6 +199,7 @@ class Ledger:
         relation: Relation = Relation.REPLACE_ONE,
         zcdp: ZCDP | None = None,
         detail: Detail = MappingProxyType({}),
+        once: Detail = MappingProxyType({}),
         unproven: bool = False,
     ) -> Allotment:
         """Commit the whole cost of a call as spent, and return the allotment that its releases use up.
@@ -215,11 +216,15 @@ class Ledger:
             A zCDP guarantee that the same releases also have, beside a PureDP or ApproxDP loss.
         detail : mapping
             Public arguments, for the record.
+        once : mapping
+            Public declarations that hold for the whole ledger: an entry with another value of the same name refuses it.
         unproven : bool
             The call has no valid proof: refused by a ledger file.
 
         Raises
         ------
+        LedgerError
+            An earlier entry declared something else; nothing was spent.
         BudgetExceededError
             The budget does not admit it; nothing was spent.
         """
@@ -232,6 +237,9 @@ class Ledger:
             raise ParameterError("task must be 1 to 200 printable characters")
         caveats = self._caveats(unproven)
         words = (loss_text(loss), None if zcdp is None else loss_text(zcdp), unit.value, relation.value)
+        if once:
+            self._check_once(once)
+            detail = {**detail, "once": dict(once)}  # type: ignore[dict-item]
         told = (self._library, task, *words, _detail_text(detail), "; ".join(caveats))
         cost = cost_of(loss, zcdp)
 
@@ -274,6 +282,13 @@ class Ledger:
             raise LossError("NoPrivacy() is taken by Ledger.without_privacy() only")
         if not isinstance(loss, NoPrivacy) and not self.private:
             raise LossError("a ledger without privacy takes NoPrivacy() only")
+
+    def _check_once(self, once: Detail) -> None:
+        for entry in self.entries():
+            known = json.loads(entry.detail).get("once", {})
+            for name in once:
+                if name in known and known[name] != once[name]:
+                    raise LedgerError(f"entry {entry.number} of this ledger declared its {name}, once for all of it")
 
     def _caveats(self, unproven: bool) -> tuple[str, ...]:
         if simulated() and self.durable:

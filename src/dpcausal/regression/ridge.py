@@ -55,6 +55,8 @@ def ridge_weight_sensitivity(y: Reals, ridge: float, donors: int) -> Sensitivity
     *Guarantee*: claim ``ridge-weights``, replace one donor; y is public.
     *Source*: this library; Rho, Cummings & Misra, Lemma 4.7, has 4·T0·√(8 + n)/λ.
     """
+    if not (math.isfinite(ridge) and ridge > 0):
+        raise ParameterError("the ridge's penalty must be a finite number above 0")
     bound = ridge_weight_bound(y, ridge)
     work = min(donors, len(y)) ** 2 + max(donors, len(y))
     relative = work * 2.0**-53 * (1 + donors * len(y) / ridge)

@@ -6,9 +6,25 @@ that was measured to slow an eigendecomposition down forty times.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
+
+_turn = threading.RLock()
+"""The number of BLAS's threads belongs to the process: of two calls the one that ends first would put it back, and
+the other's blocks would change their last bits half way."""
+
+
+def _renew() -> None:
+    global _turn
+    _turn = threading.RLock()  # whoever held it is not in a forked child
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 
 
 @lru_cache(maxsize=1)
@@ -20,13 +36,16 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-def one_thread() -> AbstractContextManager[Any]:
-    """Return a context in which BLAS runs on the calling thread only.
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let BLAS run on the calling thread only, and one thread of this process at a time inside.
+
+    A thread may enter again; it must not wait inside for another thread that enters.
 
     Examples
     --------
     >>> with one_thread():
     ...     pass
     """
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limit
+    with _turn, _controller().limit(limits=1, user_api="blas"):
+        yield

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpcausal.data.panel import Panel
+from dpcausal.data.periods import unit_name
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
@@ -16,15 +17,18 @@ from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.report import Guarantee
 from dpcausal.synthetic_control import factor, matched, perturbation, reference
 from dpcausal.synthetic_control.budget import EXACT, part
-from dpcausal.synthetic_control.placebo import Placebos, release_pvalue, release_spread
+from dpcausal.synthetic_control.placebo import STEPS, Placebos, mean_residuals, release_pvalue, release_spread
 from dpcausal.synthetic_control.plan import Plan, checked, named, placebo_loss
 from dpcausal.synthetic_control.result import SyntheticControl
-from dpcausal.synthetic_control.rows import GRID, Integers, Reals, from_last, from_scale, on_grid, to_scale
+from dpcausal.synthetic_control.rows import Integers, Reals, from_last, from_scale, on_grid, to_scale
 
 PUBLIC = (
-    "the number of donors", "the targets with their series, which are NOT protected", "the periods", "the bounds",
-    "all arguments",
+    "the number of donors", "the targets with their series, which are NOT protected", "that this ledger answers for no "
+    "other targets", "the periods", "the bounds", "all arguments",
 )  # fmt: skip
+
+TARGETS = "targets of panels"
+"""What a ledger that protects donors has declared once: with each unit a target in turn, none would be protected."""
 
 CUT_IN_DEVIATIONS = 4.0
 """The factor model's placebo residuals are cut at this many of the standard deviations that it implies for them."""
@@ -43,7 +47,7 @@ class Path:
     weight: float | None = None
     loadings: Reals | None = None
     placebos: Placebos | None = None
-    own: float = 0.0
+    own: int = 0
     cut: float = 1.0
     total: float = 0.0
     total_noise: float = 0.0
@@ -115,11 +119,14 @@ def synthetic_control(
         Public numbers alone show that the answer would be noise; ``force=True`` runs it.
     BudgetExceededError
         The ledger refuses; nothing was spent or read.
+    LedgerError
+        The same, because an earlier call on this ledger was about a panel with other targets.
 
     Notes
     -----
     *Guarantee*: the loss, when one donor's whole series is replaced (claims matched-sums, or row-radius, clipped-sum
-    and clipped-products; placebo-spread, placebo-count).  The target's own series is not protected.
+    and clipped-products; placebo-spread, placebo-count).  The target's own series is not protected, so the first call
+    settles for a ledger which units are targets: tried with each unit in turn, a panel would publish every donor.
     *Source*: the task and the perturbed ridge are of Rho, Cummings & Misra (2023); ``matched`` and ``factor`` are this
     library's.
 
@@ -203,11 +210,17 @@ def _answers(
             "inference": inference,
             "force": force,
         },
+        once={TARGETS: declared(panel)} if panel.ledger.private else {},
         unproven=first.unproven,
     )
     scaled = to_scale(panel.donors(), panel.bounds)
     with np.errstate(all="ignore"):  # a warning of overflow would depend on the rows
         return _run(panel, plans, scaled, projection, penalty, allotment)
+
+
+def declared(panel: Panel) -> list[Any]:
+    """Return the names of all of the panel's targets, asked about or not, as a ledger records them."""
+    return sorted((unit_name(name) for name in panel.targets), key=lambda name: (str(name), repr(name)))
 
 
 def _run(
@@ -233,14 +246,18 @@ def _by_matching(panel: Panel, plan: Plan, rows: Integers, covariates: Reals, al
     y = to_scale(panel.series(plan.target), panel.bounds)
     weights, changes = matched.weights_and_changes(rows, covariates, plan.by)
     released = matched.release(weights, changes, plan.by, plan.free, allotment, part(plan.base, plan.path))
-    last = y[plan.start - 1]
-    centre = float(released.change.mean())
+    # A change by more than 2 lies outside the bounds.
+    centre = round(min(max(float(released.change.mean()), -2.0), 2.0) * STEPS)
+    # The target is read on the grid as the donors are, so that its twin is as far off as it is itself.
+    donors, own = (
+        mean_residuals(from_last(some, plan.start), plan.start) - centre for some in (rows, on_grid(y[None]))
+    )
     return Path(
-        values=last + released.change,
+        values=y[plan.start - 1] + released.change,
         noise=released.noise,
         weight=released.weight,
-        placebos=Placebos(from_last(rows, plan.start)[:, plan.start :].mean(axis=1) / GRID - centre, weights),
-        own=float(np.mean(y[plan.start :]) - last) - centre,
+        placebos=Placebos(donors, weights),
+        own=int(own[0]),
         cut=plan.by.cut,
         total=released.weight,
         total_noise=released.weight_noise,
@@ -249,11 +266,12 @@ def _by_matching(panel: Panel, plan: Plan, rows: Integers, covariates: Reals, al
 
 def _by_factor(panel: Panel, plan: Plan, model: factor.FactorRelease, z: Integers, before: int) -> Path:
     y = to_scale(panel.series(plan.target), panel.bounds)
-    own = y - y[before - 1]
     fitted = factor.forecaster(model, plan.start)
-    change = fitted.change(own)
-    donors = z / GRID
-    residuals = (donors[:, plan.start :] - fitted.change(donors)).mean(axis=1)
+    change = fitted.change(y - y[before - 1])
+    centre, slopes = on_grid(model.mean), fitted.slopes.mean(axis=1)
+    donors, own = (
+        mean_residuals(some - centre, plan.start, slopes) for some in (z, from_last(on_grid(y[None]), before))
+    )
     # Of the mean residual as the model has it, and of the mean future itself, whichever makes the larger cut.
     left = max(float(fitted.residual.mean()), factor.LEAST_VARIANCE / plan.after)
     whole = float(model.covariance[plan.start :, plan.start :].mean())
@@ -262,9 +280,9 @@ def _by_factor(panel: Panel, plan: Plan, model: factor.FactorRelease, z: Integer
         values=y[before - 1] + change,
         noise=None,
         loadings=fitted.loadings,
-        placebos=Placebos(residuals, np.full(len(z), matched.FULL)),
-        own=float((own[plan.start :] - change).mean()),
-        cut=min(CUT_IN_DEVIATIONS * variance**0.5, 4.0),
+        placebos=Placebos(donors, np.full(len(z), matched.FULL)),
+        own=int(own[0]),
+        cut=CUT_IN_DEVIATIONS * variance**0.5,
         total=float(len(z)),
     )
 

@@ -17,7 +17,7 @@ from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.synthetic_control.forecast import DonorFree
-from dpcausal.synthetic_control.rows import GRID, Integers, Reals, from_last, within_radius
+from dpcausal.synthetic_control.rows import GRID, Integers, Reals, from_last, on_grid, squared_lengths, within_radius
 
 FULL = 4096
 """The weight of a donor that followed the target exactly."""
@@ -40,6 +40,13 @@ ERRORS_EXPECTED = 1.5
 
 MOST_SLOPE = 2.0
 """No donor's change is stretched by more."""
+
+_TARGET_STEPS = 2**20
+"""Steps from 0 to 1 in which the target's past is read, finer than a donor's: sums stay below 2⁶¹."""
+
+_DISTANCES = -2 * np.log((np.arange(FULL, 0, -1) - 0.5) / FULL)
+"""The squared distances, in widths of the kernel, up to which the weight is FULL, FULL − 1, …, 1: the nearest whole
+number to FULL·exp(−distance/2), by comparisons alone."""
 
 PROOFS = ("matched-sums",)
 
@@ -94,17 +101,23 @@ def weights_and_changes(rows: Integers, covariates: Reals, by: Matching) -> tupl
 
     b = (x̃·ỹ + T0h²)/(x̃·x̃ + T0h²) in [0, 2],  k = exp(−‖ỹ − b x̃‖²/(2T0h²)),  change = b (x_post − x_last)
 
-    where x̃ and ỹ are the pasts of donor and target less their means.  Each donor's from its own row alone.
+    where x̃ and ỹ are the pasts of donor and target less their means.  Each donor's from its own row alone, bit for bit:
+    its three sums are whole numbers, and from them on each number is the result of single correctly rounded operations.
     """
-    h = by.kernel_width
-    past = rows[:, : by.start] / GRID
-    x = past - past.mean(axis=1, keepdims=True)
-    y = by.past - by.past.mean()
-    prior = by.start * h * h
-    slope = np.clip(((x * y).sum(axis=1) + prior) / ((x * x).sum(axis=1) + prior), 0, MOST_SLOPE)
-    distance = ((y - slope[:, None] * x) ** 2).mean(axis=1) / (h * h)
-    distance = distance + ((covariates - by.covariates) ** 2).sum(axis=1) / COVARIATE_WIDTH**2
-    weights = np.rint(FULL * np.exp(-distance / 2)).astype(np.int64)
+    T0, past = by.start, rows[:, : by.start]
+    target = np.rint((by.past - by.past.mean()) * _TARGET_STEPS)
+    sums, squares = past.sum(axis=1).astype(np.float64), squared_lengths(past).astype(np.float64)
+    crossed = (past @ target.astype(np.int64)).astype(np.float64)
+    # From here on in units of the grid, squared.
+    target = target * (GRID / _TARGET_STEPS)
+    together = crossed * (GRID / _TARGET_STEPS) - sums * float(target.mean())
+    varied = np.maximum(squares - sums * (sums / T0), 0)
+    prior = T0 * (by.kernel_width * GRID) ** 2
+    slope = np.clip((together + prior) / (varied + prior), 0, MOST_SLOPE)
+    distance = (float(target @ target) - slope * (2 * together) + slope * slope * varied) / prior
+    apart = squared_lengths(on_grid(covariates) - on_grid(by.covariates))
+    distance = distance + apart / (GRID * COVARIATE_WIDTH) ** 2
+    weights = (FULL - np.searchsorted(_DISTANCES, distance)).astype(np.int64)
     return weights, slope[:, None] * from_last(rows, by.start)[:, by.start :]
 
 

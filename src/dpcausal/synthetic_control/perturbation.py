@@ -15,6 +15,7 @@ import numpy as np
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, l2_ball, laplace_scale
 from dpcausal.mechanisms.objective_perturbation import (
+    checked_term,
     l1_ball,
     objective_perturbation,
     published_objective_perturbation,
@@ -100,7 +101,8 @@ def release_objective(
 ) -> Reals:
     """Release weights by objective perturbation, then project them."""
     if isinstance(loss, NoPrivacy):
-        return PROJECTIONS[projection](ridge_weights(X, y, (quadratic or 2.0 * len(y)) / 2))
+        term = checked_term("the quadratic term", 2.0 * len(y) if quadratic is None else quadratic)
+        return PROJECTIONS[projection](ridge_weights(X, y, term / 2))
     query = Query(X, row_sensitivity(X.shape[1]), "weights")
     return PROJECTIONS[projection](
         objective_perturbation(query, allotment, loss, target=y, quadratic=quadratic)
