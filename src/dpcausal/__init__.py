@@ -35,9 +35,9 @@ from dpcausal.privacy.neighbours import Unit as Unit
 from dpcausal.privacy.noise import simulated_noise as simulated_noise
 from dpcausal.proofs import explain as explain
 from dpcausal.report import Guarantee as Guarantee
-from dpcausal.synthetic_control.estimate import synthetic_control as synthetic_control
-from dpcausal.synthetic_control.estimate import synthetic_controls as synthetic_controls
-from dpcausal.synthetic_control.plan import plan_synthetic_control as plan_synthetic_control
+from dpcausal.synthetic_control.ask import plan_synthetic_control as plan_synthetic_control
+from dpcausal.synthetic_control.ask import synthetic_control as synthetic_control
+from dpcausal.synthetic_control.ask import synthetic_controls as synthetic_controls
 from dpcausal.synthetic_control.result import SyntheticControl as SyntheticControl
 
 __version__ = "0.1.0"

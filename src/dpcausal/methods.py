@@ -2,3 +2,4 @@
 
 from dpcausal.direction.methods import *
 from dpcausal.independence.methods import *
+from dpcausal.synthetic_control.methods import *

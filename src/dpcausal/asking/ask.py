@@ -22,7 +22,7 @@ def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unprov
     """Return the question with its settled method: from public arguments, before anything is spent or read."""
     if isinstance(loss, NoPrivacy) and not method.has_exact:
         raise ParameterError(f"method {method.name} has no form without privacy")
-    spent, note = method.pay(loss)
+    spent, note = method.pay(loss, question)
     ready = method.settle(question, spent)
     if ready.unproven:
         check_consent(accept_unproven, ready.unproven)
@@ -42,7 +42,7 @@ def ask(
     settled = settle(question, method, loss, accept_unproven=accept_unproven)
     allotment = question.ledger.allot(
         settled.spent, task=question.task, unit=question.unit, relation=Relation.REPLACE_ONE,
-        detail=settled.detail(), unproven=bool(settled.method.unproven),
+        detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven),
     )  # fmt: skip
     coins, seed = public_generator() if settled.method.uses_coins else (None, None)
     private = question.read()

@@ -43,6 +43,11 @@ class Question(ABC, Generic[Answer]):
     def detail(self) -> dict[str, Any]:
         """Return what the ledger's entry says of it: public arguments."""
 
+    @property
+    def once(self) -> dict[str, Any]:
+        """What it declares once for the whole ledger."""
+        return {}
+
     @abstractmethod
     def read(self) -> Any:
         """Bring the private rows, after the spend."""
@@ -69,7 +74,7 @@ class Method(ABC, Generic[Asked, Paid]):
     """Whether it draws public coins, for blocks, splits, features or copies: their seed is public and in the result."""
 
     @abstractmethod
-    def pay(self, loss: Loss) -> tuple[Paid | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Asked) -> tuple[Paid | NoPrivacy, str]:
         """Return what is spent of a loss and a note; refuse a kind that it cannot spend."""
 
     def settle(self, question: Asked, spent: Paid | NoPrivacy) -> Self:

@@ -25,7 +25,7 @@ class Exact(Halving[PureDP]):
     about: ClassVar[str] = "the exact scores, without privacy"
     scores: ClassVar[tuple[str, ...]] = NAMES
 
-    def pay(self, loss: Loss) -> tuple[PureDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return NoPrivacy(), ""
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:

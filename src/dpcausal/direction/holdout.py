@@ -210,7 +210,7 @@ class Holdout(Halving[PureDP]):
 
     release_scores: bool = False
 
-    def pay(self, loss: Loss) -> tuple[PureDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ class InverseSensitivity(Halving[PureDP]):
     about: ClassVar[str] = "both interquartile scores by noisy max over a grid"
     scores: ClassVar[tuple[str, ...]] = ("iqr",)
 
-    def pay(self, loss: Loss) -> tuple[PureDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
     def gives_probability(self, question: Pair) -> bool:
@@ -162,7 +162,7 @@ class SmoothSensitivity(Halving[ApproxDP]):
 
     release_scores: bool = False
 
-    def pay(self, loss: Loss) -> tuple[ApproxDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
         return pay_with_delta(loss, self.name)[0], "the scale of the noise depends on the data and is not told"
 
     def gives_probability(self, question: Pair) -> bool:
@@ -197,7 +197,7 @@ class ProposeTestRelease(Halving[ApproxDP]):
     about: ClassVar[str] = "interquartile scores by propose-test-release"
     scores: ClassVar[tuple[str, ...]] = ("iqr",)
 
-    def pay(self, loss: Loss) -> tuple[ApproxDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
         return pay_with_delta(loss, self.name)
 
     def gives_probability(self, question: Pair) -> bool:

@@ -77,7 +77,7 @@ class Joint(StableFit[PureDP]):
     scores: ClassVar[tuple[str, ...]] = ("hsic",)
     default_share: ClassVar[float] = SHARE
 
-    def pay(self, loss: Loss) -> tuple[PureDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
     def share(self, question: Pair) -> float:

@@ -153,7 +153,7 @@ class TrainingPrivacy(StableFit[PureDP]):
 
     release_scores: bool = False
 
-    def pay(self, loss: Loss) -> tuple[PureDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
     def gives_probability(self, question: Pair) -> bool:

@@ -92,7 +92,7 @@ class Votes(DirectionMethod[PureDP]):
 
     blocks: int | None = None
 
-    def pay(self, loss: Loss) -> tuple[PureDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:

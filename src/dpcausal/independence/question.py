@@ -128,7 +128,7 @@ class IndependenceTest(Method[Hypothesis, Spent]):
 class PureTest(IndependenceTest[PureDP]):
     """A test that is paid for in pure ε."""
 
-    def pay(self, loss: Loss) -> tuple[PureDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Hypothesis) -> tuple[PureDP | NoPrivacy, str]:
         spent, note = pure_part(loss, self.name)
         public.check_least(spent, "a test", LEAST_EPSILON)
         return spent, note

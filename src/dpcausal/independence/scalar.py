@@ -152,7 +152,7 @@ class SmoothGcm(IndependenceTest[ApproxDP]):
     penalty: float | None = None
     width: float | None = None
 
-    def pay(self, loss: Loss) -> tuple[ApproxDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Hypothesis) -> tuple[ApproxDP | NoPrivacy, str]:
         if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
             raise LossError("gcm-smooth is paid for in ApproxDP with delta above 0")
         public.check_least(loss, "a test", LEAST_EPSILON)

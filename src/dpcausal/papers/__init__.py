@@ -9,6 +9,8 @@ from dpcausal.papers.anm_test_privacy import AnmTestPrivacy as AnmTestPrivacy
 from dpcausal.papers.anm_test_privacy import AnmTestPrivacyIqr as AnmTestPrivacyIqr
 from dpcausal.papers.anm_training_privacy import AnmTrainingPrivacy as AnmTrainingPrivacy
 from dpcausal.papers.anm_training_privacy import AnmTrainingRanks as AnmTrainingRanks
+from dpcausal.papers.dpsc import DpscObj as DpscObj
+from dpcausal.papers.dpsc import DpscOut as DpscOut
 from dpcausal.papers.priv_crt import PrivCrt as PrivCrt
 from dpcausal.papers.priv_gcm import PrivGcm as PrivGcm
 from dpcausal.papers.priv_kendall import PrivKendall as PrivKendall
@@ -20,3 +22,6 @@ TESTS = {f"papers.{kind.__name__}": kind for kind in (PrivGcm, PrivCrt, PrivToT,
 
 DIRECTIONS = {f"papers.{kind.__name__}": kind for kind in (AnmTestPrivacy, AnmTrainingPrivacy, AnmTrainingRanks)}
 """The published directions, likewise."""
+
+CONTROLS = {f"papers.{kind.__name__}": kind for kind in (DpscOut,)}
+"""The published synthetic controls, likewise."""

@@ -112,7 +112,7 @@ class AnmTestPrivacy(Halving[PureDP]):
     about: ClassVar[str] = "noise on both scores of a test half, constants as published"
     scores: ClassVar[tuple[str, ...]] = tuple(CLAIMS)
 
-    def pay(self, loss: Loss) -> tuple[PureDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ class AnmTestPrivacyIqr(Halving[ApproxDP]):
     def unproven(self) -> str:
         return "the interquartile algorithm"
 
-    def pay(self, loss: Loss) -> tuple[ApproxDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
         return pay_with_delta(loss, self.name)[0], "published algorithm without a valid proof"
 
     def gives_probability(self, question: Pair) -> bool:

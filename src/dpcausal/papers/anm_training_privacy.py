@@ -100,7 +100,7 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
     about: ClassVar[str] = "noise on HSIC by Theorem 7"
     scores: ClassVar[tuple[str, ...]] = ("hsic",)
 
-    def pay(self, loss: Loss) -> tuple[PureDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
@@ -153,7 +153,7 @@ class AnmTrainingRanks(PublishedFit[ApproxDP]):
     about: ClassVar[str] = "rank scores where they are stable, by Theorem 6"
     scores: ClassVar[tuple[str, ...]] = ("spearman", "kendall")
 
-    def pay(self, loss: Loss) -> tuple[ApproxDP | NoPrivacy, str]:
+    def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
         return pay_with_delta(loss, self.name)
 
     def gives_probability(self, question: Pair) -> bool:

@@ -18,8 +18,7 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from dpcausal.synthetic_control.matched import FULL
-from dpcausal.synthetic_control.rows import GRID, Integers, Reals
+from dpcausal.synthetic_control.rows import FULL, GRID, Integers, Reals
 
 SAFETY = 1.2815515655446004
 """Standard deviations of noise that an interval makes room for: nine tenths of the noise, on one side."""
