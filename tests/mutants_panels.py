@@ -10,9 +10,9 @@ from dpcausal.mechanisms.objective_perturbation import gradient_bound
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression.ridge import ridge_weight_bound, ridge_weights
 from dpcausal.synthetic_control import factor, matched, perturbation, placebo
-from dpcausal.synthetic_control.matched import FULL, Matching, matched_sensitivity, matched_sums
+from dpcausal.synthetic_control.matched import Matching, matched_sensitivity, matched_sums
 from dpcausal.synthetic_control.placebo import STEPS, Placebos
-from dpcausal.synthetic_control.rows import GRID, on_grid, within_radius
+from dpcausal.synthetic_control.rows import FULL, GRID, on_grid, within_radius
 from tests.mutants import Case, by_falsifier
 
 Rows = Any

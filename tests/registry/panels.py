@@ -14,11 +14,12 @@ from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.regression.ridge import ridge_weight_sensitivity, ridge_weights
 from dpcausal.synthetic_control import factor, matched, perturbation, placebo
 from dpcausal.synthetic_control.forecast import donor_free
-from dpcausal.synthetic_control.matched import FULL, matched_sensitivity, matched_sums
+from dpcausal.synthetic_control.matched import matched_sensitivity, matched_sums
 from dpcausal.synthetic_control.placebo import STEPS, Placebos
-from dpcausal.synthetic_control.rows import GRID, on_grid, within_radius
+from dpcausal.synthetic_control.question import Treated
+from dpcausal.synthetic_control.rows import FULL, GRID, on_grid, within_radius
 from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
-from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited
+from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited, panel
 
 Rows = Any
 
@@ -164,7 +165,7 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
     def draw(side: int, epsilon: float, size: int) -> list[float]:
         rows = pair(side)
         cells, X, Y, y = on_grid(rows), rows[:, :START], rows[:, START:], LINE[:START]
-        loss: Any = dpc.PureDP(1) if "epsilon" in name or "published" in name else dpc.ZCDP(0.02)
+        loss: Any = dpc.PureDP(1) if "epsilon" in name or name == "DPSC_out" else dpc.ZCDP(0.02)
         half: Any = dpc.PureDP(0.5) if isinstance(loss, dpc.PureDP) else dpc.ZCDP(0.01)
         if name == "objective-perturbation":
             loss, half = dpc.ApproxDP(1, 1e-6), dpc.PureDP(0.5)
@@ -178,9 +179,10 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
             return [float(factor.release(cells, START, allotment, loss).mean[-1]) for _ in range(DRAWS)]
         found = []
         for _ in range(DRAWS):
-            if "published" in name:
-                path = perturbation.release_published(X, Y, y, 6.0, False, allotment, half, half)
-            elif name == "objective-perturbation":
+            if name == "DPSC_out":
+                found.append(float(as_published(rows, loss, allotment).sum()))
+                continue
+            if name == "objective-perturbation":
                 first = dpc.ApproxDP(0.5, 1e-6)
                 path = perturbation.release_path(
                     perturbation.release_objective(X, y, None, "simplex", allotment, first), Y, allotment, half
@@ -195,6 +197,13 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
     return draw
 
 
+def as_published(rows: Any, loss: Any, allotment: Any) -> Any:
+    """Return the path of the published system with λ = 6."""
+    way = dpc.papers.DpscOut(penalty=6.0)
+    question = Treated.of(panel(rows, dpc.Ledger.in_memory(loss)), None, 0.9, True, True)
+    return way.paths(rows, question, way.plans(question, loss), loss, allotment)[0].values
+
+
 def _first(answers: Any) -> Any:
     return answers[0] if isinstance(answers, tuple) else answers
 
@@ -207,6 +216,7 @@ MUTANTS = {
     "matched": ("a kernel width from the donors", "placebo residuals of a fit per donor"),
     "factor": ("rows clipped before their mean is taken off", "a radius that the rows choose"),
     "output-perturbation": ("ridge weights by the bound of a removal", "weighted donors by the mean weight"),
+    "DPSC_out": ("ridge weights by the bound of a removal", "weighted donors by the mean weight"),
     "objective-perturbation": ("objective perturbation over all of space",),
 }
 
@@ -218,7 +228,7 @@ def claims_of(arguments: dict[str, Any]) -> tuple[str, ...]:
 
 def task(name: str, function: str, arguments: dict[str, Any]) -> TaskRow:
     return TaskRow(f"{function} {name}", function, claims_of(arguments), compared(**arguments), drawn(name), 0.0,
-                   MUTANTS[arguments["method"]], delta=1e-6)  # fmt: skip
+                   MUTANTS[getattr(arguments["method"], "name", arguments["method"])], delta=1e-6)  # fmt: skip
 
 
 TASKS = (

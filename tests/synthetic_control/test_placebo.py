@@ -14,9 +14,8 @@ from dpcausal.audit import falsify
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.synthetic_control import placebo
-from dpcausal.synthetic_control.matched import FULL
 from dpcausal.synthetic_control.placebo import STEPS, Placebos, mean_residuals
-from dpcausal.synthetic_control.rows import GRID
+from dpcausal.synthetic_control.rows import FULL, GRID
 from tests.conformance import check_claim
 
 CUT = round(0.4 * STEPS)
