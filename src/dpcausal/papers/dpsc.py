@@ -37,6 +37,26 @@ def published_weights_bound(donors: int, periods: int, penalty: float) -> float:
     return 4 * periods * math.sqrt(8 + donors) / penalty
 
 
+def output_weights(X: Reals, y: Reals, penalty: float, allotment: Allotment, loss: PureDP) -> Reals:
+    """Release ridge weights with ‖v‖ ~ Gamma(n, a): Algorithm 2."""
+    bound = published_weights_bound(len(X), X.shape[1], penalty)
+    claim = Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "ridge-weights", Unit.DONOR)
+    return np.asarray(l2_ball(Query(ridge_weights(X, y, penalty / 2), claim, "weights"), allotment, loss))
+
+
+def objective_weights(X: Reals, y: Reals, penalty: float, allotment: Allotment, loss: PureDP | ApproxDP) -> Reals:
+    """Release weights by the printed objective perturbation: Algorithm 3, without a valid proof."""
+    bound = 2 * math.sqrt(X.shape[1])
+    claim = Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "objective-perturbation-published", Unit.DONOR)
+    return published_objective_perturbation(Query(X, claim, "weights"), allotment, loss, target=y, penalty=penalty)
+
+
+def printed_path(weights: Reals, Y: Reals, allotment: Allotment, loss: PureDP) -> Reals:
+    """Release all later cells with ‖W‖_F ~ Gamma(nm, b), and return their product with the weights."""
+    cells = l2_ball(Query(Y.ravel(), row_sensitivity(Y.shape[1]), "later cells"), allotment, loss)
+    return np.asarray(cells).reshape(Y.shape).T @ weights
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dpsc(SyntheticMethod):
     """Weights as a subclass releases them, noise on all later cells, their product.
@@ -84,8 +104,7 @@ class Dpsc(SyntheticMethod):
             X, Y = later(scaled, plan.start)
             weights = self.weights(X, past_of(question.panel, plan.target), plan, spent, allotment)
             half: Any = plan.base.part(Fraction(1, 2))
-            cells = l2_ball(Query(Y.ravel(), row_sensitivity(Y.shape[1]), "later cells"), allotment, half)
-            found.append(Path(np.asarray(cells).reshape(Y.shape).T @ weights, None))
+            found.append(Path(printed_path(weights, Y, allotment, half), None))
         return found
 
 
@@ -111,11 +130,8 @@ class DpscOut(Dpsc):
         return "ridge-weights", "panel-rows", "l2-ball"
 
     def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
-        n, penalty = len(X), self.ridge(plan.start)
-        bound = published_weights_bound(n, plan.start, penalty)
-        claim = Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "ridge-weights", Unit.DONOR)
         half: Any = plan.base.part(Fraction(1, 2))
-        return np.asarray(l2_ball(Query(ridge_weights(X, y, penalty / 2), claim, "weights"), allotment, half))
+        return output_weights(X, y, self.ridge(plan.start), allotment, half)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +159,7 @@ class DpscObj(Dpsc):
         return loss, ""
 
     def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
-        bound = 2 * math.sqrt(plan.start)
-        claim = Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "objective-perturbation-published", Unit.DONOR)
         first: Any = plan.base.part(Fraction(1, 2))
         if isinstance(spent, ApproxDP):
             first = of_weights(spent, plan.base)
-        return published_objective_perturbation(
-            Query(X, claim, "weights"), allotment, first, target=y, penalty=self.ridge(plan.start)
-        )
+        return objective_weights(X, y, self.ridge(plan.start), allotment, first)
