@@ -36,7 +36,7 @@ from dpcausal.direction.anm import split_rows
 from dpcausal.direction.calculators import one_draw, two_draws
 from dpcausal.direction.joint import joint_sensitivity
 from dpcausal.direction.stable import Halves, Setting
-from dpcausal.papers import anm_training_privacy
+from dpcausal.papers import anm_training_privacy as published_fit
 from dpcausal.privacy.noise import generator_from_seed
 
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)
@@ -56,7 +56,7 @@ def chance(gap: float, scale: float) -> float:
 def published_chance(scores: tuple[float, float], n: int, m: int, penalty: float, epsilon: float) -> float:
     """Return the same for HSIC with two draws, each for the bound of Theorem 7."""
     gap = (scores[1] ** 2 - scores[0] ** 2) * (m / (m - 1)) ** 2
-    kept = two_draws(abs(gap), 2 * float(anm_training_privacy.published_hsic_sensitivity(n, m, penalty).bound) / epsilon)
+    kept = two_draws(abs(gap), 2 * float(published_fit.published_hsic_sensitivity(n, m, penalty).bound) / epsilon)
     return kept if gap > 0 else 1 - kept
 
 
@@ -103,7 +103,8 @@ def split(pair: Pair, seed: int, epsilon: float) -> Split:
         left_y, left_x = halves.residuals(Setting(penalty, stable.WIDTH))
         scores[penalty] = stable.root_scores(halves.x, halves.y, left_y, left_x)
         bounds[penalty] = float(stable.training_sensitivity(halves.n, halves.m, penalty).bound)
-        steps = max(steps, anm_training_privacy.rank_distance(anm_training_privacy.rank_gap(left_y, left_x), halves.n, min(penalty, 1.0)))
+        gap = published_fit.rank_gap(left_y, left_x)
+        steps = max(steps, published_fit.rank_distance(gap, halves.n, min(penalty, 1.0)))
     return Split(halves.n, halves.m, scores, bounds, steps)
 
 
