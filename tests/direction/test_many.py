@@ -17,7 +17,7 @@ from dpcausal.direction.many import MOST_RELEASES
 from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.methods import Holdout
-from dpcausal.privacy.ledger_entry import parse_loss
+from dpcausal.privacy.loss import parse_loss
 from dpcausal.privacy.neighbours import Unit
 from tests.direction.neighbours import LOW, Rows, ask, spelled
 
