@@ -61,6 +61,9 @@ class Collected(Protocol):
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return a column as float64, each value rounded to nearest once; what is no number is NaN."""
 
+    def integers(self, name: str) -> NDArray[np.int64] | None:
+        """Return a column of integers without nulls as int64, ``None`` for any other."""
+
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         """Yield a column as Python objects, ``CHUNK`` rows at a time; a null is None, NaN or pandas.NA."""
 

@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.cleaning import check_declared, check_named, clean_levels, clean_numbers
-from dpcausal.data.frame import source_of
+from dpcausal.data.cleaning import check_declared, check_named, clean_numbers
+from dpcausal.data.coding import level_codes
+from dpcausal.data.frame import FrameSource, source_of
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
@@ -100,6 +101,8 @@ class Table:
             raise SchemaError("a table needs at least one row")
         if rows > max_rows:
             raise RowLimitError(f"the table has more rows than max_rows = {max_rows}: raise it if memory allows")
+        if isinstance(source, FrameSource):
+            source.evaluate(schema.names)
         fields = {"_source": source, "_schema": schema, "_ledger": ledger, "_n": rows, "_stamp": stamp}
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -173,8 +176,7 @@ class Table:
         column = self._schema.column(name)
         if isinstance(column, Bounded):
             return clean_numbers(collected.numbers(name), column)
-        fields = self._source.declared(name).kind is Kind.FIELD
-        return clean_levels(collected.objects(name), column, self._n, fields=fields)
+        return level_codes(collected, name, column, fields=self._source.declared(name).kind is Kind.FIELD)
 
     def __repr__(self) -> str:
         return f"Table(n={self._n}, columns={self._schema.names!r}, backend={self._source.backend!r})"

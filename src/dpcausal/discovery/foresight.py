@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
+from dpcausal.data.coding import cuts_of
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
-from dpcausal.data.tabulate import cuts_of
 from dpcausal.dependence.conditional_kendall import conditional_kendall_steps_sensitivity
 from dpcausal.dependence.contingency import contingency_sensitivity, histograms_sensitivity
 from dpcausal.dependence.contrasts import contrasts_sensitivity
