@@ -55,6 +55,7 @@ THE_GATE = {"gate:exact", "gate:release"}
 
 CLAIMED = (1.0, 2.0)
 PRIVATE = [row for row in MECHANISMS if row.claim is not None]
+CHEAP = [row for row in PRIVATE if row.draws >= 100_000]
 EACH = 1e-6 / (len(CLAIMED) * len(MECHANISMS) + len(TASKS) + 2)
 
 
@@ -180,18 +181,15 @@ def test_a_mechanism_shows_its_name_and_its_worst_pair_at_the_gate(row: Mechanis
 
 
 @pytest.mark.parametrize("epsilon", CLAIMED)
-@pytest.mark.parametrize("row", PRIVATE, ids=names(PRIVATE))
-def test_a_mechanism_keeps_its_claim_at_its_worst_pair_and_comes_near_it(row: MechanismRow, epsilon: float) -> None:
-    size = 6_000 if row.name in ("l2-ball", "noisy-max", "exponential", "sparse-vector") else 110_000
-    size = min(size, row.draws)
+@pytest.mark.parametrize("row", CHEAP, ids=names(CHEAP))
+def test_the_black_box_shows_most_of_a_claim_where_many_outputs_cost_little(row: MechanismRow, epsilon: float) -> None:
+    # All mechanisms are audited by their exact laws: tests/audit/test_exact.py.
     with simulated_noise(21):
-        first, second = [row.draw(answer, epsilon, size, 1.0) for answer in row.pair]
+        first, second = [row.draw(answer, epsilon, row.draws, 1.0) for answer in row.pair]
     audit = audit_samples(first, second, claimed=epsilon, delta=row.delta(epsilon), false_alarm=EACH)
     assert not audit.violated, audit.summary()
-    assert row.attained(epsilon) <= epsilon
-    if row.name not in ("exponential", "sparse-vector"):  # attained at rare answers only: see the benchmark
-        assert audit.lower_bound >= (row.reached or (0.6 if size < 10_000 else 0.82)) * row.attained(epsilon)
-    print(f"{row.name}: ε at least {audit.lower_bound:.3f}, claimed {epsilon:g}, {size:,d} draws a side")
+    assert audit.lower_bound >= 0.82 * epsilon, audit.summary()
+    print(f"{row.name}: ε at least {audit.lower_bound:.3f}, claimed {epsilon:g}, {row.draws:,d} draws a side")
 
 
 @pytest.mark.parametrize("row", TASKS, ids=names(TASKS))

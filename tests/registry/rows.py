@@ -12,7 +12,7 @@ from dpcausal.audit import GreyBoxAudit
 from dpcausal.privacy.sensitivity import Sensitivity
 
 Draw = Callable[[Any, float, int, float], Sequence[Any] | npt.NDArray[Any]]
-"""(exact answer, claimed ε, number of outputs, share of the noise) → independent outputs of the mechanism."""
+"""(exact answer, claimed ε, number of outputs, share) → independent outputs of the mechanism at a loss of ε/share."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,10 @@ class MechanismRow:
         Outputs for the audit row.
     delta : callable of ε
         δ at which ε is the exact loss at the pair; 0 for a pure claim.
-    attained : callable of ε
-        The exact loss at the pair, at that δ.
     mutants : tuple of str
         Names in ``tests/mutants.py`` that break this mechanism.
     draws : int
-        Most outputs a side of the audit row; fewer where each is a call.
-    reached : float, optional
-        The share of the loss that so many outputs show; by default .85, or .6 of few.
+        Most outputs a side of a black-box audit; fewer where each is a call.
     """
 
     name: str
@@ -50,9 +46,7 @@ class MechanismRow:
     draw: Draw
     mutants: tuple[str, ...]
     delta: Callable[[float], float] = lambda epsilon: 0.0
-    attained: Callable[[float], float] = lambda epsilon: epsilon
     draws: int = 110_000
-    reached: float | None = None
 
 
 @dataclass(frozen=True)

@@ -159,24 +159,20 @@ TRAINING_TEXTS = (TextRow("ridge-rounding", "lemma", "an error bound inside the 
 STABLE_DELTA = 1e-6
 
 
-def stable_draws(answer: Any, epsilon: float, size: int, share: float) -> Any:
-    loss = ApproxDP(epsilon / share, STABLE_DELTA)
-    # The pair's steps count from one below the threshold, where the odds change from one side to the other.
-    distance = stable_threshold(loss) - 1 + answer[0]
+def stable_draws(answer: Any, epsilon: float, size: int, share: float) -> list[float | None]:
+    loss = ApproxDP(round(epsilon / share, 9), STABLE_DELTA)
     whole = ApproxDP(loss.exact_epsilon * size, loss.exact_delta * size)
     allotment = Ledger.in_memory(whole).allot(whole, task="audit")
     claim = Sensitivity(1, Norm.TESTED, Relation.REPLACE_ONE, "training-ranks")
-    query = Query(np.array([distance, *answer[1:]]), claim, "audited")
-    return [stable_value(query, allotment, loss) is None for _ in range(size)]
+    query = Query(np.array(answer, dtype=np.float64), claim, "audited")
+    found = (stable_value(query, allotment, loss) for _ in range(size))
+    return [None if one is None else float(one[0]) for one in found]
 
 
-def _stable_loss(epsilon: float) -> float:
-    low = math.exp(-epsilon) / (1 + math.exp(-epsilon))
-    return math.log((1 - low - STABLE_DELTA) / low)
-
+PASSES = float(stable_threshold(ApproxDP(1.0, STABLE_DELTA)))
 
 STABLE_VALUE = MechanismRow(
-    "stable-value", "stable_value:stable_value", "stable-value", ([0.0, 0.5], [1.0, 0.5]), stable_draws,
+    "stable-value", "stable_value:stable_value", "stable-value", ((PASSES, 0.5), (PASSES + 1, 0.5)), stable_draws,
     ("geometric noise at twice the ε", "stable ranks by gaps between ranks"), delta=lambda epsilon: STABLE_DELTA,
-    attained=_stable_loss, draws=6_000,
+    draws=6_000,
 )  # fmt: skip
