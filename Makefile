@@ -1,10 +1,13 @@
-# `make demo` sets all up and answers a question on real data; `make test` passes the tests.
+# `make demo` sets all up and answers a question on real data; `make test` passes the tests, the same at each run.
+# `make fuzz` searches from fresh seeds for SECONDS and prints how to repeat what fails.
 # `make benchmark` and `make audit` print what the documents quote.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS ?= 2
+SECONDS ?= 600
 
-.PHONY: demo test benchmark audit clean
+.PHONY: demo test fuzz benchmark audit clean
 
 demo: $(VENV)/demo.done
 	$(BIN)/dpcausal demo
@@ -12,7 +15,10 @@ demo: $(VENV)/demo.done
 test: $(VENV)/test.done
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+fuzz: $(VENV)/test.done
+	$(BIN)/python -m tests.fuzz $(SECONDS) $(WORKERS)
 
 benchmark: $(VENV)/benchmark.done
 	$(BIN)/python -m benchmarks

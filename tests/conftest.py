@@ -1,12 +1,78 @@
-"""Make the repository's root importable, for ``from tests.conformance import ...``; print what the audits did."""
+"""What holds for every test: the same answer at each run, the repository's root importable, a report of the audits.
 
+A test draws the same at each run, in any order, by any number of workers and under any seed of Python's hashes.
+Hypothesis searches from a seed that follows from the test's source, the public coins and the bits of the ball's noise
+from one that follows from the test's name.  OpenDP's own samplers cannot be seeded: what is asserted of their draws
+states its false alarm.  ``make fuzz`` searches from fresh seeds instead.
+"""
+
+import os
+import random
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+# Before numpy is loaded: the last bits of a product, and the time of a run, are those of one thread on any machine.
+for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+
+from dpcausal.privacy import noise
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+# A busy machine decides nothing: no deadlines, and slow draws are no error.
+COMMON: dict[str, Any] = {
+    "database": None, "deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow],
+}  # fmt: skip
+settings.register_profile("push", derandomize=True, **COMMON)
+settings.register_profile("fuzz", derandomize=False, **COMMON)
+settings.load_profile("push")
+
+# Constants of the modules that happen to be loaded would join what is drawn: other tests would decide.
+setattr(providers, "_get_local_constants", lambda: providers._local_constants)  # noqa: B010
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", metavar="SEED", help="run the tests in an order of this seed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Registered, and not hooks of this file, so that doctests of the sources are reached too.
+    config.pluginmanager.register(Chance(config.getoption("--hypothesis-seed") or "", config.getoption("--shuffle")))
+
+
+class Chance:
+    """What is random in a run: a seed beside each test's name, and the order."""
+
+    def __init__(self, seed: str, order: str | None) -> None:
+        self.seed, self.order = seed, order
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if self.order is not None:
+            random.Random(self.order).shuffle(items)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        known = random.Random(f"{self.seed} {item.nodeid}")
+        random.seed(known.getrandbits(32))
+        np.random.seed(known.getrandbits(32))
+        before = noise.secrets
+        if item.get_closest_marker("fresh_bits") is None:
+            noise.secrets = SimpleNamespace(randbits=known.getrandbits)  # type: ignore[assignment]
+        try:
+            return (yield)
+        finally:
+            noise.secrets = before
+
 
 AUDITS = {
     "test_ledger_processes.py": "ledger under kills, races and forks",

@@ -205,6 +205,7 @@ def test_scores_are_there_only_where_they_were_released() -> None:
 # The answer.
 
 
+@pytest.mark.fresh_bits
 def test_two_calls_draw_different_splits_and_noise() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
     table = dpc.Table(FRAMES["numpy"](easy(60)), SCHEMA, ledger)

@@ -77,7 +77,8 @@ def test_real_gaps_are_a_thousand_times_too_small_and_nothing_is_released() -> N
             ask(RANKS, score=score, published=True)
         (passage,) = recording.passages
         assert passage.value[0] == 1
-        assert ask(RANKS, score=score, published=True).cause is None
+        with dpc.simulated_noise(1):  # with probability up to δ something is released
+            assert ask(RANKS, score=score, published=True).cause is None
 
 
 def test_rank_scores_that_are_stable_leave_exactly() -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import opendp.prelude as opendp
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -166,6 +167,13 @@ def test_noise_of_the_ball_has_mean_length_d_sensitivity_over_epsilon() -> None:
     assert distance(radius, lambda r: stats.gamma.cdf(r, 2, scale=4.0)) > allowed(1_000)
 
 
+def length(vector: list[Decimal], order: int) -> Decimal:
+    """Return the l1 or l2 norm to 800 digits: far outputs cancel all but a trifle of it."""
+    with localcontext() as context:
+        context.prec = 800
+        return sum(map(abs, vector), Decimal(0)) if order == 1 else sum((x * x for x in vector), Decimal(0)).sqrt()
+
+
 @pytest.mark.proves("laplace")
 @pytest.mark.proves("l2-ball")
 @settings(deadline=None)
@@ -174,18 +182,24 @@ def test_noise_of_the_ball_has_mean_length_d_sensitivity_over_epsilon() -> None:
     st.lists(st.floats(-1, 1), min_size=3, max_size=3),
     st.floats(0.01, 5),
 )
+@example([0.0, 0.0, -16.0], [0.0, 1e-6, 1e-9], 1.0)  # in floats the difference of the norms is 2e-9 too large
 def test_the_densities_of_neighbours_differ_by_at_most_e_to_the_epsilon(
     at: list[float], change: list[float], epsilon: float
 ) -> None:
-    output, shift = np.array(at), np.array(change)
+    output, shift = [Decimal(x) for x in at], [Decimal(x) for x in change]
+    loss = PureDP(epsilon)
     for order in (1, 2):
-        bound = float(np.linalg.norm(shift, order))
-        if bound > 1e-6:
-            scale = laplace_scale(bound, PureDP(epsilon))
-            losses = (np.linalg.norm(output - shift, order) - np.linalg.norm(output, order)) / scale
-            assert abs(losses) <= epsilon * (1 + 1e-9)
-            far = (np.linalg.norm(1e3 * shift - shift, order) - np.linalg.norm(1e3 * shift, order)) / scale
-            assert far == pytest.approx(-epsilon, rel=1e-6)  # attained
+        bound = Fraction(length(shift, order))
+        if bound > Fraction(1, 10**290):
+            claimed = Fraction(laplace_scale(bound, loss)) * loss.exact_epsilon
+            with localcontext() as context:
+                context.prec = 800
+                moved, far = [o - s for o, s in zip(output, shift, strict=True)], [1000 * s for s in shift]
+                farther = [1001 * s for s in shift]
+            # Norms apart by at most scale · ε: no tolerance, for the scale is rounded up.
+            assert abs(Fraction(length(moved, order)) - Fraction(length(output, order))) <= claimed
+            attained = Fraction(length(farther, order)) - Fraction(length(far, order))
+            assert claimed * (1 - Fraction(1, 10**11)) <= attained <= claimed
 
 
 @pytest.mark.proves("geometric")

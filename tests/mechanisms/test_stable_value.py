@@ -75,8 +75,9 @@ def test_values_leave_as_often_as_the_law_says() -> None:
 
 
 def test_a_distance_of_one_step_lets_nothing_leave() -> None:
-    allotment = granted(LOSS, 50)
-    assert all(stable_value(query([1.0, 0.7]), allotment, LOSS) is None for _ in range(50))
+    with simulated_noise(6):  # a draw lets something leave with probability up to δ
+        allotment = granted(LOSS, 50)
+        assert all(stable_value(query([1.0, 0.7]), allotment, LOSS) is None for _ in range(50))
 
 
 def test_the_spend_is_booked_whatever_leaves() -> None:

@@ -35,7 +35,7 @@ def epsilons(division: Division) -> list[Fraction]:
 
 
 @pytest.mark.proves("divided-loss")
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None)
 @given(losses, shares)
 def test_the_parts_stand_in_the_ratio_of_the_shares_and_use_the_allotment_up(loss: Any, weights: list[Any]) -> None:
     division = divided(loss, weights)
@@ -53,7 +53,7 @@ def test_the_parts_stand_in_the_ratio_of_the_shares_and_use_the_allotment_up(los
 
 
 @pytest.mark.proves("divided-loss")
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None)
 @given(losses, shares)
 def test_what_the_ledger_is_charged_is_what_the_parts_add_up_to(loss: Any, weights: list[Any]) -> None:
     division = divided(loss, weights)
@@ -67,7 +67,7 @@ def test_what_the_ledger_is_charged_is_what_the_parts_add_up_to(loss: Any, weigh
 
 
 @pytest.mark.proves("divided-loss")
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None)
 @given(amounts, st.sampled_from([1e-12, 1e-6, 1e-3, 0.1]), shares)
 def test_an_approximate_loss_is_divided_by_the_account_that_gives_more(
     epsilon: float, delta: float, weights: list[Any]

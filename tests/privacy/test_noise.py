@@ -212,6 +212,7 @@ def test_the_noise_of_the_ball_in_one_dimension_is_laplace() -> None:
     assert distance(sample, lambda x: stats.laplace.cdf(x, scale=2.0)) <= allowed(1_500)
 
 
+@pytest.mark.fresh_bits
 def test_coordinates_get_their_own_noise() -> None:
     for draw in (
         noise.add_laplace(np.zeros(64), 1.0, sensitivity=1.0, epsilon=1.0),
@@ -450,6 +451,7 @@ def test_two_forked_children_draw_different_noise() -> None:
         assert first != second and second != parent and first != parent
 
 
+@pytest.mark.fresh_bits
 def test_public_randomness_comes_with_the_seed_that_repeats_it() -> None:
     generator, seed = noise.public_generator()
     other, other_seed = noise.public_generator()
@@ -487,6 +489,7 @@ def test_simulated_noise_is_the_same_at_each_run_and_never_asks_opendp(monkeypat
     assert all(same != other for same, other in zip(runs[0], runs[2], strict=True))
 
 
+@pytest.mark.fresh_bits
 def test_real_noise_differs_at_each_run() -> None:
     assert all(one != other for one, other in zip(everything(), everything(), strict=True))
 
