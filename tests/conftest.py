@@ -8,6 +8,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from tests.voices import heard as heard
+
 AUDITS = {
     "test_ledger_processes.py": "ledger under kills, races and forks",
     "test_registry.py": "registry: falsifier, grey box and black box for each claim and mechanism",

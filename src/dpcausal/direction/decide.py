@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
-
 from dpcausal.data.table import Table
 from dpcausal.direction.plan import checked
 from dpcausal.direction.result import Direction
@@ -15,6 +13,7 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import PublicGenerator, public_generator
+from dpcausal.privacy.unheard import unheard
 from dpcausal.report import Guarantee
 
 PUBLIC = ("the number of rows", "column names and bounds", "the order of the rows", "all arguments", "the seed")
@@ -175,8 +174,8 @@ def detail(plan: Plan) -> dict[str, Any]:
 
 def run(columns: dict[str, Any], plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
     """Release a plan's answer: from here on nothing may fail or warn for a reason that lies in a value."""
-    with np.errstate(all="ignore"):  # a warning of overflow would depend on the rows
-        return plan.route.release(columns[plan.first], columns[plan.second], plan, generator, allotment)
+    x, y = columns[plan.first], columns[plan.second]
+    return unheard(lambda: plan.route.release(x, y, plan, generator, allotment))
 
 
 def unused(loss: Loss, protect: str, method: str) -> tuple[str, ...]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
-
-import numpy as np
 
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
@@ -20,6 +17,7 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import PublicGenerator, public_generator
+from dpcausal.privacy.unheard import unheard
 from dpcausal.report import Guarantee
 
 PUBLIC = (
@@ -188,8 +186,10 @@ def answer(table: Table, plan: Plan, allotment: Allotment) -> Independence:
 
 def run(table: Table, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
     """Read the columns and release: from here on nothing may fail or warn for a reason that lies in a value."""
-    rows = rows_of(table.columns(plan.names), plan.schema, plan.x, plan.y, plan.given)
     release = plan.route.exact if isinstance(plan.spent, NoPrivacy) and plan.route.exact else plan.route.release
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+
+    def released() -> Released:
+        rows = rows_of(table.columns(plan.names), plan.schema, plan.x, plan.y, plan.given)
         return release(rows, plan, generator, allotment)
+
+    return unheard(released)

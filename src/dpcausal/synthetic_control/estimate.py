@@ -13,6 +13,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.unheard import unheard
 from dpcausal.report import Guarantee
 from dpcausal.synthetic_control import factor, matched, perturbation, reference
 from dpcausal.synthetic_control.budget import EXACT, part
@@ -205,16 +206,15 @@ def _answers(
         },
         unproven=first.unproven,
     )
-    scaled = to_scale(panel.donors(), panel.bounds)
-    with np.errstate(all="ignore"):  # a warning of overflow would depend on the rows
-        return _run(panel, plans, scaled, projection, penalty, allotment)
+    return unheard(lambda: _run(panel, plans, projection, penalty, allotment))
 
 
 def _run(
-    panel: Panel, plans: list[Plan], scaled: Reals, projection: str, penalty: float | None, allotment: Allotment
+    panel: Panel, plans: list[Plan], projection: str, penalty: float | None, allotment: Allotment
 ) -> list[SyntheticControl]:
     """Release a path for each plan, then its placebos: from here on nothing may fail for a reason in a value."""
     method, whole = plans[0].method, plans[0]
+    scaled = to_scale(panel.donors(), panel.bounds)
     rows = on_grid(scaled)
     if method == "factor":
         before = min(plan.start for plan in plans)
