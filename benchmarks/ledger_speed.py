@@ -15,11 +15,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+from dpcausal.privacy.ledger_entry import COLUMNS, cells, loss_text, sealed
 
 from dpcausal.errors import BudgetExceededError
 from dpcausal.privacy.composition import Totals, admit, cost_of
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.ledger_entry import COLUMNS, cells, loss_text, sealed
 from dpcausal.privacy.loss import ApproxDP, PureDP
 
 LOSS = PureDP(0.001)

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from dpcausal.privacy.ledger_check import examine
+from dpcausal.privacy.ledger_entry import COLUMNS, Header, cells, hash_of, hash_of_row, loss_text, parse_loss, sealed
 
 from dpcausal.privacy import ledger_store
 from dpcausal.privacy.composition import SATURATED, Totals, admit, cost_of
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.ledger_check import examine
-from dpcausal.privacy.ledger_entry import COLUMNS, Header, cells, hash_of, hash_of_row, loss_text, parse_loss, sealed
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP
 
 

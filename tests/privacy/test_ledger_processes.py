@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dpcausal.privacy.ledger_entry import parse_loss
 
 from dpcausal.errors import BudgetExceededError, FenceError, LedgerError
 from dpcausal.privacy import ledger as ledger_module
 from dpcausal.privacy import ledger_file, ledger_store
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.ledger_entry import parse_loss
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from tests.privacy.kill_loops import (
     LONGEST_PAUSE,

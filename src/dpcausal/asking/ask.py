@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from dpcausal.asking.method import Answer, Method, Question, Settled
 from dpcausal.errors import ParameterError
@@ -16,6 +12,7 @@ from dpcausal.privacy.call import check_consent, check_large
 from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
+from dpcausal.privacy.unheard import unheard
 
 
 def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False) -> Settled[Any]:
@@ -45,9 +42,7 @@ def ask(
         detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven),
     )  # fmt: skip
     coins, seed = public_generator() if settled.method.uses_coins else (None, None)
-    private = question.read()
-    with quiet():
-        released = settled.released(private, coins, allotment)
+    released = unheard(lambda: settled.released(question.read(), coins, allotment))
     return question.report(settled, released, allotment, seed)
 
 
@@ -71,9 +66,8 @@ def ask_all(
     answers = []
     for done, settled in enumerate(plans, start=1):
         coins, own = (None, None) if not settled.method.uses_coins else _dealt(seed)
-        private = settled.question.read() if read is None else read(settled.question)
-        with quiet():
-            released = settled.released(private, coins, allotment)
+        bring = read or type(settled.question).read
+        released = unheard(lambda: settled.released(bring(settled.question), coins, allotment))  # noqa: B023
         answers.append(settled.question.report(settled, released, allotment, own))
         if told is not None:
             told(done, len(plans))
@@ -82,11 +76,3 @@ def ask_all(
 
 def _dealt(seed: int | None) -> tuple[PublicGenerator, int]:
     return public_generator() if seed is None else (generator_from_seed(seed), seed)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Let no arithmetic of rows be heard: a warning would depend on them."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

@@ -26,6 +26,7 @@ from dpcausal.data.coding import rule_of, size_of
 from dpcausal.data.schema import Column
 from dpcausal.data.source import CHUNK, Collected, Declared, Kind, Source, withheld
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
+from dpcausal.privacy.unheard import contained
 
 _BACKENDS = {
     nw.Implementation.PANDAS: "pandas",
@@ -266,12 +267,9 @@ def _salvaged(series: nw.Series[Any]) -> Sequence[object]:
 
     A back end refuses the whole column then: one record would decide whether a frame can be read.
     """
-    try:
-        return series.to_list()
-    except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
-        raise
-    except BaseException:  # a panic inside polars is no Exception
-        pass
+    found: list[object] | None = contained(series.to_list, None)
+    if found is not None:
+        return found
     middle = len(series) // 2
     return [*_salvaged(series[:middle]), *_salvaged(series[middle:])] if middle else [None] * len(series)
 

@@ -24,6 +24,7 @@ from dpcausal.mechanisms.subsample import assign_blocks, vote_count
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.unheard import contained
 
 LEAST_ROWS = 40
 """Fewest rows a block may have by the default rule."""
@@ -51,11 +52,7 @@ def vote(x: Column, y: Column, score: str, seed: int) -> bool:
     The block's coins come from its own public seed, so that its vote depends on its own rows alone.  The coin keeps
     blocks that know nothing, such as constant columns, from voting as one.
     """
-    try:
-        with np.errstate(all="ignore"):
-            forward, backward = of_block(score, x, y, seed)
-    except Exception:  # no failure of a fit may show: it would depend on the rows
-        forward = backward = 0.0
+    forward, backward = contained(lambda: of_block(score, x, y, seed), (0.0, 0.0))  # a failure would depend on the rows
     if bool(np.all(x == x[0])) or bool(np.all(y == y[0])):
         forward = backward = 0.0  # a constant column would win every time: it depends on nothing
     if forward < backward or backward < forward:

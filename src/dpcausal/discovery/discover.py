@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-import numpy as np
-
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import codes_of, counts_of
 from dpcausal.dependence.contingency import contingency_sensitivity
@@ -26,6 +24,7 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.sensitivity import Norm, Query
+from dpcausal.privacy.unheard import unheard
 from dpcausal.report import Guarantee
 
 PUBLIC = ("the number of rows", "column names, levels, bounds and cuts", "all arguments", "knowledge")
@@ -154,10 +153,10 @@ def discover(
         unproven=plan.unproven,
     )
     if plan.method in STATISTICS:
-        return _by_statistic(table, plan, allotment)
+        return unheard(lambda: _by_statistic(table, plan, allotment))
     from dpcausal.discovery.systems import run_system
 
-    found, reported, seed = run_system(table, plan, allotment)
+    found, reported, seed = unheard(lambda: run_system(table, plan, allotment))
     guarantee = _guarantee(plan, allotment)
     return _result(found, plan.settings, plan.method, plan.calibration, guarantee, table.n, None, reported, seed)
 
@@ -207,14 +206,13 @@ def _by_orders(table: Table, plan: Plan, allotment: Allotment) -> tuple[Statisti
     releaser = Releaser(
         plan.names, plan.sizes, codes_of(table, plan.names), allotment, plan.gaussian, plan.settings.max_order
     )
-    with np.errstate(all="ignore"):
-        skeleton = find_skeleton(
-            plan.names,
-            releaser.noisy.asker(plan.settings.alpha, plan.settings.later),
-            knowledge=plan.settings.knowledge,
-            max_order=plan.settings.max_order,
-            begin=releaser.begin,
-        )
+    skeleton = find_skeleton(
+        plan.names,
+        releaser.noisy.asker(plan.settings.alpha, plan.settings.later),
+        knowledge=plan.settings.knowledge,
+        max_order=plan.settings.max_order,
+        begin=releaser.begin,
+    )
     return releaser.noisy, by_tests(plan.names, skeleton, plan.settings)
 
 

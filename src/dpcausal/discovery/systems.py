@@ -50,11 +50,10 @@ def run_system(table: Table, plan: Plan, allotment: Allotment) -> tuple[Found, s
     else:
         counts = counts_of(table, plan.names)
     reported = ""
-    with np.errstate(all="ignore"):
-        if plan.calibration == "published":
-            skeleton, reported = _published(counts, plan, allotment, table.n, generator)
-        else:
-            skeleton = _proved(counts, plan, allotment, table.n)
+    if plan.calibration == "published":
+        skeleton, reported = _published(counts, plan, allotment, table.n, generator)
+    else:
+        skeleton = _proved(counts, plan, allotment, table.n)
     found = Found(orient(plan.names, skeleton, known), {}, frozenset(), skeleton.tests)
     return found, reported, seed if uses_coins else None
 

@@ -9,9 +9,7 @@ needed for privacy.  Proof: ``mechanisms/block_sum.md``, block-sum.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -21,7 +19,7 @@ import numpy.typing as npt
 from dpcausal.asking.public import whole
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Rows
-from dpcausal.independence.guests import has_guests, unheard
+from dpcausal.independence.guests import has_guests
 from dpcausal.independence.law import REACH, STEPS_PER_UNIT, block_pvalue, term
 from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.independence.residuals import checked_regression
@@ -30,7 +28,8 @@ from dpcausal.mechanisms.block_sum import block_sum
 from dpcausal.mechanisms.subsample import assign_blocks
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, own_streams
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.privacy.unheard import contained
 from dpcausal.regression.threads import one_thread
 
 LEAST_BLOCK = 60
@@ -50,6 +49,7 @@ MOST_BLOCKS = 5_000
 MOST_WORKERS = 64
 
 DROWNED = "at this epsilon and number of blocks even data that all speak against independence can well be missed"
+
 
 def default_blocks(rows: int, epsilon: float) -> int:
     """Return the public number of blocks for n rows at ε: M = min(max(8, 24/ε), n/60, 5000), rounded down.
@@ -150,35 +150,24 @@ class Scorer(Protocol):
     @property
     def blocks(self) -> int | None: ...
 
-    @property
-    def guests(self) -> bool: ...
-
     def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float: ...
 
 
 def block_scores(scorer: Scorer, rows: Rows, question: Hypothesis, generator: PublicGenerator) -> list[float]:
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
-    Nothing is said of a failure: it would depend on the rows.  Workers are threads: rows stay in this process.  Code of
-    others, a regressor or a sampler, runs with one worker, one call at a time: then it has streams of its own in each
-    block, and what it prints or logs goes nowhere.
+    Nothing is said of a failure, of whatever kind: it would depend on the rows.  Workers are threads: rows stay in this
+    process.
     """
     parts = assign_blocks(rows.n, scorer.blocks or 1, generator)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
-    guests, workers = scorer.guests, getattr(scorer, "workers", None) or 1
+    workers = getattr(scorer, "workers", None) or 1
 
     def one(part: npt.NDArray[np.int64], seed: int) -> float:
-        try:
-            with np.errstate(all="ignore"), own_streams(seed) if guests else nullcontext():
-                found = float(scorer.score(rows.at(part), question, generator_from_seed(seed)))
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException:  # no failure of a fit may show, of foreign kinds neither
-            return 0.0
+        found = contained(lambda: float(scorer.score(rows.at(part), question, generator_from_seed(seed))), 0.0)
         return found if math.isfinite(found) else 0.0
 
-    with unheard() if guests else nullcontext(), warnings.catch_warnings(), one_thread():
-        warnings.simplefilter("ignore")
+    with one_thread():
         if workers == 1:
             return [one(part, seed) for part, seed in zip(parts, seeds, strict=True)]
         from joblib import Parallel, delayed  # type: ignore[import-untyped]

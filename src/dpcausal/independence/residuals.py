@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ import numpy as np
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Reals
-from dpcausal.independence.guests import unheard
+from dpcausal.independence.guests import guest, tried
 from dpcausal.independence.question import Hypothesis
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, own_streams
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 
 SHAPES = ("additive", "isotropic")
@@ -47,23 +46,22 @@ def checked_regression(regression: Any, question: Hypothesis, blocks: int | None
         raise ParameterError(
             f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor such as LinearRegression()"
         )
+    return tried(
+        lambda: _quiet_copy(regression, question, blocks), "the regressor",
+        "; it must predict numbers, also where y has levels, from standardised numbers and indicators of levels",
+    )  # fmt: skip
+
+
+def _quiet_copy(regression: Any, question: Hypothesis, blocks: int | None) -> Any:
     from sklearn.base import clone
 
-    try:
-        copy = clone(regression)
-        for part in _parts(copy):
-            part.set_params(**{name: QUIET[name] for name in part.get_params(deep=False) if name in QUIET})
-            # Callbacks are kept by reference, and are handed the rows.
-            getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
-        with unheard(), own_streams(0), np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if question.given:
-                _cross_fitted(*_made_up(question, blocks), copy, generator_from_seed(0))
-    except Exception as error:  # on made-up rows: public
-        raise ParameterError(
-            f"the regressor fails on made-up rows with {type(error).__name__}; it must predict numbers, also where "
-            "y has levels, from standardised numbers and indicators of levels"
-        ) from None
+    copy = clone(regression)
+    for part in _parts(copy):
+        part.set_params(**{name: QUIET[name] for name in part.get_params(deep=False) if name in QUIET})
+        # Callbacks are kept by reference, and are handed the rows.
+        getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
+    if question.given:
+        _cross_fitted(*_made_up(question, blocks), copy, generator_from_seed(0))
     return copy
 
 
@@ -112,7 +110,14 @@ def residuals(given: Given, responses: Reals, regression: Any, generator: Public
 
 
 def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Smoothed:
-    from joblib import parallel_config  # type: ignore[import-untyped]
+    R = guest(lambda: _predicted_apart(given, responses, regressor, generator), int(generator.integers(2**63)))
+    R = np.where(np.isfinite(R), R, 0.0)
+    R -= R.mean(axis=0)
+    return Smoothed(R, 1.0)
+
+
+def _predicted_apart(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Reals:
+    """Return the standardised responses less what is predicted for each fifth of the rows from the others."""
     from sklearn.base import clone
 
     n = given.rows
@@ -130,10 +135,6 @@ def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: Pub
             # Its coins are this block's own: a stream shared by blocks would carry one block's rows to the next.
             seeds = {name: int(generator.integers(2**31)) for name in model.get_params(deep=True)
                      if name.split("__")[-1] == "random_state"}  # fmt: skip
-            # Whatever joblib was told elsewhere: rows go to no other process.
-            with parallel_config(backend="threading", n_jobs=1):
-                model.set_params(**seeds).fit(Z[fold != held], U[fold != held, column])
-                R[fold == held, column] = U[fold == held, column] - np.ravel(model.predict(Z[fold == held]))
-    R = np.where(np.isfinite(R), R, 0.0)
-    R -= R.mean(axis=0)
-    return Smoothed(R, 1.0)
+            model.set_params(**seeds).fit(Z[fold != held], U[fold != held, column])
+            R[fold == held, column] = U[fold == held, column] - np.ravel(model.predict(Z[fold == held]))
+    return R

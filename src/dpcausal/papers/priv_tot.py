@@ -15,7 +15,6 @@ import numpy as np
 from dpcausal.errors import ParameterError
 from dpcausal.independence.blocks import LEAST_BLOCK, block_scores, settled_blocks
 from dpcausal.independence.columns import Rows
-from dpcausal.independence.guests import has_guests
 from dpcausal.independence.law import LEAST_PVALUE, geometric_tail
 from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.independence.ranks import studentised
@@ -58,11 +57,6 @@ class PrivToT(PureTest):
 
     blocks: int | None = None
     regression: Any = None
-
-    @property
-    def guests(self) -> bool:
-        """Whether code of the caller's runs inside blocks."""
-        return has_guests(self.regression)
 
     def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float:
         """Return the size of a block's studentised covariance."""

@@ -13,14 +13,16 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-_turn = threading.RLock()
-"""The number of BLAS's threads belongs to the process: of two calls the one that ends first would put it back, and
-the other's blocks would change their last bits half way."""
+_changing = threading.Lock()
+_inside: set[object] = set()
+_limits: list[Any] = []
+"""The number of threads belongs to the process: the first to come in sets it, the last to leave puts it back."""
 
 
 def _renew() -> None:
-    global _turn
-    _turn = threading.RLock()  # whoever held it is not in a forked child
+    global _changing
+    _changing = threading.Lock()  # whoever held it, or was inside, is not in a forked child
+    _inside.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -38,14 +40,22 @@ def _controller() -> Any:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let BLAS run on the calling thread only, and one thread of this process at a time inside.
-
-    A thread may enter again; it must not wait inside for another thread that enters.
+    """Return a context in which BLAS runs on the calling thread only.
 
     Examples
     --------
     >>> with one_thread():
     ...     pass
     """
-    with _turn, _controller().limit(limits=1, user_api="blas"):
+    here = object()
+    try:
+        with _changing:
+            _inside.add(here)
+            if not _limits:
+                _limits.append(_controller().limit(limits=1, user_api="blas"))
         yield
+    finally:
+        with _changing:
+            _inside.discard(here)
+            if not _inside and _limits:
+                _limits.pop().restore_original_limits()
