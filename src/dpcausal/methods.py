@@ -1,5 +1,9 @@
 """Every method as an object with its options: ``dpc.ci_test(…, method=dpc.methods.Gcm(blocks=40))``."""
 
+from dpcausal.discovery.ci_test import CiTest as CiTest
+from dpcausal.discovery.moments import Moments as Moments
+from dpcausal.discovery.parities import Parities as Parities
+from dpcausal.discovery.table import ContingencyTable as ContingencyTable
 from dpcausal.independence.crt import Cpt as Cpt
 from dpcausal.independence.crt import Crt as Crt
 from dpcausal.independence.crt_global import CrtDecision as CrtDecision

@@ -5,11 +5,19 @@ system fails, the call needs ``accept_unproven=True``, runs on an in-memory ledg
 result is stamped.
 """
 
+from dpcausal.papers.em_pc import EmPc as EmPc
 from dpcausal.papers.priv_crt import PrivCrt as PrivCrt
 from dpcausal.papers.priv_gcm import PrivGcm as PrivGcm
 from dpcausal.papers.priv_kendall import PrivKendall as PrivKendall
 from dpcausal.papers.priv_kendall import PrivSpearman as PrivSpearman
+from dpcausal.papers.priv_pc import PrivPc as PrivPc
 from dpcausal.papers.priv_tot import PrivToT as PrivToT
+from dpcausal.papers.reconciled_tests import ReconciledTests as ReconciledTests
+from dpcausal.papers.subsampled_gaussian import SubsampledGaussian as SubsampledGaussian
+from dpcausal.papers.svt_pc import SvtPc as SvtPc
 
 TESTS = {f"papers.{kind.__name__}": kind for kind in (PrivGcm, PrivCrt, PrivToT, PrivSpearman)}
 """The published tests, by the names that the command takes; one without a proof is for Python alone."""
+
+GRAPHS = {f"papers.{kind.__name__}": kind for kind in (PrivPc, SvtPc, EmPc, SubsampledGaussian, ReconciledTests)}
+"""The published systems of discovery, by the names that the command takes."""
