@@ -46,8 +46,8 @@ class PcSystem(GraphSearch[Any]):
     Parameters
     ----------
     constants : str
-        ``"published"``: as the paper evaluates it, not private, ε its own parameter (1 without privacy), with consent;
-        ``"corrected"``: with a proof.
+        ``"published"`` (not private, with consent) or ``"corrected"`` (with a proof).  As published ε is the paper's
+        own parameter, 1 without privacy.
     max_order : int, optional
         Largest conditioning set, 0 to 8; by default as far as the columns go, 2 where corrected.
     """
@@ -65,7 +65,7 @@ class PcSystem(GraphSearch[Any]):
 
     @property
     def unproven(self) -> str:
-        return self.name if self.printed else ""
+        return f"{self.name} (constants='corrected' has a proof)" if self.printed else ""
 
     def usual_order(self, columns: int) -> int:
         return min(columns - 2, LARGEST_ORDER) if self.printed else 2
