@@ -14,7 +14,7 @@ from dpcausal.direction.ask import direction as direction
 from dpcausal.direction.directions import Directions as Directions
 from dpcausal.direction.many import direction_all as direction_all
 from dpcausal.direction.result import Direction as Direction
-from dpcausal.discovery.discover import discover as discover
+from dpcausal.discovery.ask import discover as discover
 from dpcausal.discovery.graph import Cpdag as Cpdag
 from dpcausal.discovery.knowledge import Knowledge as Knowledge
 from dpcausal.discovery.result import Discovery as Discovery
@@ -34,6 +34,7 @@ from dpcausal.privacy.neighbours import Relation as Relation
 from dpcausal.privacy.neighbours import Unit as Unit
 from dpcausal.privacy.noise import simulated_noise as simulated_noise
 from dpcausal.proofs import explain as explain
+from dpcausal.releases.release import Release as Release
 from dpcausal.report import Guarantee as Guarantee
 from dpcausal.synthetic_control.ask import plan_synthetic_control as plan_synthetic_control
 from dpcausal.synthetic_control.ask import synthetic_control as synthetic_control

@@ -110,7 +110,7 @@ class Method(ABC, Generic[Asked, Paid]):
         return type(self).exact is not Method.exact
 
     def options(self) -> dict[str, Any]:
-        """Return its options as plain values: an object by the name of its kind."""
+        """Return its options as plain values: a method inside by its name and options, another object by its kind."""
         return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
 
 
@@ -152,6 +152,8 @@ class Settled(Generic[Asked]):
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Method):
+        return {"method": value.name, **value.options()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else type(value).__name__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any
@@ -83,7 +83,7 @@ def _short(amount: Fraction) -> str:
     return f"{float(amount):g}".replace("e-0", "e-")
 
 
-def chosen(method: object, kind: type[Any], known: Mapping[str, type[Method[Any, Any]]]) -> Any:
+def chosen(method: object, kind: type[Any], known: Mapping[str, Callable[[], Method[Any, Any]]]) -> Any:
     """Return the method object, of the task's ``kind``, that a short name or an object stands for."""
     if isinstance(method, kind):
         return method
@@ -99,10 +99,11 @@ def refuse_options(
 ) -> None:
     """Refuse keywords that a public function does not take, and name the object that takes them."""
     for name, value in misplaced.items():
-        takers = [kind for kind in known.values() if name in {field.name for field in fields(kind)}]
-        if not takers:
-            raise ParameterError(f"{name} is no argument here")
         asked = known.get(method) if isinstance(method, str) else type(method)
-        taker = asked if asked in takers else takers[0]
+        kinds = [kind for kind in (asked, *known.values()) if isinstance(kind, type) and issubclass(kind, Method)]
+        taker = next((kind for kind in kinds if name in {field.name for field in fields(kind)}), None)
+        if taker is None:
+            raise ParameterError(f"{name} is no argument here")
+        room = "papers" if taker.__module__.startswith("dpcausal.papers") else "methods"
         shown = repr(value) if value is None or isinstance(value, (bool, int, float, str)) else "..."
-        raise ParameterError(f"{name}= belongs to the method: method=dpc.methods.{taker.__name__}({name}={shown})")
+        raise ParameterError(f"{name}= belongs to the method: method=dpc.{room}.{taker.__name__}({name}={shown})")

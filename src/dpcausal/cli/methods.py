@@ -26,7 +26,7 @@ def takes_method(kinds: Kinds) -> Callable[[Callable[..., None]], Callable[..., 
     Parameters
     ----------
     kinds : mapping
-        Methods by short name; "auto" is the default.
+        Methods by short name; "auto", the default, need not be among them: the task then chooses.
     """
     takers: dict[str, list[str]] = {}
     types: dict[str, Any] = {}
@@ -48,7 +48,7 @@ def takes_method(kinds: Kinds) -> Callable[[Callable[..., None]], Callable[..., 
 
         signature = inspect.signature(command, eval_str=True)
         parameters = [one for one in signature.parameters.values() if one.name != "method"]
-        extra = [_parameter("method", str, f"{', '.join(kinds)}.", "auto")]
+        extra = [_parameter("method", str, f"{', '.join(dict.fromkeys(('auto', *kinds)))}.", "auto")]
         extra += [
             _parameter(name, plain | None, f"{helps[name]} Of {', '.join(takers[name])}.", None)
             for name, plain in types.items()
@@ -70,17 +70,17 @@ class _Asked:
 
     def built(self) -> Any:
         """Return the method, its options filled; without options the short name, so that the task may choose."""
-        if self.name not in self._kinds:
-            raise ParameterError(f"--method must be one of {', '.join(self._kinds)}")
-        kind = self._kinds[self.name]
-        known = {field.name for field in fields(kind)}
+        kind = self._kinds.get(self.name)
+        if kind is None and self.name != "auto":
+            raise ParameterError(f"--method must be one of {', '.join(dict.fromkeys(('auto', *self._kinds)))}")
+        known = set() if kind is None else {field.name for field in fields(kind)}
         for name in self.given:
             if name not in known:
                 takers = [other for other, one in self._kinds.items() if name in {field.name for field in fields(one)}]
                 told = " or ".join(dict.fromkeys(other for other in takers if other != "auto"))
                 raise ParameterError(f"--{name.replace('_', '-')} goes with --method {told}")
-        if not self.given:
-            return kind() if self.name != "auto" else "auto"
+        if kind is None or not self.given:
+            return "auto" if kind is None or self.name == "auto" else kind()
         # One number given once is a number, several are the tuple to choose from.
         return kind(**{name: _one_or_several(value) for name, value in self.given.items()})
 
@@ -104,7 +104,7 @@ def _plain_type(hint: Any) -> Any:
         parts = [part for part in get_args(hint) if part is not type(None)]
         if any(get_origin(part) is tuple for part in parts):
             return list[float]
-        return _plain_type(parts[0]) if len(parts) == 1 else None
+        return str if str in parts else _plain_type(parts[0]) if len(parts) == 1 else None
     return hint if hint in (int, float, str, bool) else None
 
 

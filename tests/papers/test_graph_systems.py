@@ -11,15 +11,16 @@ from scipy.stats import kendalltau, norm
 
 import dpcausal as dpc
 from dpcausal.dependence.contingency import contingency
-from dpcausal.discovery import calculators
-from dpcausal.discovery.em_pc import Eliminator
 from dpcausal.discovery.pc import find_skeleton
-from dpcausal.discovery.published import claimed_sensitivity, published_score, published_tau
-from dpcausal.discovery.rank_scores import RankScores
-from dpcausal.discovery.reconciled import pvalues
-from dpcausal.discovery.sieve import default_rounds
+from dpcausal.discovery.search import Terms
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import recording_gate
+from dpcausal.papers import EmPc, PrivPc, SvtPc
+from dpcausal.papers import sieve_and_examine as formulas
+from dpcausal.papers.em_pc import Eliminator
+from dpcausal.papers.priv_pc import Sieve, default_rounds
+from dpcausal.papers.rank_scores import RankScores, claimed_sensitivity, published_score, published_tau
+from dpcausal.papers.reconciled_tests import pvalues
 
 
 def frame(rows: int = 2_000) -> dict[str, np.ndarray]:
@@ -32,31 +33,34 @@ def frame(rows: int = 2_000) -> dict[str, np.ndarray]:
 SCHEMA = dpc.Schema({name: dpc.Levels([0, 1]) for name in "abcd"})
 
 
-def spent(method: str, answers: str) -> tuple[list[tuple[str, float]], dpc.Discovery]:
+PROVED = PrivPc(constants="corrected"), SvtPc(constants="corrected"), EmPc(constants="corrected")
+
+
+def spent(method: Any, answers: str) -> tuple[list[tuple[str, float]], dpc.Discovery]:
     """Return what came to the gate, and its cost, when every answer is low or high."""
     loss = dpc.PureDP(3)
     with recording_gate(answers) as recording:  # type: ignore[arg-type]
         ledger = dpc.Ledger.in_memory(loss)
-        found = dpc.discover(dpc.Table(frame(), SCHEMA, ledger), loss=loss, method=method)  # type: ignore[arg-type]
+        found = dpc.discover(dpc.Table(frame(), SCHEMA, ledger), loss=loss, method=method)
     return [(p.event.mechanism, p.event.loss.epsilon) for p in recording.passages], found  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("method", ["priv-pc", "svt-pc", "em-pc"])
+@pytest.mark.parametrize("method", PROVED, ids=lambda method: method.name)
 @pytest.mark.parametrize("answers", ["low", "high"])
-def test_a_proved_system_never_spends_more_than_was_allotted(method: str, answers: str) -> None:
+def test_a_proved_system_never_spends_more_than_was_allotted(method: Any, answers: str) -> None:
     passages, found = spent(method, answers)
     assert 0 < sum(cost for _, cost in passages) <= 3 + 1e-9
     assert found.guarantee.loss == dpc.PureDP(3)
 
 
-@pytest.mark.parametrize("method", ["priv-pc", "svt-pc"])
-def test_a_run_that_fires_no_test_reports_the_whole_allotment(method: str) -> None:
+@pytest.mark.parametrize("kind", [PrivPc, SvtPc])
+def test_a_run_that_fires_no_test_reports_the_whole_allotment(kind: Any) -> None:
     """Four copies of one column: nothing is near independence at this ε, so one round finds nothing."""
     same = frame()["a"]
     loss = dpc.PureDP(18)
     ledger = dpc.Ledger.in_memory(loss)
     table = dpc.Table(dict.fromkeys("abcd", same), SCHEMA, ledger)
-    found = dpc.discover(table, loss=loss, method=method, max_order=0)  # type: ignore[arg-type]
+    found = dpc.discover(table, loss=loss, method=kind(constants="corrected", max_order=0))
     assert len(found.graph.skeleton) == 6
     assert found.guarantee.loss == loss and ledger.remaining.epsilon == 0
 
@@ -86,7 +90,7 @@ def test_the_sets_that_em_pc_tells_are_chosen_with_noise() -> None:
             scores = RankScores(names, contingency(list(data.T), [2] * 5))
             with recording_gate(answers):
                 allotment = dpc.Ledger.in_memory(dpc.PureDP(9)).allot(dpc.PureDP(9), task="test")
-                pruner = Eliminator(scores, names, allotment, dpc.PureDP(0.5), 100)
+                pruner = Eliminator(scores, allotment, dpc.PureDP(0.5), 100)
                 found = find_skeleton(names, pruner.ask, knowledge=dpc.Knowledge(), max_order=2, begin=pruner.begin)
             told.append(found.separating)
             exact.append(max((scores.independence(("a", "b", (z,))), z) for z in "cde")[1])
@@ -97,10 +101,10 @@ def test_the_sets_that_em_pc_tells_are_chosen_with_noise() -> None:
 
 def test_enough_budget_finds_the_graph() -> None:
     loss = dpc.PureDP(2_000)
-    for method in ("priv-pc", "svt-pc", "em-pc"):
+    for method in PROVED:
         with dpc.simulated_noise(2):
             table = dpc.Table(frame(20_000), SCHEMA, dpc.Ledger.in_memory(loss))
-            found = dpc.discover(table, loss=loss, method=method, accept_large_epsilon=True)  # type: ignore[arg-type]
+            found = dpc.discover(table, loss=loss, method=method, accept_large_epsilon=True)
         assert found.graph.skeleton == {frozenset("ab")}
 
 
@@ -125,11 +129,11 @@ def test_the_published_score_is_that_of_scipys_tau_in_each_stratum() -> None:
 
 def test_the_subsample_is_the_best_of_a_grid() -> None:
     for epsilon in (0.05, 0.5, 2.0, 5.0, 20.0):
-        m = calculators.optimal_subsample(100_000, epsilon)
+        m = formulas.optimal_subsample(100_000, epsilon)
 
         def noise(rows: float, epsilon: float = epsilon) -> float:
             ratio = 100_000 / rows
-            return math.sqrt(ratio) / calculators.subsampled_epsilon(ratio, epsilon / 2)
+            return math.sqrt(ratio) / formulas.subsampled_epsilon(ratio, epsilon / 2)
 
         grid = np.linspace(5_000, 100_000, 2_000)
         assert noise(m) <= min(noise(rows) for rows in grid) * (1 + 1e-6)
@@ -137,7 +141,7 @@ def test_the_subsample_is_the_best_of_a_grid() -> None:
 
 def test_with_a_proved_statistic_no_subsample_is_best() -> None:
     for epsilon in (0.01, 1.0, 8.0):
-        noise = [r / calculators.subsampled_epsilon(r, epsilon) for r in np.linspace(1, 20, 100)]
+        noise = [r / formulas.subsampled_epsilon(r, epsilon) for r in np.linspace(1, 20, 100)]
         assert noise == sorted(noise)
 
 
@@ -156,22 +160,22 @@ def test_the_error_bounds_hold_and_the_published_second_one_does_not() -> None:
     scale, examine = 2 * bound / sieve_epsilon, 2 * bound / examine_epsilon
     for alpha in (1.0, 3.0, 6.0):
         missed = 1 - sieve_frequency(alpha, tweak, scale, None)
-        assert missed <= calculators.type_one_error(alpha, tweak, bound, sieve_epsilon)
+        assert missed <= formulas.type_one_error(alpha, tweak, bound, sieve_epsilon)
         passed = sieve_frequency(-alpha, tweak, scale, examine)
         arguments = alpha, tweak, bound, sieve_epsilon, examine_epsilon
-        assert passed <= calculators.type_two_error(*arguments)
-        assert passed > calculators.type_two_error(*arguments, published=True)
+        assert passed <= formulas.type_two_error(*arguments)
+        assert passed > formulas.type_two_error(*arguments, published=True)
 
 
 def test_the_bounds_refuse_what_they_do_not_speak_of() -> None:
     with pytest.raises(ParameterError):
-        calculators.type_two_error(0.1, 0.2, 1, 1, 1)
+        formulas.type_two_error(0.1, 0.2, 1, 1, 1)
     with pytest.raises(ParameterError):
-        calculators.type_one_error(0.1, 0.2, 0, 1)
+        formulas.type_one_error(0.1, 0.2, 0, 1)
 
 
 def test_the_moments_accountant_is_below_advanced_composition() -> None:
-    by_moments = calculators.moments_accountant(1.0, 20.0, 50, 1e-5)
+    by_moments = formulas.moments_accountant(1.0, 20.0, 50, 1e-5)
     rho = 50 / (2 * 20.0**2)
     by_zcdp = rho + 2 * math.sqrt(rho * math.log(1e5))
     assert 0.7 * by_zcdp < by_moments <= by_zcdp
@@ -189,3 +193,24 @@ def test_the_pvalue_of_a_block_is_the_same_bits_whatever_the_other_blocks_are(ki
             other = counts * rng.choice([0, 1, 10**6], (blocks, *[1] * len(sizes)))
             other[blocks // 2] = counts[blocks // 2]
             assert pvalues(other, axes, kind)[blocks // 2] == found[blocks // 2]
+
+
+def test_the_sieve_passes_over_all_tests_up_to_the_one_it_found_and_ends_with_its_rounds() -> None:
+    """Each round is told a place by hand; what is asked before that place stays, and after the last round all stays."""
+    names = tuple("abcd")
+    scores = RankScores(names, contingency([np.arange(20) % 2 for _ in names], [2] * 4))
+    places, lengths = iter([2, 0, 1]), []
+
+    def answers(event: Any, value: np.ndarray) -> np.ndarray:
+        lengths.append(value.size)
+        found = np.full(value.shape, -(10**9))
+        found[next(places) :] = 0
+        return found
+
+    terms = Terms("pc", 0.1, 0, dpc.Knowledge())
+    with recording_gate(answers):
+        allotment = dpc.Ledger.in_memory(dpc.PureDP(9)).allot(dpc.PureDP(9), task="test")
+        sieve = Sieve(scores, terms, allotment, dpc.PureDP(1), 3, 1, examines=False)
+        found = find_skeleton(names, sieve.ask, knowledge=terms.knowledge, max_order=0, begin=sieve.begin)
+    # ab ac ad bc bd cd: the third; then of the last three the first; of the last two the second: no round is left.
+    assert lengths == [6, 3, 2] and set(found.separating) == {frozenset("ad"), frozenset("bc"), frozenset("cd")}

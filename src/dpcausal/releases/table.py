@@ -3,44 +3,39 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.discovery.pc import Verdict
-from dpcausal.discovery.wald import Wald, verdict, wald_test
 from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.form import Form
+from dpcausal.releases.release import Release
 
 Reals = npt.NDArray[np.float64]
+Law = Literal["geometric", "discrete-gaussian", "exact"]
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyTable:
-    """The released statistic of ``method="table"``.
+class NoisyTable(Release):
+    """Noisy counts of all declared cells.
 
     Attributes
     ----------
-    names : tuple of str
-        Columns, in the order of the axes.
-    counts : int64 array, one axis a column
-        Noisy counts of all declared cells.
+    counts : int64 array, one axis a column, in the order of the names
     variance : float
         Variance of one cell's noise; 0 for exact counts.
     law : str
         ``"geometric"``, ``"discrete-gaussian"`` or ``"exact"``.
-    n : int
-        Rows, public.
     """
 
-    names: tuple[str, ...]
+    kind: ClassVar[str] = "table"
+
     counts: npt.NDArray[np.int64]
     variance: float
-    law: str
-    n: int
-    method: str = "table"
-    _margins: dict[tuple[int, ...], Reals] = field(default_factory=dict, repr=False)
+    law: Law
+    _margins: dict[tuple[int, ...], Reals] = field(init=False, default_factory=dict, repr=False)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -68,21 +63,7 @@ class NoisyTable:
         order = (place[x], place[y], *(place[z] for z in given))
         return values.transpose(order).reshape(self.sizes[x], self.sizes[y], -1)
 
-    def asker(self, alpha: float, later: float | None = None) -> Any:
-        """Return the pruner that tests at a level; ``later`` is the level given two or more columns."""
-        place = {name: number for number, name in enumerate(self.names)}
-
-        def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
-            level = alpha if later is None or len(given) < 2 else later
-            return verdict(self._tested(place[x], place[y], tuple(place[z] for z in given)), level)
-
-        return ask
-
-    def _tested(self, x: int, y: int, given: tuple[int, ...]) -> Wald | None:
-        return wald_test(self.strata(x, y, given), self.margin_variance(tuple(sorted((x, y, *given)))))
-
-    def redrawn(self, generator: PublicGenerator) -> NoisyTable:
-        """Return the table with fresh noise of the same law on top, its variance declared: a parametric bootstrap."""
+    def redrawn(self, generator: PublicGenerator) -> Self:
         if self.law == "exact" or self.variance == 0:
             return self
         if self.law == "geometric":
@@ -90,8 +71,7 @@ class NoisyTable:
             fresh = generator.geometric(success, self.counts.shape) - generator.geometric(success, self.counts.shape)
         else:
             fresh = np.rint(generator.normal(0, math.sqrt(self.variance), self.counts.shape))
-        counts = self.counts + fresh.astype(np.int64)
-        return NoisyTable(self.names, counts, 2 * self.variance, self.law, self.n)
+        return replace(self, counts=self.counts + fresh.astype(np.int64), variance=2 * self.variance)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_margins"}
@@ -100,12 +80,16 @@ class NoisyTable:
         for name, value in {**state, "_margins": {}}.items():
             object.__setattr__(self, name, value)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the released numbers as plain lists."""
-        return {
-            "method": self.method, "names": list(self.names), "counts": self.counts.tolist(),
-            "variance": self.variance, "law": self.law, "n": self.n,
-        }  # fmt: skip
+    def numbers(self) -> dict[str, Any]:
+        return {"counts": self.counts.tolist(), "variance": self.variance, "law": self.law}
+
+    @classmethod
+    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+        counts = form.array("counts", integral=True)
+        if counts.ndim != len(names):
+            raise form.refuse("counts")
+        law: Any = form.word("law", ("geometric", "discrete-gaussian", "exact"))
+        return cls(names, n, counts, form.size("variance"), law)
 
 
 def geometric_variance(scale: float) -> float:
@@ -117,5 +101,3 @@ def geometric_variance(scale: float) -> float:
 def geometric_success(variance: float) -> float:
     """Return 1 − a for two-sided geometric noise of that variance: the root of 2(1 − s) = v s²."""
     return (math.sqrt(1 + 2 * variance) - 1) / variance if variance > 0 else 1.0
-
-

@@ -22,11 +22,13 @@ def asked(loss: dpc.PureDP | dpc.NoPrivacy, **more: object) -> dpc.Discovery:
     without = isinstance(loss, dpc.NoPrivacy)
     ledger = dpc.Ledger.without_privacy() if without else dpc.Ledger.in_memory(loss)
     table = dpc.Table(frame(), SCHEMA, ledger)
-    return dpc.discover(table, loss=loss, method="ci-test", accept_large_epsilon=True, **more)  # type: ignore[arg-type]
+    question = {"knowledge": more.pop("knowledge", None)}
+    way = dpc.methods.CiTest(**more)  # type: ignore[arg-type]
+    return dpc.discover(table, loss=loss, method=way, accept_large_epsilon=True, **question)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("test", ["kendall", "gcm"])
-def test_a_clear_edge_is_found(test: str) -> None:
+@pytest.mark.parametrize("test", ["kendall", "gcm", dpc.methods.Gcm(blocks=10)])
+def test_a_clear_edge_is_found(test: object) -> None:
     with dpc.simulated_noise(1):
         found = asked(dpc.PureDP(60), test=test, max_order=1)
     assert found.graph.skeleton == {frozenset("ab")}
@@ -56,7 +58,11 @@ def test_what_no_test_can_do_is_refused_before_the_spend() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     table = dpc.Table(frame(), SCHEMA, ledger)
     with pytest.raises(DpCausalError):
-        dpc.discover(table, loss=dpc.PureDP(1), method="ci-test", test="t-test")
+        dpc.discover(table, loss=dpc.PureDP(1), method=dpc.methods.CiTest(test="t-test"))
+    with pytest.raises(DpCausalError):  # the first test's share is below what any test takes
+        dpc.discover(table, loss=dpc.PureDP(1e-8), method="ci-test")
+    with pytest.raises(LossError):
+        dpc.discover(table, loss=dpc.PureDP(1), method=dpc.methods.CiTest(test="gcm-smooth"))
     with pytest.raises(LossError):
         dpc.discover(table, loss=dpc.ZCDP(1), method="ci-test")
     assert not ledger.entries()
