@@ -264,7 +264,7 @@ TASKS = (
         "tests chosen by exact counts", draw=of_contrasts),
     row("moments", ("column-histograms", "second-moments", "gaussian"), "second moments without shortening",
         "several histograms by the bound of one", draw=of_moments),
-    row("ci-test", ("block-sum", "geometric"), "0.8 of the geometric noise", **KENDALL),
+    row("ci-test", ("conditional-kendall", "laplace"), "0.8 of the Laplace noise", **KENDALL),
     row("papers.PrivPc", (STEPS, "sparse-vector", "geometric"), "sparse vector without noise on the bar", *RANKS),
     row("papers.SvtPc", (STEPS, "sparse-vector"), "sparse vector that tells every answer", *RANKS),
     row("papers.EmPc", (STEPS, "noisy-max"), "noisy max with Δ for 2Δ", *RANKS),

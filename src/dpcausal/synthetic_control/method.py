@@ -144,7 +144,7 @@ class SyntheticMethod(Method[Treated, Any]):
         plans = self.plans(question, spent)
         paths = self.paths(private, question, plans, spent, allotment)
         return [
-            self._answer(plan, path, question, allotment) for plan, path in zip(plans, paths, strict=True)
+            self._told(plan, path, question, allotment) for plan, path in zip(plans, paths, strict=True)
         ]
 
     def exact(
@@ -152,7 +152,7 @@ class SyntheticMethod(Method[Treated, Any]):
     ) -> list[Answer]:
         return self.release(private, question, NoPrivacy(), coins, allotment)
 
-    def _answer(self, plan: Plan, path: Path, question: Treated, allotment: Allotment) -> Answer:
+    def _told(self, plan: Plan, path: Path, question: Treated, allotment: Allotment) -> Answer:
         reach = pvalue = None
         reason, targets = plan.interval_reason, len(question.targets)
         if plan.interval and path.placebos is not None:
