@@ -33,7 +33,7 @@ from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
+from tests.registry.rows import MechanismRow, Neighbours, Search, SensitivityRow, TaskRow
 
 Rows = Any
 SIZES = (2, 3, 2)
@@ -148,7 +148,7 @@ def columns(rows: Rows, discrete: bool) -> dict[str, Any]:
     return {name: values[:, place].copy() for place, name in enumerate(NAMES)}
 
 
-def asked_on_neighbours(method: str, loss: Any, **more: Any) -> Callable[[int, Any], GreyBoxAudit]:
+def asked_on_neighbours(method: str, loss: Any, **more: Any) -> Neighbours:
     """Return the grey box of a method: one row of a made-up table is replaced by a corner of the domain."""
     discrete = method != "moments"
 
@@ -172,7 +172,8 @@ def asked_on_neighbours(method: str, loss: Any, **more: Any) -> Callable[[int, A
         neighbour[int(rng.integers(30))] = [high, np.zeros(3)][seed % 2] if discrete else rng.choice([-1.0, 1.0], 3)
         return compare(lambda: ask(rows), lambda: ask(neighbour), answers=answers)
 
-    return audit
+    low, high = (np.zeros(3), np.array([1.0, 2.0, 1.0])) if discrete else (-np.ones(3), np.ones(3))
+    return Neighbours(audit, Search(ask, 30, low, high))
 
 
 def of_table(side: int, epsilon: float, size: int) -> list[Any]:
@@ -224,13 +225,13 @@ def of_moments(side: int, epsilon: float, size: int) -> list[float]:
 
 
 def of_decision(method: str, **more: Any) -> Callable[[int, float, int], list[Any]]:
-    """Return whether two columns are joined, on a pair that moves their tau by the most it can."""
+    """Return whether two columns are joined: the last record is in step with all others, or against them."""
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
-        a = np.array([1 - side, *[0] * 10, *[1] * 10])
-        b = np.array([0, *[0] * 10, *[1] * 10])
-        loss: Any = ApproxDP(epsilon, 1e-6) if method in ("gaussian-pc", "reconciled") else PureDP(epsilon)
-        schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
+        order = np.arange(1, 21)
+        a, b = np.append(order, 21), np.append(order, 21 if side else 0)
+        loss: Any = ApproxDP(epsilon, 1e-6) if method == "gaussian-pc" else PureDP(epsilon)
+        schema = dpc.Schema(dict.fromkeys("ab", dpc.Levels(range(22))))
         outputs = []
         for _ in range(size):
             table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss))
@@ -239,6 +240,17 @@ def of_decision(method: str, **more: Any) -> Callable[[int, float, int], list[An
         return outputs
 
     return draw
+
+
+def of_reconciled(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return whether two columns of two levels are joined: a record changes its level."""
+    a, b = np.array([1 - side, *[0] * 10, *[1] * 10]), np.array([0, *[0] * 10, *[1] * 10])
+    loss, schema = ApproxDP(epsilon, 1e-6), dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1])))
+    outputs = []
+    for _ in range(size):
+        table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss))
+        outputs.append(str(discover(table, loss=loss, method="reconciled", max_order=0).graph))
+    return outputs
 
 
 STEPS = "conditional-kendall-steps"
@@ -263,7 +275,7 @@ TASKS = (
             asked_on_neighbours("gaussian-pc", ApproxDP(1, 1e-6)), of_decision("gaussian-pc"), 0.0,
             ("0.8 of the Gaussian noise", *RANKS)),
     TaskRow("discover reconciled", "discover", reconciled.PROOFS,
-            asked_on_neighbours("reconciled", ApproxDP(1, 1e-6), max_order=1), of_decision("reconciled"), 0.0,
+            asked_on_neighbours("reconciled", ApproxDP(1, 1e-6), max_order=1), of_reconciled, 0.0,
             ("a smooth median with the printed decay", "smooth noise with β twice too large"), 1e-6),
     TaskRow("discover ci-test", "discover", ("block-sum", "geometric"),
             asked_on_neighbours("ci-test", PureDP(1), test="kendall", max_order=0),
