@@ -36,7 +36,7 @@ from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from tests.discovery.ways import ALL, loss_of
-from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
+from tests.registry.rows import MechanismRow, Neighbours, Search, SensitivityRow, TaskRow
 
 Rows = Any
 SIZES = (2, 3, 2)
@@ -157,7 +157,7 @@ def way_of(name: str, **options: Any) -> Any:
     return replace(ALL[name], **options)
 
 
-def asked_on_neighbours(name: str, **options: Any) -> Callable[[int, Any], GreyBoxAudit]:
+def asked_on_neighbours(name: str, **options: Any) -> Neighbours:
     """Return the grey box of a method: one row of a made-up table is replaced by a corner of the domain."""
     discrete = name != "moments"
     way = way_of(name, **options)
@@ -183,7 +183,8 @@ def asked_on_neighbours(name: str, **options: Any) -> Callable[[int, Any], GreyB
         neighbour[int(rng.integers(30))] = [high, np.zeros(3)][seed % 2] if discrete else rng.choice([-1.0, 1.0], 3)
         return compare(lambda: ask(rows), lambda: ask(neighbour), answers=answers)
 
-    return audit
+    low, high = (np.zeros(3), np.array([1.0, 2.0, 1.0])) if discrete else (-np.ones(3), np.ones(3))
+    return Neighbours(audit, Search(ask, 30, low, high))
 
 
 def of_table(side: int, epsilon: float, size: int) -> list[Any]:
@@ -228,14 +229,14 @@ def of_moments(side: int, epsilon: float, size: int) -> list[float]:
 
 
 def of_decision(name: str, **options: Any) -> Callable[[int, float, int], list[Any]]:
-    """Return whether two columns are joined, on a pair that moves their tau by the most it can."""
+    """Return whether two columns are joined: the last record is in step with all others, or against them."""
     way = way_of(name, **options | {"max_order": 0})
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
-        a = np.array([1 - side, *[0] * 10, *[1] * 10])
-        b = np.array([0, *[0] * 10, *[1] * 10])
+        order = np.arange(1, 21)
+        a, b = np.append(order, 21), np.append(order, 21 if side else 0)
         loss = loss_of(way, (PureDP(epsilon), ApproxDP(epsilon, 1e-6)))
-        schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
+        schema = dpc.Schema(dict.fromkeys("ab", dpc.Levels(range(22))))
         outputs = []
         for _ in range(size):
             table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss))
@@ -243,6 +244,17 @@ def of_decision(name: str, **options: Any) -> Callable[[int, float, int], list[A
         return outputs
 
     return draw
+
+
+def of_reconciled(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return whether two columns of two levels are joined: a record changes its level."""
+    a, b = np.array([1 - side, *[0] * 10, *[1] * 10]), np.array([0, *[0] * 10, *[1] * 10])
+    loss, schema = ApproxDP(epsilon, 1e-6), dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1])))
+    outputs = []
+    for _ in range(size):
+        table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss))
+        outputs.append(str(dpc.discover(table, loss=loss, method=way_of("papers.ReconciledTests", max_order=0)).graph))
+    return outputs
 
 
 STEPS = "conditional-kendall-steps"
@@ -270,7 +282,7 @@ TASKS = (
     row("papers.EmPc", (STEPS, "noisy-max"), "noisy max with Δ for 2Δ", *RANKS),
     row("papers.SubsampledGaussian", (STEPS, "gaussian"), "0.8 of the Gaussian noise", *RANKS),
     row("papers.ReconciledTests", ("smooth-median", "smooth-laplace"), "a smooth median with the printed decay",
-        "smooth noise with β twice too large", delta=1e-6, max_order=1),
+        "smooth noise with β twice too large", draw=of_reconciled, delta=1e-6, max_order=1),
 )  # fmt: skip
 
 WAYS = {f"discover {name}" for name in (*METHODS, *GRAPHS)}

@@ -34,8 +34,11 @@ from tests.dependence.test_permuted_hsic import halves_in_step, permuted
 from tests.dependence.test_published_rank import THREE_STRATA, in_strata
 from tests.independence.neighbours import (
     BLOCKS,
+    HIGH,
+    LOW,
     METHODS,
     SCHEMA,
+    ask,
     audit,
     frame,
     loss_of,
@@ -48,7 +51,8 @@ from tests.independence.neighbours import (
 )
 from tests.mechanisms.test_block_sum import exact, query
 from tests.mechanisms.test_noisy_rank import EACH, OWN, margin, scores
-from tests.registry.rows import SensitivityRow, TaskRow, TextRow
+from tests.registry.discovery import opposed
+from tests.registry.rows import Neighbours, Search, SensitivityRow, TaskRow, TextRow
 from tests.regression.products import DOMAIN, STARTS, four_corners, product_sum, products, resample_sum, two_groups
 from tests.regression.test_residual_products import SHAPES, smoothed
 
@@ -116,7 +120,7 @@ TEXTS = (
 ROWS = 24
 
 
-def asked_on_neighbours(method: str, **arguments: Any) -> Callable[[int, Any], GreyBoxAudit]:
+def asked_on_neighbours(method: str, **arguments: Any) -> Neighbours:
     """Return the grey box for a method: any row is replaced."""
 
     def of_seed(seed: int, answers: Any) -> GreyBoxAudit:
@@ -126,7 +130,9 @@ def asked_on_neighbours(method: str, **arguments: Any) -> Callable[[int, Any], G
         neighbour = replaced(rows, int(rng.integers(len(rows))), new_row(rng, rows))
         return audit(rows, neighbour, answers, method=method, **arguments)
 
-    return of_seed
+    given = [] if method == "hsic" else ["z"]
+    search = Search(lambda rows: ask(rows, method, given=given, **arguments), rows_for(method), LOW, HIGH)
+    return Neighbours(of_seed, search)
 
 
 @contextmanager
@@ -159,15 +165,26 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
     return remembered
 
 
+def pair(method: str, side: int) -> Rows:
+    """Return rows of one side: one block turns, a record changes its stratum, or a row goes from corner to corner."""
+    if method in ("kendall", "spearman"):
+        ordered = opposed(None, ROWS + 1, np.zeros(3), np.ones(3))
+        if side:
+            ordered[-1] = 1, 1, 2
+        return np.column_stack([ordered[:, :2], 2 * ordered[:, 2] - 2, np.zeros(len(ordered))])
+    of_blocks = method in BLOCKS
+    rows = np.tile([0.5, 1.0, 0.0, 0.0], (120 if of_blocks else ROWS, 1))
+    if of_blocks:
+        rows[:, 0] = -0.5  # all blocks speak against it, or all but one
+    rows[0] = [1.0, 3.0, 0.0, 1.0] if side else [-1.0, 3.0, 0.0, 1.0]
+    return rows
+
+
 def on_a_pair(method: str, **arguments: Any) -> Callable[[int, float, int], list[Any]]:
-    """Return released statistics on two neighbours: one block turns, or one row goes from corner to corner."""
+    """Return released statistics on two neighbours."""
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
-        n = 120 if method in BLOCKS else ROWS
-        rows = np.tile([0.5, 1.0, 0.0, 0.0], (n, 1))
-        if n == 120:
-            rows[:, 0] = -0.5  # all blocks speak against it, or all but one
-        rows[0] = [1.0, 3.0, 0.0, 1.0] if side else [-1.0, 3.0, 0.0, 1.0]
+        rows = pair(method, side)
         plan = plan_of(rows, method, epsilon, **arguments)
         whole = _times(loss_of(method, epsilon), size)
         arrays = plan.question.read()
@@ -194,7 +211,7 @@ def _times(loss: PureDP | ApproxDP, size: int) -> Any:
     return PureDP(loss.exact_epsilon * BATCH)
 
 
-def all_on_neighbours(loss: Any) -> Callable[[int, Any], GreyBoxAudit]:
+def all_on_neighbours(loss: Any) -> Neighbours:
     """Return the grey box for two hypotheses under one loss."""
     from dpcausal.audit import compare
 
@@ -209,7 +226,7 @@ def all_on_neighbours(loss: Any) -> Callable[[int, Any], GreyBoxAudit]:
         neighbour = replaced(rows, int(rng.integers(len(rows))), new_row(rng, rows))
         return compare(lambda: ask(rows), lambda: ask(neighbour), answers=answers)
 
-    return of_seed
+    return Neighbours(of_seed, Search(ask, 130, LOW, HIGH))
 
 
 MUTANTS = {
@@ -230,7 +247,7 @@ MUTANTS = {
     "hsic": ("permuted HSIC by the bound of unpermuted columns", "a bandwidth from the test rows"),
 }  # fmt: skip
 
-ATTAINED = dict.fromkeys(BLOCKS, 0.6)
+ATTAINED = dict.fromkeys((*BLOCKS, "kendall", "spearman"), 0.6)
 """The other pairs are no worst ones."""
 
 def claims_of_a_call(method: str) -> tuple[str, ...]:

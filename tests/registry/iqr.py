@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.audit import GreyBoxAudit
 from dpcausal.dependence.iqr import IqrReach
 from dpcausal.dependence.iqr_intervals import interval_sensitivity, proposal, proposal_sensitivity, proposed_distances
 from dpcausal.dependence.log_iqr import inverse_sensitivity, inverse_sensitivity_steps
@@ -19,7 +18,8 @@ from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
+from tests.registry import asked
+from tests.registry.rows import MechanismRow, Neighbours, SensitivityRow, TaskRow
 
 Rows = Any
 
@@ -27,6 +27,8 @@ BATCH = 20
 """Outputs from one allotment: the δ of all would not sum to a loss."""
 
 SMOOTH_DELTA, TESTED_DELTA = 0.04, 1e-6
+
+
 def granted(loss: Loss, times: int, unit: Unit = Unit.ROW) -> Allotment:
     """Return an allotment of ``times`` × loss."""
     whole: Loss
@@ -113,14 +115,8 @@ IQR_SENSITIVITIES = (
 )  # fmt: skip
 
 
-def asked_on_neighbours(**arguments: Any) -> Any:
-    def audit(seed: int, answers: Any) -> GreyBoxAudit:
-        from tests.registry.tasks import asked_on_neighbours as asked  # that page takes its rows from here
-
-        found: GreyBoxAudit = asked("test", score="iqr", **arguments)(seed, answers)
-        return found
-
-    return audit
+def asked_on_neighbours(**arguments: Any) -> Neighbours:
+    return asked.asked_on_neighbours("test", score="iqr", **arguments)
 
 
 def on_a_tie(release: Any, delta: float) -> Any:

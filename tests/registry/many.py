@@ -18,15 +18,17 @@ from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
-from tests.direction.neighbours import SCHEMA, halves, new_row, replaced, some_rows, table
-from tests.registry.rows import TaskRow, TextRow
+from tests.direction.neighbours import HIGH, LOW, SCHEMA, halves, new_row, replaced, some_rows, table
+from tests.registry.rows import Neighbours, Search, TaskRow, TextRow
 
 ROWS = 24
 SHAPES = 8
 
 
-def asked_on_neighbours(loss: Any, protect: str, scores: tuple[str, ...]) -> Callable[[int, Any], GreyBoxAudit]:
+def asked_on_neighbours(loss: Any, protect: str, scores: tuple[str, ...]) -> Neighbours:
     """Return the grey box for one pair and several scores: a row of the protected part is replaced."""
+    size = 80 if protect == "everyone" else ROWS
+    places = np.arange(size) if protect == "everyone" else halves(size)[1]
 
     def ask(rows: Any) -> Any:
         asked = table(rows, Ledger.in_memory(loss))
@@ -34,12 +36,11 @@ def asked_on_neighbours(loss: Any, protect: str, scores: tuple[str, ...]) -> Cal
 
     def audit(seed: int, answers: Any) -> GreyBoxAudit:
         rng = np.random.default_rng(seed)
-        rows = list(some_rows(rng, 80 if protect == "everyone" else ROWS))[seed % SHAPES]
-        places = np.arange(len(rows)) if protect == "everyone" else halves(len(rows))[1]
+        rows = list(some_rows(rng, size))[seed % SHAPES]
         neighbour = replaced(rows, int(rng.choice(places)), new_row(rng, rows))
         return compare(lambda: ask(rows), lambda: ask(neighbour), answers=answers)
 
-    return audit
+    return Neighbours(audit, Search(ask, size, LOW, HIGH, places))
 
 
 def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int], list[Any]]:

@@ -18,7 +18,7 @@ from dpcausal.synthetic_control.matched import matched_sensitivity, matched_sums
 from dpcausal.synthetic_control.placebo import STEPS, Placebos
 from dpcausal.synthetic_control.question import Treated
 from dpcausal.synthetic_control.rows import FULL, GRID, on_grid, within_radius
-from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
+from tests.registry.rows import MechanismRow, Neighbours, Search, SensitivityRow, TaskRow
 from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited, panel
 
 Rows = Any
@@ -152,14 +152,18 @@ MECHANISMS = (
     ),
 )  # fmt: skip
 
-DRAWS = 1_150
-"""Releases a side in the audit of a task: these pairs show that it keeps its claim, mechanisms show tightness."""
-
-
-def pair(side: int) -> Any:
-    """Return 40 donors like the target, one of which jumps after the start, up or down."""
-    rows = np.tile(LINE, (40, 1))
-    rows[0, START:] = 1.0 if side else -1.0
+def pair(name: str, side: int) -> Any:
+    """Return 40 donors of which one turns: after the start, away from its last value, or along the target and after."""
+    if name.startswith("matched"):
+        rows = np.tile(LINE, (40, 1))
+        rows[0, START:] = 1.0 if side else -1.0
+        return rows
+    rows, turned = np.zeros((40, PERIODS)), np.ones(PERIODS)
+    if name == "factor":
+        turned[START - 1] = -1.0
+    else:
+        turned[:START] = np.clip(5 * LINE[:START], -1, 1)
+    rows[0] = turned if side else -turned
     return rows
 
 
@@ -174,30 +178,31 @@ def allotted(loss: Any, times: int) -> Any:
 
 
 def drawn(name: str) -> Callable[[int, float, int], list[float]]:
-    """Return one released number of each of many runs of a way: everything after the panel, at ε = 1 or ρ = .02."""
+    """Return one released number of each of many runs of a way: everything after the panel, at ε or ρ = .02ε²."""
 
     def draw(side: int, epsilon: float, size: int) -> list[float]:
-        rows = pair(side)
+        rows = pair(name, side)
         cells, X, Y, y = on_grid(rows), rows[:, :START], rows[:, START:], LINE[:START]
-        loss: Any = dpc.PureDP(1) if "epsilon" in name or name == "DPSC_out" else dpc.ZCDP(0.02)
-        half: Any = dpc.PureDP(0.5) if isinstance(loss, dpc.PureDP) else dpc.ZCDP(0.01)
+        pure = "epsilon" in name or name == "DPSC_out"
+        loss: Any = dpc.PureDP(epsilon) if pure else dpc.ZCDP(0.02 * epsilon**2)
+        half: Any = dpc.PureDP(epsilon / 2) if pure else dpc.ZCDP(0.01 * epsilon**2)
         if name == "objective-perturbation":
-            loss, half = dpc.ApproxDP(1, 1e-6), dpc.PureDP(0.5)
-        allotment = allotted(loss, DRAWS)
+            loss, half = dpc.ApproxDP(epsilon, 1e-6), dpc.PureDP(epsilon / 2)
+        allotment = allotted(loss, size)
         if name.startswith("matched"):
             by = matched.Matching(START, PERIODS - START, y, np.empty(0), 0.2, 0.5)
             free = donor_free(y, PERIODS - START)
             parts = matched.weights_and_changes(cells, np.empty((len(cells), 0)), by)
-            return [float(matched.release(*parts, by, free, allotment, loss).change.sum()) for _ in range(DRAWS)]
+            return [float(matched.release(*parts, by, free, allotment, loss).change.sum()) for _ in range(size)]
         if name == "factor":
-            return [float(factor.release(cells, START, allotment, loss).mean[-1]) for _ in range(DRAWS)]
+            return [float(factor.release(cells, START, allotment, loss).mean[-1]) for _ in range(size)]
         found = []
-        for _ in range(DRAWS):
+        for _ in range(size):
             if name == "DPSC_out":
                 found.append(float(as_published(rows, loss, allotment).sum()))
                 continue
             if name == "objective-perturbation":
-                first = dpc.ApproxDP(0.5, 1e-6)
+                first = dpc.ApproxDP(epsilon / 2, 1e-6)
                 path = perturbation.release_path(
                     perturbation.release_objective(X, y, None, "simplex", allotment, first), Y, allotment, half
                 )
@@ -222,8 +227,10 @@ def _first(answers: Any) -> Any:
     return answers[0] if isinstance(answers, tuple) else answers
 
 
-def compared(**arguments: Any) -> Callable[[int, Any], Any]:
-    return lambda seed, answers: audited(seed, answers, **arguments)
+def compared(**arguments: Any) -> Neighbours:
+    ends = np.ones(PERIODS)
+    search = Search(lambda rows: ask(rows, **dict(arguments)), 40, -ends, ends)
+    return Neighbours(lambda seed, answers: audited(seed, answers, **arguments), search)
 
 
 MUTANTS = {

@@ -17,14 +17,14 @@ from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from tests.direction.neighbours import ask, halves, new_row, replaced, some_rows
-from tests.registry.rows import TaskRow
+from tests.direction.neighbours import HIGH, LOW, ask, halves, new_row, replaced, some_rows
+from tests.registry.rows import Neighbours, Search, TaskRow
 
 ROWS = 24
 SHAPES = 8
 
 
-def asked_on_neighbours(protect: str, **arguments: Any) -> Callable[[int, Any], GreyBoxAudit]:
+def asked_on_neighbours(protect: str, **arguments: Any) -> Neighbours:
     """Return the grey box for a direction: a row of the protected part is replaced."""
     call = {"protect": protect, **arguments}
     share = 0.5 if protect == "training" else 0.8
@@ -38,7 +38,9 @@ def asked_on_neighbours(protect: str, **arguments: Any) -> Callable[[int, Any], 
         neighbour = replaced(rows, int(rng.choice(places)), new_row(rng, rows))
         return compare(lambda: ask(rows, **call), lambda: ask(neighbour, **call), answers=answers)
 
-    return audit
+    everyone = protect == "everyone"
+    places = np.arange(ROWS) if everyone else halves(ROWS, share)[0]
+    return Neighbours(audit, Search(lambda rows: ask(rows, **call), ROWS, LOW, HIGH, places))
 
 
 def of_margins(bound: Callable[[float], Sensitivity], penalties: tuple[float, ...] = (1.0,)) -> Any:
