@@ -8,8 +8,8 @@ NAMES = {
     "ApproxDP", "Bounded", "Cpdag", "Direction", "Directions", "Discovery", "Guarantee", "Knowledge", "Ledger",
     "Independence", "Independences", "Levels", "ModelX", "NoPrivacy", "Panel", "Power", "PureDP", "ci_test", "ci_tests",
     "Relation", "Release", "Schema", "SyntheticControl", "Table", "Unit", "ZCDP", "calculators", "direction",
-    "direction_all", "discover", "errors", "explain", "plan_synthetic_control", "power", "simulate", "simulated_noise", "synthetic_control",
-    "synthetic_controls",
+    "direction_all", "discover", "errors", "explain", "plan_synthetic_control", "power", "simulate", "simulated_noise",
+    "synthetic_control", "synthetic_controls",
 }  # fmt: skip
 
 
