@@ -17,7 +17,8 @@ from dpcausal.dependence.contingency import contingency, contingency_sensitivity
 from dpcausal.dependence.contrasts import complete_square, contrast_of
 from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
 from dpcausal.dependence.smooth_median import smooth_median
-from dpcausal.discovery import parities, table
+from dpcausal.discovery import parities
+from dpcausal.discovery.table import ContingencyTable
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.papers.rank_scores import claimed_sensitivity, published_score
 from dpcausal.privacy.ledger import Ledger
@@ -78,8 +79,8 @@ def opposed(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     return rows
 
 
-def only_cells_that_occur(rows: Any, names: Any, spent: Any, allotment: Any) -> Any:
-    exact = contingency(list(rows.columns(names).values()), SIZES)
+def only_cells_that_occur(self: Any, rows: Any, question: Any, spent: Any, coins: Any, allotment: Any) -> Any:
+    exact = contingency(list(rows.columns(question.names).values()), SIZES)
     occurring = np.flatnonzero(exact.ravel())
     return geometric(Query(exact.ravel()[occurring], contingency_sensitivity(), "cells"), allotment, spent)
 
@@ -171,7 +172,7 @@ MUTANTS: list[Case] = [
                  norm=Norm.SMOOTH, columns=1, sizes=(5, 11)),
     by_black_box("sparse vector without noise on the bar", first_of(0, 1.0)),
     by_black_box("the raw answer, called published", raw),
-    by_grey_box("only the cells that occur", "table", PureDP(1), (table, "noisy_table", only_cells_that_occur)),
+    by_grey_box("only the cells that occur", "table", PureDP(1), (ContingencyTable, "release", only_cells_that_occur)),
     by_grey_box("tests chosen by exact counts", "parities", ApproxDP(1, 1e-6), (parities, "Releaser", Peeking)),
 ]  # fmt: skip
 

@@ -26,8 +26,8 @@ from dpcausal.dependence.smooth_median import smooth_median, smooth_median_sensi
 from dpcausal.discovery.methods import METHODS
 from dpcausal.discovery.moments import noisy_moments
 from dpcausal.discovery.parities import Releaser
-from dpcausal.discovery.question import rho_of
-from dpcausal.discovery.table import noisy_table
+from dpcausal.discovery.question import Graph, rho_of
+from dpcausal.discovery.table import ContingencyTable
 from dpcausal.mechanisms.replication import replicate
 from dpcausal.mechanisms.sparse_vector import first_above
 from dpcausal.papers import GRAPHS
@@ -197,9 +197,10 @@ def of_table(side: int, epsilon: float, size: int) -> list[Any]:
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
     table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(whole))
     allotment = table.ledger.allot(whole, task="audit")
+    question, way = Graph.of(table, None, None, None), ContingencyTable(search="pc", max_order=0)
     outputs = []
     for _ in range(size):
-        counts = noisy_table(table, ("a", "b"), loss, allotment).counts
+        counts = way.release(table, question, loss, None, allotment).release.counts  # type: ignore[arg-type,union-attr]
         outputs.append(int(min(counts[0, 0] - 10, 10 - counts[1, 1])))
     return outputs
 

@@ -62,7 +62,7 @@ def discover(
         Level of the tests; by default .05 for the screen of a score search and ``"ci-test"``, .01 for the others, and
         .03 for parities given two or more columns.
     accept_unproven, accept_large_epsilon : bool
-        Consent to a published variant without proof; to ε above 20.
+        Consent to a method without a proof; to ε above 20.
 
     Returns
     -------

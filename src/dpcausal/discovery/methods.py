@@ -14,7 +14,7 @@ from dpcausal.discovery.parities import Parities
 from dpcausal.discovery.question import Graph, GraphSearch
 from dpcausal.discovery.table import ContingencyTable
 from dpcausal.errors import LossError
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
+from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
@@ -45,7 +45,7 @@ def method_of(named: object, question: Graph, loss: Loss) -> GraphSearch[Any]:
 
 def automatic(question: Graph, loss: Loss) -> GraphSearch[Any]:
     """Return the method for a schema, its size and a kind of loss, all public."""
-    gaussian = isinstance(loss, (ZCDP, NoPrivacy)) or (isinstance(loss, ApproxDP) and loss.exact_delta > 0)
+    gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
     schema, cells = question.table.schema, math.prod(question.sizes)
     if gaussian and all(isinstance(schema.column(name), Bounded) for name in question.names):
         return Moments()

@@ -54,7 +54,7 @@ class Outcome:
     terms: Terms
     release: Release | None = None
     reported: str = ""
-    """The loss that a published system reports of itself, in words."""
+    """What a replicated system reports of its own loss, in words."""
     seeded: bool = False
     """Whether it drew public coins: their seed is in the result."""
     by_place: bool = False
@@ -73,18 +73,17 @@ class Graph(Question[Discovery]):
     knowledge: Knowledge
 
     @classmethod
-    def of(cls, table: object, columns: object, knowledge: object, alpha: object) -> Graph:
+    def of(cls, table: Table | Release, columns: object, knowledge: object, alpha: object) -> Graph:
         """Return the question of checked arguments."""
         if isinstance(table, Release):
             raise ParameterError("a release is asked again free, by its own method: release.discover(alpha=..., ...)")
         public.check_table(table)
-        assured: Any = table
-        names = _names(assured, columns)
-        if assured.n < 2:
-            raise ParameterError(f"a discovery needs at least 2 rows, the table has {assured.n}")
+        names = _names(table, columns)
+        if table.n < 2:
+            raise ParameterError(f"a discovery needs at least 2 rows, the table has {table.n}")
         for name in names:
-            public.column(assured, name, "a discovery")
-        return cls(assured, names, *checked_terms(names, alpha, knowledge))
+            public.column(table, name, "a discovery")
+        return cls(table, names, *checked_terms(names, alpha, knowledge))
 
     @property
     def ledger(self) -> Ledger:

@@ -43,7 +43,7 @@ class Discovery(Result):
     n : int
         Rows, public.
     reported : str
-        The loss that a published system reports of itself, in words; empty otherwise.
+        What a replicated system reports of its own loss, in words; empty otherwise.
     seed : int or None
         Seed of the public randomness, where a method has one partition of the rows or a replica's noise.
     release : Release or None
@@ -146,7 +146,7 @@ class Discovery(Result):
             f"{self.alpha:g}."
         )
         if self.reported:
-            lines.append(f"Loss that the published system reports of itself: {self.reported}.")
+            lines.append(f"Loss that the replicated system reports of itself: {self.reported}.")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -187,4 +187,5 @@ class Discovery(Result):
         """Draw the graph in layers; the widths of the edges show their support, or their margins."""
         from dpcausal.discovery.picture import draw_graph
 
-        return draw_graph(self, ax)
+        width = "share of re-drawn noise in which the edge stands" if self.support else "margin of the edge"
+        return draw_graph(ax, graph=self.graph, edges=self.edges(), width=width, stamp=self.stamp())

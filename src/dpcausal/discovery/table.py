@@ -43,16 +43,6 @@ def cell_noise(spent: PureDP | ZCDP | NoPrivacy) -> CellNoise:
     return CellNoise(law, bound, deviation_of(float(bound.bound), spent) ** 2)
 
 
-def noisy_table(
-    table: Table, names: tuple[str, ...], spent: PureDP | ZCDP | NoPrivacy, allotment: Allotment
-) -> NoisyTable:
-    """Count the columns and release the counts."""
-    noise = cell_noise(spent)
-    query = Query(counts_of(table, names), noise.sensitivity, "table of counts")
-    counts = geometric(query, allotment, spent) if isinstance(spent, PureDP) else gaussian(query, allotment, spent)
-    return NoisyTable(names, table.n, counts, noise.variance, noise.law)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ContingencyTable(GraphSearch[PureDP | ZCDP]):
     """One noisy table of counts of all columns; tests that know the noise, then the exact search for the best score.
@@ -110,6 +100,9 @@ class ContingencyTable(GraphSearch[PureDP | ZCDP]):
         self, private: Table, question: Graph, spent: PureDP | ZCDP | NoPrivacy, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Outcome:  # fmt: skip
-        released = noisy_table(private, question.names, spent, allotment)
+        noise = cell_noise(spent)
+        query = Query(counts_of(private, question.names), noise.sensitivity, "table of counts")
+        counts = geometric(query, allotment, spent) if isinstance(spent, PureDP) else gaussian(query, allotment, spent)
+        released = NoisyTable(question.names, question.n, counts, noise.variance, noise.law)
         terms = self.terms(question.alpha, question.knowledge)
         return Outcome(search(released, terms), terms, released)

@@ -41,8 +41,9 @@ class Release(ABC):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import dpcausal as dpc
-    >>> columns = {"a": [0, 1] * 500, "b": [0, 1] * 500}
+    >>> columns = {"a": np.arange(1000) % 2, "b": np.arange(1000) % 2}
     >>> schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in columns})
     >>> table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     >>> text = dpc.discover(table, loss=dpc.PureDP(1)).release.to_json()
