@@ -7,40 +7,36 @@ DIRECTORY is where the ledgers are written, by default a temporary one; a spend 
 
 from __future__ import annotations
 
+import json
 import os
-import sqlite3
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from dpcausal.privacy.ledger_entry import COLUMNS, cells, loss_text, sealed
 
 from dpcausal.errors import BudgetExceededError
-from dpcausal.privacy.composition import Totals, admit, cost_of
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ApproxDP, PureDP
+from dpcausal.privacy.ledger_file import sealed
+from dpcausal.privacy.loss import ApproxDP, PureDP, loss_text
 
 LOSS = PureDP(0.001)
 BUDGET = ApproxDP(100_000, 1e-6)
 
 
 def fill(path: Path, count: int) -> None:
-    """Write the rows that ``count`` spends would write, in one transaction."""
+    """Write the lines that ``count`` spends would write, at once."""
     with Ledger.create(path, budget=BUDGET) as ledger:
         head = ledger.head
-    cost, totals, rows = cost_of(LOSS), Totals(), []
+    told = {"task": "direction", "loss": loss_text(LOSS), "zcdp": None, "unit": "row", "relation": "replace-one"}
+    told |= {"detail": {"columns": ["x", "y"]}, "once": {}, "caveats": ""}
+    lines = []
     for number in range(1, count + 1):
-        totals = admit(BUDGET, totals, cost) or totals
-        told = (number, "2025-01-01T00:00:00.000000+00:00", os.getpid(), "0.1.0", "direction", loss_text(LOSS), None)
-        rows.append(sealed((*told, "row", "replace-one", '{"columns":["x","y"]}', "", *cells(cost, totals), head)))
-        head = rows[-1][-1]
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("BEGIN")
-    connection.executemany(f"INSERT INTO entries VALUES ({', '.join('?' * len(COLUMNS))})", rows)
-    connection.execute("COMMIT")
-    connection.close()
+        lines.append(sealed("spend", told | {"number": number, "previous": head}))
+        head = json.loads(lines[-1])["hash"]
+    with path.open("ab") as file:
+        file.writelines(lines)
 
 
 def spends(path: Path, count: int) -> np.ndarray:

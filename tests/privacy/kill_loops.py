@@ -2,7 +2,8 @@
 
 A round forks workers that spend and then release (write one byte to a pipe), over and over, waits for some
 releases, then kills all of them after a random pause.  What the pipe holds was released; what the ledger holds was
-recorded.  A release without its spend is the one thing that must never be seen.
+recorded.  A release without its spend is the one thing that must never be seen.  Every other worker uses a second name
+of the file: a hard link in another folder and, where one was mounted, the folder's bind mount, in turn.
 
 A kill loses nothing that the kernel holds: these loops speak of processes that die, not of power that fails.
 """
@@ -11,10 +12,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,10 +98,44 @@ def release_then_spend(path: Path, pipe: int) -> None:
             ledger.allot(STEP, task="release, then spend")
 
 
-def killed_round(path: Path, work: Worker, pause: float, releases: int, workers: int = 1) -> int:
+@contextmanager
+def bind_mounted(directory: Path) -> Iterator[Path | None]:
+    """Lend a bind mount of a directory, as containers make them; ``None`` where the machine allows none."""
+    mounted = directory / "mounted"
+    mounted.mkdir()
+    command = ["mount", "--bind", str(directory), str(mounted)]
+    try:
+        allowed = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        allowed = False
+    try:
+        yield mounted if allowed else None
+    finally:
+        if allowed:
+            subprocess.run(["umount", "--lazy", str(mounted)], check=True)
+
+
+def names_of(path: Path) -> list[Path]:
+    """Return a ledger's names, having made a second one: the path, a hard link, and the path in a bind mount."""
+    link = path.parent / "linked" / path.name
+    link.parent.mkdir(exist_ok=True)
+    os.link(path, link)
+    mounted = path.parent / "mounted"
+    return [path, link, mounted / path.name] if os.path.ismount(mounted) else [path, link]
+
+
+def name_for(names: list[Path], number: int) -> Path:
+    """Return the first name to every other caller, and the second names in turn to the rest."""
+    return names[0] if number % 2 == 0 else names[1:][number // 2 % (len(names) - 1)]
+
+
+def killed_round(
+    names: list[Path], work: Worker, pause: float, releases: int, workers: int = 1, number: int = 0
+) -> int:
     """Kill the workers ``pause`` seconds after so many releases; return the releases in all."""
     reading, writing = os.pipe()
-    children = [start(lambda: work(path, writing)) for _ in range(workers)]
+    paths = [name_for(names, number * workers + worker) for worker in range(workers)]
+    children = [start(lambda path=path: work(path, writing)) for path in paths]  # type: ignore[misc]
     os.close(writing)
     released = 0
     while released < releases:
@@ -171,14 +208,15 @@ def kill_loop(
     generator = np.random.default_rng(seed)
     toll = Toll()
     begun = time.perf_counter()
-    path, before = directory / "fire.ledger", 0
+    path, names, before = directory / "fire.ledger", list[Path](), 0
     for number in range(rounds):
         if number % ROUNDS_A_FILE == 0:
             remove(path)
             Ledger.create(path, budget=PureDP(1000)).close()
-            before = 0
+            names, before = names_of(path), 0
         awaited = int(generator.integers(releases[0], releases[1] + 1))
-        released = killed_round(path, work, float(generator.uniform(0, longest_pause)), awaited, workers)
+        pause = float(generator.uniform(0, longest_pause))
+        released = killed_round(names, work, pause, awaited, workers, number)
         with Ledger.open(path) as ledger:
             found = ledger.verify()
         recorded = found.entries - before
@@ -196,19 +234,19 @@ def kill_loop(
 
 
 def remove(path: Path) -> None:
-    """Remove a ledger with its log."""
-    for suffix in ("", "-wal", "-shm"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    """Remove a ledger under both of its names."""
+    for name in (path, path.parent / "linked" / path.name):
+        name.unlink(missing_ok=True)
 
 
 def race(path: Path, losses: list[Loss], processes: int, attempts: int) -> list[int]:
     """Let processes ask for spends at once, ``attempts`` each, the losses in turn; return the grants of each."""
-    gate, pipes = os.pipe(), [os.pipe() for _ in range(processes)]
+    gate, pipes, names = os.pipe(), [os.pipe() for _ in range(processes)], names_of(path)
 
     def work(number: int) -> None:
         os.close(gate[1])
         os.read(gate[0], 1)  # all set off when the parent closes the gate
-        with Ledger.open(path) as ledger:
+        with Ledger.open(name_for(names, number)) as ledger:
             for attempt in range(attempts):
                 try:
                     ledger.allot(losses[(number + attempt) % len(losses)], task=f"process {number}")

@@ -27,6 +27,8 @@ from dpcausal.privacy.loss import (
     exact_amount,
     implies,
     largest_rho,
+    loss_text,
+    parse_loss,
     to_approx,
     to_zcdp,
     zcdp_epsilon,
@@ -280,3 +282,11 @@ def test_implication_is_transitive(a: Loss, b: Loss, c: Loss) -> None:
 )
 def test_implication_follows_the_theorems(strong: Loss, weak: Loss, expected: bool) -> None:
     assert implies(strong, weak) is expected
+
+
+@pytest.mark.parametrize(
+    "loss", [PureDP(0.1), PureDP(1e-30), PureDP(12345), ApproxDP(2, 1e-6), ApproxDP(1, 0), ZCDP(0.5), NoPrivacy()]
+)
+def test_a_loss_is_read_back_as_it_was_written(loss: Loss) -> None:
+    assert parse_loss(loss_text(loss)) == loss
+    assert parse_loss(loss_text(PureDP(0.7).divided(9))) == PureDP(0.7).divided(9)

@@ -209,9 +209,8 @@ class Ledger:
         spends, entries = Spends(), list[Entry]()
         self._open().read_anew(Account(), spends)
         for record, totals in spends:
-            cost = written_cost(record["loss"], record["zcdp"])
-            told = record | {"detail": json_text(record["detail"]), "once": json_text(record["once"])}
-            entries.append(Entry(**told, cost=cost, totals=totals))
+            told = record | {name: json_text(record[name]) for name in ("detail", "once")}
+            entries.append(Entry(**told, cost=written_cost(record["loss"], record["zcdp"]), totals=totals))
         return entries
 
     def verify(self) -> Verification:

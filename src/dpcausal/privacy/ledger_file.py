@@ -61,8 +61,8 @@ _RELATIONS, _UNITS = {relation.value for relation in Relation}, {unit.value for 
 class Account:
     """What the lines of a ledger come to, read from the first.
 
-    ``once`` is what was declared for the whole ledger, as JSON; ``head`` the hash of the ``last`` line, which is kept
-    with its line break; ``size`` the bytes of all ``lines``, and ``torn`` of what follows them.
+    ``once``: what was declared for the whole ledger, as JSON.  ``head``: the hash of the ``last`` line, which has its
+    line break.  ``size``: the bytes of all ``lines``; ``torn``: of what follows them.
     """
 
     budget: Loss = field(default_factory=NoPrivacy)
@@ -242,12 +242,12 @@ class Store:
             if os.getpid() != self._pid and not isinstance(account.budget, NoPrivacy):
                 raise LedgerError("a fork would spend the budget twice: for several processes use Ledger.create")
             if file.seek(0, os.SEEK_END) != end + account.torn:
-                raise LedgerError("it was written to in the middle of this; nothing was granted")
+                raise LedgerError("it was written to in the middle of this spend; nothing was granted")
             try:
                 if account.torn:
                     file.truncate(end)
                 _write_through(file, missing + line)
-                if self.path is not None:
+                if self.path:
                     self._check_place(file, self.path)
             except BaseException:
                 with suppress(OSError):
@@ -280,7 +280,7 @@ class Store:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise OSError("not a file")
-        if not (os.path.samestat(found, os.stat(path)) and os.path.samestat(found, self._identity or found)):
+        if not all(os.path.samestat(found, other) for other in (os.stat(path), self._identity or found)):
             raise LedgerDamagedError("it was moved away or replaced by another file")
         self._identity = found
 
