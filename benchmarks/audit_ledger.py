@@ -27,8 +27,8 @@ from dpcausal.privacy.loss import PureDP
 from tests.privacy.kill_loops import (
     STEP,
     Toll,
-    bind_mounted,
     kill_loop,
+    names_of,
     race,
     release_then_spend,
     remove,
@@ -90,13 +90,15 @@ def main(arguments: list[str]) -> int:
     begun = time.perf_counter()
     print(f"{options.rounds} rounds of kills and more, seed {options.seed}, in {directory.parent}")
     try:
-        with bind_mounted(directory) as mounted:
-            print(f"second names: a hard link{' and a bind mount, in turn' if mounted else ''}\n", flush=True)
-            tolls = killed(directory, options.rounds, options.seed)
-            control = kill_loop(directory, release_then_spend, max(20, options.rounds // 20), seed=options.seed + 3)
-            caught = control.under_recorded / control.rounds
-            print(f"{'control':<15} {control}", flush=True)
-            above, below = raced(directory, max(len(BUDGETS), options.rounds // 100))
+        Ledger.create(directory / "names.ledger", budget=STEP).close()
+        kinds = zip(("its path", "a hard link", "a bind mount"), names_of(directory / "names.ledger"), strict=False)
+        print(f"each ledger is used by {', '.join(kind for kind, _ in kinds)}\n", flush=True)
+        remove(directory / "names.ledger")
+        tolls = killed(directory, options.rounds, options.seed)
+        control = kill_loop(directory, release_then_spend, max(20, options.rounds // 20), seed=options.seed + 3)
+        caught = control.under_recorded / control.rounds
+        print(f"{'control':<15} {control}", flush=True)
+        above, below = raced(directory, max(len(BUDGETS), options.rounds // 100))
     finally:
         shutil.rmtree(directory)
     kills = sum(toll.kills for toll in tolls)

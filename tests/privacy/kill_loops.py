@@ -3,7 +3,7 @@
 A round forks workers that spend and then release (write one byte to a pipe), over and over, waits for some
 releases, then kills all of them after a random pause.  What the pipe holds was released; what the ledger holds was
 recorded.  A release without its spend is the one thing that must never be seen.  Every other worker uses a second name
-of the file: a hard link in another folder and, where one was mounted, the folder's bind mount, in turn.
+of the file: a hard link in another folder and, where the machine allows one, a bind mount, in turn.
 
 A kill loses nothing that the kernel holds: these loops speak of processes that die, not of power that fails.
 """
@@ -16,8 +16,7 @@ import subprocess
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,30 +97,23 @@ def release_then_spend(path: Path, pipe: int) -> None:
             ledger.allot(STEP, task="release, then spend")
 
 
-@contextmanager
-def bind_mounted(directory: Path) -> Iterator[Path | None]:
-    """Lend a bind mount of a directory, as containers make them; ``None`` where the machine allows none."""
-    mounted = directory / "mounted"
-    mounted.mkdir()
-    command = ["mount", "--bind", str(directory), str(mounted)]
-    try:
-        allowed = subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        allowed = False
-    try:
-        yield mounted if allowed else None
-    finally:
-        if allowed:
-            subprocess.run(["umount", "--lazy", str(mounted)], check=True)
-
-
 def names_of(path: Path) -> list[Path]:
-    """Return a ledger's names, having made a second one: the path, a hard link, and the path in a bind mount."""
-    link = path.parent / "linked" / path.name
-    link.parent.mkdir(exist_ok=True)
+    """Return a ledger's names: its path, a hard link in another folder and, where the machine allows one, a bind mount.
+
+    ``remove`` takes them away again.
+    """
+    link, mounted = (path.parent / folder / path.name for folder in ("linked", "mounted"))
+    for name in (link, mounted):
+        name.parent.mkdir(exist_ok=True)
     os.link(path, link)
-    mounted = path.parent / "mounted"
-    return [path, link, mounted / path.name] if os.path.ismount(mounted) else [path, link]
+    mounted.touch()
+    return [path, link, *([mounted] if mount("--bind", path, mounted) else [])]
+
+
+def mount(*arguments: object) -> bool:
+    """Return whether the machine mounted what was asked for."""
+    command = ["mount", *map(str, arguments)]
+    return os.name == "posix" and os.geteuid() == 0 and subprocess.run(command, capture_output=True).returncode == 0
 
 
 def name_for(names: list[Path], number: int) -> Path:
@@ -234,13 +226,19 @@ def kill_loop(
 
 
 def remove(path: Path) -> None:
-    """Remove a ledger under both of its names."""
-    for name in (path, path.parent / "linked" / path.name):
+    """Remove a ledger under all of its names."""
+    mounted = path.parent / "mounted" / path.name
+    if mounted.exists() and path.exists() and mounted.samefile(path):
+        subprocess.run(["umount", "--lazy", str(mounted)], check=True)
+    for name in (path, path.parent / "linked" / path.name, mounted):
         name.unlink(missing_ok=True)
 
 
 def race(path: Path, losses: list[Loss], processes: int, attempts: int) -> list[int]:
-    """Let processes ask for spends at once, ``attempts`` each, the losses in turn; return the grants of each."""
+    """Let processes ask for spends at once, ``attempts`` each, the losses in turn; return the grants of each.
+
+    Half of them use second names of the ledger, which ``remove`` takes away.
+    """
     gate, pipes, names = os.pipe(), [os.pipe() for _ in range(processes)], names_of(path)
 
     def work(number: int) -> None:

@@ -17,7 +17,7 @@ from dpcausal.errors import LedgerError
 from dpcausal.privacy import ledger_file
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
-from tests.privacy.kill_loops import STEP, run
+from tests.privacy.kill_loops import STEP, mount, run
 
 resource = pytest.importorskip("resource", reason="limits and forks: POSIX only")
 
@@ -174,8 +174,7 @@ def test_a_ledger_that_cannot_be_written_in_full_is_not_created(directory: Path)
 def test_a_disk_without_room_grants_nothing_and_goes_on_when_there_is_some(directory: Path) -> None:
     small = directory / "small"
     small.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)]
-    if os.getuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+    if not mount("-t", "tmpfs", "-o", "size=64k", "tmpfs", small):
         pytest.skip("this machine allows no file system of its own size")
     try:
         ledger, granted = Ledger.create(small / "study.ledger", budget=PureDP(1000)), 0

@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -22,7 +22,7 @@ from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.ledger_file import Account, sealed
 from dpcausal.privacy.loss import PureDP
 from tests.privacy.conftest import SPENDS, seen
-from tests.privacy.kill_loops import bind_mounted, finish, start
+from tests.privacy.kill_loops import finish, names_of, remove, start
 
 
 def test_a_ledger_survives_being_closed(path: Path) -> None:
@@ -113,38 +113,38 @@ for _ in sys.stdin:
 """
 
 
-@pytest.mark.parametrize("kind", ["hard link", "symbolic link", "bind mount"])
-def test_two_processes_share_one_budget_under_two_names(directory: Path, kind: str) -> None:
-    """As containers do that mount one file at two places: four answers of 0.5 were granted from a budget of 1."""
+@pytest.fixture
+def names(directory: Path) -> Iterator[dict[str, Path]]:
+    """A new ledger of budget 1 under all its names."""
     path = directory / "study.ledger"
     Ledger.create(path, budget=PureDP(1)).close()
-    second = directory / "second" / "other.ledger"
-    second.parent.mkdir()
-    with bind_mounted(directory) as mounted:
-        if kind == "hard link":
-            os.link(path, second)
-        elif kind == "symbolic link":
-            second.symlink_to(path)
-        elif mounted is None:
-            pytest.skip("this machine allows no bind mount")
-        else:
-            second = mounted / path.name
-        run = [sys.executable, "-c", SPENDER]
-        spenders = [
-            subprocess.Popen([*run, str(name)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            for name in (path, second)
-        ]
-        said = []
-        for turn in range(6):
-            spender = spenders[turn % 2]
-            spender.stdin.write("go\n")
-            spender.stdin.flush()
-            said.append(spender.stdout.readline().strip())
-        for spender in spenders:
-            spender.communicate(timeout=60)
-        assert said == ["granted 1", "granted 2", "refused", "refused", "refused", "refused"]
-        assert Ledger.open(second, read_only=True).remaining.epsilon == 0
-        assert Ledger.open(path).verify().entries == 2
+    path.with_name("soft.ledger").symlink_to(path)
+    named = dict(zip(("path", "hard link", "bind mount"), names_of(path), strict=False))
+    yield named | {"symbolic link": path.with_name("soft.ledger")}
+    remove(path)
+
+
+@pytest.mark.parametrize("kind", ["hard link", "symbolic link", "bind mount"])
+def test_two_processes_share_one_budget_under_two_names(names: dict[str, Path], kind: str) -> None:
+    """As containers do that mount one file at two places: four answers of 0.5 were granted from a budget of 1."""
+    if kind not in names:
+        pytest.skip("this machine allows no bind mount")
+    run = [sys.executable, "-c", SPENDER]
+    spenders = [
+        subprocess.Popen([*run, str(names[name])], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for name in ("path", kind)
+    ]
+    said = []
+    for turn in range(6):
+        spender = spenders[turn % 2]
+        spender.stdin.write("go\n")
+        spender.stdin.flush()
+        said.append(spender.stdout.readline().strip())
+    for spender in spenders:
+        spender.communicate(timeout=60)
+    assert said == ["granted 1", "granted 2", "refused", "refused", "refused", "refused"]
+    assert Ledger.open(names[kind], read_only=True).remaining.epsilon == 0
+    assert Ledger.open(names["path"]).verify().entries == 2
 
 
 # A file that changes while it is open: what was seen must still be there.

@@ -23,7 +23,6 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, parse_loss
 from tests.privacy.kill_loops import (
     LONGEST_PAUSE,
     STEP,
-    bind_mounted,
     finish,
     kill,
     kill_loop,
@@ -50,11 +49,10 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the test 
 def test_a_killed_process_never_leaves_a_release_without_its_spend(
     directory: Path, workers: int, rounds: int, releases: tuple[int, int], longest_pause: float
 ) -> None:
-    with bind_mounted(directory):
-        toll = kill_loop(
-            directory, spend_then_release, rounds,
-            workers=workers, seed=workers, releases=releases, longest_pause=longest_pause,
-        )  # fmt: skip
+    toll = kill_loop(
+        directory, spend_then_release, rounds,
+        workers=workers, seed=workers, releases=releases, longest_pause=longest_pause,
+    )  # fmt: skip
     print(toll)
     assert toll.clean
     assert (toll.rounds, toll.kills) == (rounds, rounds * workers)
@@ -136,8 +134,7 @@ def test_racing_processes_never_go_above_the_budget(
 ) -> None:
     path = directory / "study.ledger"
     Ledger.create(path, budget=budget).close()
-    with bind_mounted(directory):
-        grants = race(path, losses, processes=6, attempts=200)
+    grants = race(path, losses, processes=6, attempts=200)
     with Ledger.open(path) as ledger:
         entries, found, left = ledger.entries(), ledger.verify(), ledger.remaining
     print(f"{grants} = {sum(grants)} granted of 1200, left: {left}")
@@ -151,6 +148,7 @@ def test_racing_processes_never_go_above_the_budget(
     least = min(amount_of(loss, budget) for loss in losses)
     assert cap - least < spent <= cap
     assert granted is None or (spent == cap and left.epsilon == 0)
+    remove(path)
 
 
 def amount_of(loss: Loss, budget: Loss) -> Fraction:
