@@ -141,6 +141,15 @@ class Matches:
     codes: tuple[int, ...]
     rest: int
 
+    @property
+    def offset(self) -> int | None:
+        """What added to each key gives its code, if the keys are successive integers; ``None`` otherwise."""
+        if not self.keys or not all(type(key) is int for key in self.keys):
+            return None
+        first, offset = int(self.keys[0]), self.codes[0] - int(self.keys[0])
+        run = tuple(range(first, first + len(self.keys)))
+        return offset if self.keys == run and self.codes == tuple(key + offset for key in run) else None
+
 
 @dataclass(frozen=True)
 class Cuts:

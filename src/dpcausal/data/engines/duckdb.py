@@ -49,7 +49,7 @@ def counted(
     cell, stride = _whole(0), 1
     for place in reversed(range(len(names))):
         rule, dtype, value = rules[place], types[names[place]], ColumnExpression(f"c{place}")
-        if isinstance(rule, Matches) and len(rule.keys) > MOST_BRANCHES and not _is_run(rule, dtype):
+        if isinstance(rule, Matches) and len(rule.keys) > MOST_BRANCHES and _offset(rule, dtype) is None:
             keyed = _listed(relation, rule, dtype, place).set_alias(f"keys{place}")
             records = records.set_alias("records").join(keyed, f"c{place} = key{place}", "left")
             found = ColumnExpression(f"code{place}")
@@ -76,10 +76,9 @@ def _code(value: Expression, rule: Rule, dtype: Any) -> Expression:
     if isinstance(rule, Cuts):
         branches = [(value >= key, rule.first + place) for place, key in reversed(list(enumerate(keys, 1)))]
         last = rule.first
-    elif _is_run(rule, dtype):
+    elif (offset := _offset(rule, dtype)) is not None:
         inside = (value >= keys[0]) & (value <= keys[-1])
-        shifted = value.cast("BIGINT") + _whole(rule.codes[0] - int(rule.keys[0]))
-        return CaseExpression(inside, shifted).otherwise(_whole(rule.rest))
+        return CaseExpression(inside, value.cast("BIGINT") + _whole(offset)).otherwise(_whole(rule.rest))
     else:
         branches = [(value == key, code) for key, code in zip(keys, rule.codes, strict=True)]
         last = rule.rest
@@ -92,12 +91,9 @@ def _code(value: Expression, rule: Rule, dtype: Any) -> Expression:
     return chosen.otherwise(_whole(last))
 
 
-def _is_run(rule: Matches, dtype: Any) -> bool:
-    """Whether the keys are successive integers with successive codes, in a type whose values all fit into BIGINT."""
-    if dtype.id not in _WIDTHS or dtype.id in {"hugeint", "uhugeint", "ubigint"} or not rule.keys:
-        return False
-    pairs = zip(rule.keys, rule.codes, strict=True)
-    return all((key, code) == (int(rule.keys[0]) + k, rule.codes[0] + k) for k, (key, code) in enumerate(pairs))
+def _offset(rule: Matches, dtype: Any) -> int | None:
+    """Return the offset of a rule, if no value of the type fails to be a BIGINT."""
+    return None if dtype.id in {"hugeint", "uhugeint", "ubigint"} else rule.offset
 
 
 def _listed(relation: Any, rule: Matches, dtype: Any, place: int) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from dpcausal.data.coding import Grid, Matches, Rule
+from dpcausal.data.coding import Cuts, Grid, Matches, Rule
 
 MOST_BRANCHES = 16
 """With more levels they are looked up in a table: a branch costs a comparison a row."""
@@ -43,14 +43,14 @@ def counted(
     schema = frame.collect_schema()
     cell, stride = _whole(0), 1
     for name, rule, size in reversed(list(zip(names, rules, sizes, strict=True))):
-        cell = cell + _code(pl.col(name), schema[name], rule) * stride
+        cell = cell + _code(pl.col(name), schema[name], rule, stride)
         stride *= size
     groups = frame.select(cell.alias("cell")).group_by("cell").agg(pl.len().cast(pl.Int64).alias("rows")).collect()
     return groups["cell"].to_numpy(), groups["rows"].to_numpy()
 
 
-def _code(column: pl.Expr, dtype: pl.DataType, rule: Rule) -> pl.Expr:
-    """Return the code of a column's values, one branch a key or a look-up."""
+def _code(column: pl.Expr, dtype: pl.DataType, rule: Rule, stride: int) -> pl.Expr:
+    """Return the code of a column's values times the stride, one branch a key or a look-up."""
     if dtype.is_float():
         dtype = pl.Float64()
         column = column.cast(dtype)
@@ -61,17 +61,19 @@ def _code(column: pl.Expr, dtype: pl.DataType, rule: Rule) -> pl.Expr:
     if isinstance(rule, Matches):
         if len(keys) > MOST_BRANCHES:
             old, new = pl.Series(rule.keys, dtype=dtype), pl.Series(rule.codes, dtype=pl.Int64)
-            return column.replace_strict(old, new, default=rule.rest, return_dtype=pl.Int64)
+            return column.replace_strict(old, new, default=rule.rest, return_dtype=pl.Int64) * stride
         branches = [(column == key, code) for key, code in zip(keys, rule.codes, strict=True)]
         last = rule.rest
     else:
         branches = [(column >= key, rule.first + place) for place, key in reversed(list(enumerate(keys, 1)))]
         last = rule.first
-    absent = column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()  # NaN is above all numbers
-    chosen: Any = pl.when(absent).then(_whole(rule.rest))  # first, as a constant alone would be one row
+    if isinstance(rule, Cuts) or not keys:  # NaN is above all numbers, and a constant alone would be one row
+        absent = column.is_null() | column.is_nan() if dtype.is_float() else column.is_null()
+        branches.insert(0, (absent, rule.rest))
+    chosen: Any = pl
     for condition, code in branches:
-        chosen = chosen.when(condition).then(_whole(code))
-    coded: pl.Expr = chosen.otherwise(_whole(last))
+        chosen = chosen.when(condition).then(_whole(code * stride))
+    coded: pl.Expr = chosen.otherwise(_whole(last * stride))
     return coded
 
 
