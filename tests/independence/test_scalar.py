@@ -19,7 +19,7 @@ from dpcausal.independence.features import chunks_of, size_of
 from dpcausal.independence.scalar import default_penalty
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.mechanisms.smooth_sensitivity import smoothness
-from dpcausal.privacy.ledger import UNPROVEN
+from dpcausal.privacy.allotment import UNPROVEN
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.regression.residual_products import (
     CHUNK_ROWS,

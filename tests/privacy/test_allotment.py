@@ -29,7 +29,7 @@ def granted(loss: Loss, zcdp: ZCDP | None = None) -> Allotment:
 def test_equal_parts_of_an_allotment_use_it_up_exactly(parts: int) -> None:
     allotment = granted(PureDP(0.3))
     for _ in range(parts):
-        allotment.spend(event(PureDP(0.3).divided(parts)))
+        allotment.spend(event(PureDP(0.3).part(Fraction(1, parts))))
     with pytest.raises(FenceError):
         allotment.spend(event(PureDP(1e-9)))
     assert len(allotment.events) == parts

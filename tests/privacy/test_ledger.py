@@ -376,7 +376,7 @@ def test_the_clock_decides_nothing(make, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_amounts_without_a_finite_decimal_are_kept_exactly(make) -> None:
     ledger = make(PureDP(1))
-    ledger.allot(PureDP(0.333).divided(3), task="t")
+    ledger.allot(PureDP(0.333).part(Fraction(1, 3)), task="t")
     assert ledger.entries()[0].loss == "PureDP(0.111)"
     ledger.allot(PureDP(Fraction(1, 3)), task="t")
     assert ledger.entries()[-1].loss == "PureDP(1/3)"
