@@ -66,16 +66,35 @@ def heard(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Steps:
-    """Lets threads take their turns in a given order: who asks for a step waits for those before it."""
+    """Lets threads take steps in a given order: each is begun when the one before it is done."""
 
     def __init__(self, *order: str) -> None:
         self.order, self.place, self.turned = order, 0, threading.Condition()
 
-    def __call__(self, step: str) -> None:
+    def wait(self, step: str) -> None:
+        """Wait until a step may begin."""
         with self.turned:
-            assert self.turned.wait_for(lambda: self.order[self.place : self.place + 1] == (step,), timeout=30)
+            assert self.turned.wait_for(lambda: self.order[self.place : self.place + 1] == (step,), timeout=120)
+
+    def __call__(self, step: str, action: Callable[[], Any] = lambda: None) -> None:
+        self.wait(step)
+        action()
+        with self.turned:
             self.place += 1
             self.turned.notify_all()
+
+    def held(self, region: Callable[..., Any], who: str, *inside: tuple[str, Callable[[], Any]]) -> None:
+        """Go into a region at the step ``<who> in``, take the steps inside, and leave it at ``<who> out``."""
+
+        def steps() -> None:
+            self(f"{who} in")
+            for step, action in inside:
+                self(step, action)
+            self.wait(f"{who} out")
+
+        self.wait(f"{who} in")
+        region(steps)
+        self(f"{who} out")
 
 
 def together(*works: Callable[[], Any]) -> None:
@@ -92,7 +111,7 @@ def together(*works: Callable[[], Any]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert not any(thread.is_alive() for thread in threads)
     if failures:
         raise failures[0]

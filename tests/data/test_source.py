@@ -65,14 +65,16 @@ def test_a_function_that_an_engine_runs_on_rows_is_not_heard(name: str, heard: H
 
 
 def test_two_threads_that_read_at_once_are_unheard_and_leave_the_filters(heard: Heard) -> None:
-    turn = Steps("one in", "two in", "one out", "two warns")
+    turn = Steps("one in", "two in", "one out", "two warns", "two out")
     before = state()
 
-    def two() -> None:
-        turn("two in")
-        withheld(lambda: [turn("two warns"), warnings.warn(f"{SECRET}", stacklevel=1)], "the rule")
+    def region(action: Callable[[], Any]) -> None:
+        withheld(action, "the rule")
 
-    together(lambda: [turn("one in"), withheld(lambda: [turn("one out"), time.sleep(0.1)], "the rule")], two)
+    def warn() -> None:
+        warnings.warn(f"{SECRET}", stacklevel=1)
+
+    together(lambda: turn.held(region, "one"), lambda: turn.held(region, "two", ("two warns", warn)))
     assert str(SECRET) not in heard()
     assert state() == before
 

@@ -183,56 +183,37 @@ def test_there_may_be_no_streams(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_region_that_ends_first_leaves_the_other_unheard(heard: Heard) -> None:
-    turn = Steps("a in", "b in", "a out", "b speaks", "b out")
+    turn = Steps("one in", "two in", "one out", "two speaks", "two out")
     before = state()
-
-    def first() -> None:
-        turn("a in")
-        unheard(lambda: turn("a out"))
-
-    def second() -> None:
-        turn("b in")
-        unheard(lambda: [turn("b speaks"), speak()])
-        turn("b out")
-
-    together(first, second)
+    together(lambda: turn.held(unheard, "one"), lambda: turn.held(unheard, "two", ("two speaks", speak)))
     assert heard() == ""
     assert state() == before
 
 
 def test_others_are_heard_while_a_region_is_open(heard: Heard) -> None:
-    turn = Steps("in", "speaks", "out")
+    turn = Steps("reader in", "neighbour", "reader out")
     before = state()
-
-    def reader() -> None:
-        turn("in")
-        unheard(lambda: [speak(), turn("out")])
-
-    def other() -> None:
-        turn("speaks")
-        speak("a neighbour")
-
-    together(reader, other)
+    together(
+        lambda: turn.held(unheard, "reader"),
+        lambda: turn("neighbour", lambda: speak("a neighbour")),
+    )
     found = heard()
     assert WORD not in found and all(f"a neighbour {kind}" in found for kind in SPEECH)
     assert state() == before
 
 
 def test_nobody_is_heard_while_a_guest_runs_for_it_may_use_any_thread(heard: Heard) -> None:
-    turn = Steps("in", "speaks", "out", "speaks again")
+    turn = Steps("helper is there", "guest in", "helper speaks", "guest out", "helper speaks again")
     before = state()
 
-    def host() -> None:
-        turn("in")
-        alone(lambda: turn("out"))
+    def helper() -> None:
+        turn("helper is there")
+        turn("helper speaks", speak)
+        turn("helper speaks again", lambda: speak("a neighbour"))
 
-    def helper() -> None:  # was there before, as a pool of threads is
-        turn("speaks")
-        speak()
-        turn("speaks again")
-
-    together(host, helper)
-    assert heard() == ""
+    together(lambda: turn.held(alone, "guest"), helper)
+    found = heard()
+    assert WORD not in found and all(f"a neighbour {kind}" in found for kind in SPEECH)
     assert state() == before
 
 
@@ -268,20 +249,13 @@ def test_filters_of_another_thread_do_not_make_a_region_heard_and_are_put_back(
     turn = Steps(*order)
     before = state()
     caught: list[Any] = []
+    filters = warnings.catch_warnings(record=record)
 
     def other() -> None:
-        turn("other in")
-        with warnings.catch_warnings(record=record) as told:
-            warnings.simplefilter("always")
-            caught.append(told)
-            turn("other out")
+        turn("other in", lambda: [caught.append(filters.__enter__()), warnings.simplefilter("always")])
+        turn("other out", lambda: filters.__exit__(None, None, None))
 
-    def reader() -> None:
-        turn("region in")
-        held(lambda: [turn("region speaks"), speak(), turn("region out")])
-
-    # A turn is taken before what it names, so the other thread's end is waited for by the next turn.
-    together(other, reader)
+    together(other, lambda: turn.held(held, "region", ("region speaks", speak)))
     assert heard() == "" and caught in ([None], [[]])
     assert state() == before
 
@@ -294,18 +268,13 @@ def test_a_stream_that_another_thread_puts_back_is_silent_too(
     monkeypatch.setattr(region, "_first_streams", [(sys.stdout, "stdout")])  # as it is without a test that captures
     before = state()
     kept = io.StringIO()
+    redirection = contextlib.redirect_stdout(kept)
 
     def other() -> None:
-        turn("other in")
-        with contextlib.redirect_stdout(kept):
-            print("a neighbour")
-            turn("other out")
+        turn("other in", lambda: [redirection.__enter__(), print("a neighbour")])
+        turn("other out", lambda: redirection.__exit__(None, None, None))
 
-    def reader() -> None:
-        turn("region in")
-        unheard(lambda: [turn("region speaks"), time.sleep(0.05), print(WORD), turn("region out")])
-
-    together(other, reader)
+    together(other, lambda: turn.held(unheard, "region", ("region speaks", lambda: print(WORD))))
     assert WORD not in heard() and kept.getvalue() == "a neighbour\n"
     assert state() == before
 
@@ -344,22 +313,17 @@ def test_many_threads_at_random_are_unheard_and_leave_all_as_it_was(heard: Heard
 
 
 def test_a_child_forked_while_another_thread_runs_a_guest_can_run_its_own() -> None:
-    turn = Steps("in", "forked", "out")
+    turn = Steps("guest in", "fork", "guest out")
 
-    def host() -> None:
-        turn("in")
-        alone(lambda: turn("out"))
-
-    def forker() -> None:
-        turn("forked")
+    def fork() -> None:
         child = os.fork()
         if child == 0:
-            signal.alarm(20)
+            signal.alarm(120)
             fine = not silent() and alone(lambda: silent()) and not silent()
             os._exit(0 if fine else 1)
         assert os.waitpid(child, 0)[1] == 0
 
-    together(host, forker)
+    together(lambda: turn.held(alone, "guest"), lambda: turn("fork", fork))
 
 
 # ---------------------------------------------------------------------------------------------- signals
@@ -478,5 +442,5 @@ def test_interrupts_at_any_moment_leave_nobody_silent() -> None:
         "kept = signal.getsignal(signal.SIGINT) is press\n"
         "print(raised == caught > 9, silent(), region._open, region._hooks, region._filtered, kept)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True False set() [] [] True\n", "")
