@@ -184,6 +184,7 @@ INTEGER_TYPES = {
 COUNTED = (
     dpc.Levels([0, 1, 2]), dpc.Levels([2, 1, 0], other=9), dpc.Levels([2**53, 2**53 + 1, -1, 255, 300], other="no"),
     dpc.Levels([5, 6, 7]), dpc.Levels([2**64 - 1, -(2**63), 2**63], other=0),
+    dpc.Levels([2**63 - 2, 2**63 - 1], other="z"), dpc.Levels([-(2**63), 1 - 2**63], other="z"),
     dpc.Levels([*range(-90, 91, 2), 2**53 + 1], other="x"), dpc.Levels(range(-40, 40)),
 )  # fmt: skip
 CUT = (

@@ -77,8 +77,8 @@ def _code(value: Expression, rule: Rule, dtype: Any) -> Expression:
         branches = [(value >= key, rule.first + place) for place, key in reversed(list(enumerate(keys, 1)))]
         last = rule.first
     elif (offset := _offset(rule, dtype)) is not None:
-        inside = (value >= keys[0]) & (value <= keys[-1])
-        return CaseExpression(inside, value.cast("BIGINT") + _whole(offset)).otherwise(_whole(rule.rest))
+        inside = (value >= keys[0]) & (value <= keys[-1])  # the sum comes last: of a value outside it could overflow
+        return CaseExpression(inside, value.cast("BIGINT")).otherwise(_whole(rule.rest - offset)) + _whole(offset)
     else:
         branches = [(value == key, code) for key, code in zip(keys, rule.codes, strict=True)]
         last = rule.rest
@@ -92,8 +92,9 @@ def _code(value: Expression, rule: Rule, dtype: Any) -> Expression:
 
 
 def _offset(rule: Matches, dtype: Any) -> int | None:
-    """Return the offset of a rule, if no value of the type fails to be a BIGINT."""
-    return None if dtype.id in {"hugeint", "uhugeint", "ubigint"} else rule.offset
+    """Return the offset of a rule, if no value of the type fails to be a BIGINT and no sum comes near its ends."""
+    narrow = dtype.id not in {"hugeint", "uhugeint", "ubigint"}
+    return rule.offset if narrow and rule.offset is not None and abs(rule.offset) < 2**62 else None
 
 
 def _listed(relation: Any, rule: Matches, dtype: Any, place: int) -> Any:
