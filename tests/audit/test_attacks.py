@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpcausal.direction import anm, decide
+from dpcausal.direction import anm, ask
 from tests.registry.attacks import ATTACKS, WAYS, Attack, Way, fallen
 from tests.test_registry import spending_calls
 
@@ -15,7 +15,7 @@ from tests.test_registry import spending_calls
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Small tables and no rehearsal: neither bears on what one row can move."""
     monkeypatch.setattr(anm, "TABLE_PLACES", 65)
-    monkeypatch.setattr(decide, "rehearse", lambda score: None)
+    monkeypatch.setattr(ask, "rehearse", lambda score: None)
     yield
 
 

@@ -266,7 +266,7 @@ def _of_panel(task: str, method: str, loss: Loss = PURE) -> Way:
 
 WAYS = (
     _of_table("direction", "iqr", lambda of: dpc.direction(
-        of, "x", "y", loss=PURE, score="iqr", protect="test", release_scores=True)),
+        of, "x", "y", loss=PURE, score="iqr", protect="test", method="inverse-sensitivity")),
     _of_table("direction", "hsic", lambda of: dpc.direction(of, "x", "y", loss=PURE, score="hsic", protect="test")),
     _of_table("direction_all", "all pairs, one column constant", lambda of: dpc.direction_all(
         of, loss=PURE, scores=("igci", "igci-slope")), constant=True),
@@ -274,10 +274,10 @@ WAYS = (
         of, "x", "y", given=["z"], loss=PURE, method="gcm-scalar")),
     _of_table("ci_test", "kendall", lambda of: dpc.ci_test(of, "x", "y", given=["z"], loss=PURE, method="kendall")),
     _of_table("ci_test", "gcm", lambda of: dpc.ci_test(
-        of, "x", "y", given=[], loss=PURE, method="gcm", resamples=19)),
+        of, "x", "y", given=[], loss=PURE, method=dpc.methods.Gcm(resamples=19))),
     _of_table("ci_tests", "kendall", lambda of: dpc.ci_tests(of, [("x", "y", ["z"])], loss=PURE, method="kendall")),
     _of_table("ci_tests", "gcm", lambda of: dpc.ci_tests(
-        of, [("x", "y", ["z"]), ("x", "z", [])], loss=PURE, resamples=19)),
+        of, [("x", "y", ["z"]), ("x", "z", [])], loss=PURE, method=dpc.methods.Gcm(resamples=19))),
     _of_table("discover", "moments", lambda of: dpc.discover(of, loss=APPROXIMATE, method="moments"), APPROXIMATE),
     _of_levels(),
     _of_panel("synthetic_control", "output-perturbation"),
