@@ -9,6 +9,7 @@ states its false alarm.  ``make fuzz`` searches from fresh seeds instead.
 import os
 import random
 import re
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -26,6 +27,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from dpcausal.privacy import noise
+
+# A shell's background jobs ignore Ctrl-C, and so would the tests of interrupts and every process that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
