@@ -4,7 +4,8 @@
 
 Of the rounds, half kill one process and the rest three at once; a tenth as many are added that kill a process while
 it opens, and a twentieth as many (20 at least) with a control that releases before it spends.  One race is run for
-every hundred rounds (4 at least).  DIRECTORY is where the ledgers are written: by default in memory where that is
+every hundred rounds (4 at least).  Half of all processes use a second name of the ledger: a hard link and, where the
+machine allows one, a bind mount.  DIRECTORY is where the ledgers are written: by default in memory where that is
 possible, since a kill loses nothing that the kernel holds.  Power that fails is not part of it.
 
 The exit code is 0 if no spend was under-recorded, no budget overdrawn, and the control was caught.
@@ -23,7 +24,16 @@ from pathlib import Path
 
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
-from tests.privacy.kill_loops import STEP, Toll, kill_loop, race, release_then_spend, remove, spend_then_release
+from tests.privacy.kill_loops import (
+    STEP,
+    Toll,
+    kill_loop,
+    names_of,
+    race,
+    release_then_spend,
+    remove,
+    spend_then_release,
+)
 
 PROCESSES, ATTEMPTS = 6, 200
 BUDGETS = {PureDP(0.3): 300, PureDP(0.7): 700, PureDP(1.1): 1100, PureDP(2): 1200}
@@ -78,8 +88,12 @@ def main(arguments: list[str]) -> int:
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     directory = Path(tempfile.mkdtemp(dir=options.directory or memory))
     begun = time.perf_counter()
-    print(f"{options.rounds} rounds of kills and more, seed {options.seed}, in {directory.parent}\n", flush=True)
+    print(f"{options.rounds} rounds of kills and more, seed {options.seed}, in {directory.parent}")
     try:
+        Ledger.create(directory / "names.ledger", budget=STEP).close()
+        kinds = zip(("its path", "a hard link", "a bind mount"), names_of(directory / "names.ledger"), strict=False)
+        print(f"each ledger is used by {', '.join(kind for kind, _ in kinds)}\n", flush=True)
+        remove(directory / "names.ledger")
         tolls = killed(directory, options.rounds, options.seed)
         control = kill_loop(directory, release_then_spend, max(20, options.rounds // 20), seed=options.seed + 3)
         caught = control.under_recorded / control.rounds

@@ -12,6 +12,7 @@ import dpcausal as dpc
 from benchmarks.targets import report
 from dpcausal.audit import BlackBoxAudit, audit_samples
 from dpcausal.mechanisms.objective_perturbation import objective_perturbation, published_objective_perturbation
+from dpcausal.papers import dpsc
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.synthetic_control import perturbation
@@ -82,12 +83,7 @@ def main() -> int:
         return perturbation.release_weights(X, ones, float(T0), "none", allotment, pure)
 
     def printed_output(X: Any, allotment: Any) -> Any:
-        bound = perturbation.published_weights_bound(N, T0, float(T0))
-        claim = Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "ridge-weights", Unit.DONOR)
-        from dpcausal.mechanisms.additive import l2_ball
-        from dpcausal.regression.ridge import ridge_weights
-
-        return l2_ball(Query(ridge_weights(X, ones, T0 / 2), claim, "weights"), allotment, pure)
+        return dpsc.output_weights(X, ones, float(T0), allotment, pure)
 
     kept = [
         audited("output perturbation as printed", printed_output, pure, 0.0, DRAWS // 2),

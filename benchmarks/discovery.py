@@ -19,22 +19,35 @@ import dpcausal as dpc
 from benchmarks.networks import SMALL, Network, read
 from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
+from dpcausal import papers
+from dpcausal.errors import LossError
 
 ROWS = 100_000
 GRID = (0.02, 0.03, 0.05, 0.07, 0.1, 0.12, 0.15, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0)
 ROUND_GRID = tuple(np.round(np.logspace(-2, 1.5, 21), 4).tolist())
-SYSTEMS = ("priv-pc", "svt-pc", "em-pc", "gaussian-pc")
+SYSTEMS = (papers.PrivPc, papers.SvtPc, papers.EmPc, papers.SubsampledGaussian)
 NEEDED = {"earthquake": 0.1, "cancer": 0.15, "survey": 0.12, "asia": 0.25}
 CPDAG_AT_ONE = {"earthquake": 0.95, "cancer": 0.95, "survey": 0.95, "asia": 0.85}
 
 
-def run(network: Network, frame: dict[str, Any], loss: dpc.PureDP | dpc.ApproxDP, seed: int, **asked: Any) -> Any:
+def run(network: Network, frame: dict[str, Any], loss: dpc.PureDP | dpc.ApproxDP, seed: int, method: Any) -> Any:
     """Return one discovery with simulated noise, and its seconds."""
     with dpc.simulated_noise(seed):
         table = dpc.Table(frame, network.schema, dpc.Ledger.in_memory(loss))
         start = time.perf_counter()
-        found = dpc.discover(table, loss=loss, accept_large_epsilon=True, **asked)
+        found = dpc.discover(table, loss=loss, method=method, accept_unproven=True, accept_large_epsilon=True)
         return found, time.perf_counter() - start
+
+
+def loss_of(method: Any, epsilon: float) -> dpc.PureDP | dpc.ApproxDP:
+    """Return ε as the method can spend it."""
+    loss = dpc.PureDP(epsilon)
+    try:
+        if method != "auto":
+            method.pay(loss)
+    except LossError:
+        return dpc.ApproxDP(epsilon, 1e-6)
+    return loss
 
 
 def reported(found: dpc.Discovery) -> float:
@@ -42,15 +55,16 @@ def reported(found: dpc.Discovery) -> float:
     return float(found.reported.split("(")[1].split(",")[0])
 
 
-def curve(network: Network, frames: list[Any], grid: Iterable[float], **asked: Any) -> list[tuple[float, ...]]:
+def curve(
+    network: Network, frames: list[Any], grid: Iterable[float], method: Any = "auto"
+) -> list[tuple[float, ...]]:
     """Return (ε, mean CPDAG F1, sd, mean skeleton F1, sd, seconds) for each parameter of a grid."""
     rows = []
     for epsilon in grid:
-        gaussian = asked.get("method") in ("gaussian-pc", "reconciled") and "calibration" not in asked
-        loss = dpc.ApproxDP(epsilon, 1e-6) if gaussian else dpc.PureDP(epsilon)
+        loss = loss_of(method, epsilon)
         scores, spent = [], []
         for seed, frame in enumerate(frames):
-            found, seconds = run(network, frame, loss, seed, **asked)
+            found, seconds = run(network, frame, loss, seed, method)
             scores.append((found.graph.f1(network.truth), found.graph.skeleton_f1(network.truth), seconds))
             spent.append(reported(found) if found.reported else epsilon)
         means, deviations = np.mean(scores, axis=0), np.std(scores, axis=0)
@@ -84,22 +98,19 @@ def main() -> int:
         frames = [network.sample(ROWS, seed) for seed in range(options.seeds)]
         default = curve(network, frames, GRID)
         show(f"{name}: default (one noisy table)", default)
-        published = curve(
-            network, frames, ROUND_GRID, method="priv-pc", calibration="published", accept_unproven=True
-        )
-        show(f"{name}: priv-pc as published, epsilon as it reports", published)
+        published = curve(network, frames, ROUND_GRID, papers.PrivPc())
+        show(f"{name}: Priv-PC as published, epsilon as it reports", published)
         if not options.only_default:
             for system in SYSTEMS:
-                show(f"{name}: {system}, proved", curve(network, frames, GRID[4::2], method=system))
+                rows = curve(network, frames, GRID[4::2], system(constants="corrected"))
+                show(f"{name}: {system.name}, proved", rows)
             for system in SYSTEMS[1:]:
-                rows = curve(
-                    network, frames, ROUND_GRID[::3], method=system, calibration="published", accept_unproven=True
-                )
-                show(f"{name}: {system} as published, epsilon as it reports", rows)
+                rows = curve(network, frames, ROUND_GRID[::3], system())
+                show(f"{name}: {system.name} as published, epsilon as it reports", rows)
             # Hundreds of blocks a test: few seeds and parameters, small conditioning sets.
-            few = {"method": "reconciled", "max_order": 1}
-            show(f"{name}: reconciled G-test, proved, 3 seeds", curve(network, frames[:3], (1.0, 10.0, 100.0), **few))
-            rows = curve(network, frames[:3], (0.1, 1.0, 10.0), calibration="published", accept_unproven=True, **few)
+            proved = papers.ReconciledTests(constants="corrected", max_order=1)
+            show(f"{name}: reconciled G-test, proved, 3 seeds", curve(network, frames[:3], (1.0, 10.0, 100.0), proved))
+            rows = curve(network, frames[:3], (0.1, 1.0, 10.0), papers.ReconciledTests(max_order=1))
             show(f"{name}: reconciled G-test as published, epsilon as it reports, 3 seeds", rows)
         ours, theirs = first_good(default), first_good(published)
         at_one = next(row[1] for row in default if row[0] == 1.0)

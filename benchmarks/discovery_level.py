@@ -17,10 +17,11 @@ from benchmarks.networks import SMALL, read
 from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
 from dpcausal.dependence.contingency import contingency
-from dpcausal.discovery.contrasts import Releaser
-from dpcausal.discovery.tables import NoisyTable, geometric_variance
+from dpcausal.discovery.parities import Parities, Releaser
+from dpcausal.discovery.question import rho_of
+from dpcausal.discovery.search import Terms, asker
 from dpcausal.discovery.wald import wald_test
-from dpcausal.privacy.loss import affordable_zcdp
+from dpcausal.releases.table import NoisyTable, geometric_variance
 
 ROWS, SEEDS, NOMINAL = 100_000, 10, 0.01
 EPSILONS = (0.05, 0.2, 1.0, 10.0)
@@ -54,7 +55,8 @@ def by_contrasts(targets: dict[str, bool]) -> None:
             with dpc.simulated_noise(seed):
                 allotment = dpc.Ledger.in_memory(loss).allot(loss, task="level")
                 sizes = tuple(len(levels) for levels in network.levels.values())
-                releaser = Releaser(names, sizes, codes, allotment, affordable_zcdp(loss), 2)
+                losses = [rho_of(loss).part(share) for share in Parities(max_order=2).shares]
+                releaser = Releaser(names, sizes, codes, allotment, losses)
                 for order in range(3):
                     tests = [
                         (names[x], names[y], tuple(names[z] for z in given))
@@ -62,7 +64,7 @@ def by_contrasts(targets: dict[str, bool]) -> None:
                         for given in combinations([z for z in range(len(names)) if z not in (x, y)], order)
                     ]
                     releaser.begin(order, tests, {})
-                    ask = releaser.noisy.asker(NOMINAL)
+                    ask = asker(releaser.noisy, Terms("pc", NOMINAL, 2, dpc.Knowledge()))
                     answers = [ask(*test) for test in tests if truth.d_separated(*test)]
                     rejected[order] += [answer.separated is False for answer in answers]
         shares = [f"{np.mean(answers):.4f} of {len(answers)}" for answers in rejected]
@@ -95,7 +97,7 @@ def main() -> int:
                 counts = contingency([frame[column] for column in names], sizes)
                 success = -np.expm1(-epsilon / 2)
                 noise = generator.geometric(success, counts.shape) - generator.geometric(success, counts.shape)
-                table = NoisyTable(names, counts + noise, geometric_variance(2 / epsilon), "geometric", ROWS)
+                table = NoisyTable(names, ROWS, counts + noise, geometric_variance(2 / epsilon), "geometric")
                 for x, y, given in independent:
                     strata = table.strata(x, y, given)
                     found = wald_test(strata, table.margin_variance(tuple(sorted((x, y, *given)))))

@@ -61,13 +61,13 @@ def alarm(seeds: int, targets: dict[str, bool]) -> None:
     scores = {}
     for epsilon in (None, 2.0, 1.0):
         runs = [
-            asked(frame, network.schema, epsilon, seed, method="parities", max_order=2, alpha=0.01)
+            asked(frame, network.schema, epsilon, seed, method=dpc.methods.Parities(max_order=2), alpha=0.01)
             for seed, frame in enumerate(frames)
         ]
         scores[epsilon], _ = means(f"alarm, order 2, epsilon {epsilon}", runs, [network.truth] * seeds)
     for epsilon in (None, 2.0, 1.0):
         runs = [
-            asked(frame, network.schema, epsilon, seed, method="parities", max_order=2)
+            asked(frame, network.schema, epsilon, seed, method=dpc.methods.Parities(max_order=2))
             for seed, frame in enumerate(frames)
         ]
         means(f"alarm, order 2, default levels, epsilon {epsilon}", runs, [network.truth] * seeds)
@@ -173,9 +173,8 @@ def priv_pc_with_scipy(rows: np.ndarray, epsilon: float) -> Any:  # type: ignore
 
     from scipy.stats import kendalltau
 
-    from dpcausal.discovery import published
-    from dpcausal.discovery.knowledge import Knowledge
-    from dpcausal.discovery.search import Settings
+    from dpcausal.discovery.search import Terms
+    from dpcausal.papers.pc_system import Replica
     from dpcausal.privacy.noise import generator_from_seed
 
     names = tuple(f"v{place}" for place in range(rows.shape[1]))
@@ -201,9 +200,9 @@ def priv_pc_with_scipy(rows: np.ndarray, epsilon: float) -> Any:  # type: ignore
 
     counts = np.zeros([2] * len(names), dtype=np.int64)
     np.add.at(counts, tuple(rows.T), 1)
-    replica = published.Replica(names, counts, epsilon, Settings("pc", 0.1, 6, Knowledge()), generator)
-    with mock.patch.object(published.Replica, "score", score):
-        return replica.priv_pc()
+    replica = Replica(names, counts, epsilon, Terms("pc", 0.1, 6, dpc.Knowledge()), generator)
+    with mock.patch.object(Replica, "score", score):
+        return dpc.papers.PrivPc().as_published(replica)
 
 
 def main() -> int:

@@ -12,6 +12,8 @@ from typing import Any
 
 from benchmarks.independence_designs import sign_changing
 from dpcausal.independence.power import power
+from dpcausal.methods import CrtDecision
+from dpcausal.papers import PrivCrt, PrivGcm
 from dpcausal.privacy.loss import ApproxDP, PureDP
 
 N = 10_000
@@ -36,11 +38,10 @@ def gcm(repetitions: int) -> list[bool]:
         rate(repetitions, "gcm, epsilon = .25, effect .5", 0.95, 1, **shared, loss=quarter, effect=0.5),
         rate(repetitions, "gcm, epsilon = .25, effect .1", 0.92, 1, **shared, loss=quarter, effect=0.1),
     ]
-    for calibration, most in (("published", 0.2), ("corrected", 1.0)):
-        met.append(
-            rate(repetitions, f"gcm-published ({calibration} constant), epsilon = 4, effect .5", 0, most, **shared,
-                 loss=PureDP(4), effect=0.5, method="gcm-published", calibration=calibration)
-        )  # fmt: skip
+    for constants, most in (("published", 0.2), ("corrected", 1.0)):
+        way: Any = PrivGcm(constants=constants)  # type: ignore[arg-type]
+        label = f"PrivGCM ({constants} constant), epsilon = 4, effect .5"
+        met.append(rate(repetitions, label, 0, most, **shared, loss=PureDP(4), effect=0.5, method=way))
     for effect in (0.5, 0.1):
         for method, loss in (("gcm-scalar", PureDP(2)), ("gcm-smooth", ApproxDP(2, 1e-6))):
             label = f"{method}, epsilon = 2, effect {effect:g}"
@@ -48,12 +49,12 @@ def gcm(repetitions: int) -> list[bool]:
     return met
 
 
-def epsilon_for(share: float, repetitions: int, method: str, low: float, high: float, **asked: Any) -> float:
+def epsilon_for(share: float, repetitions: int, method: Any, low: float, high: float) -> float:
     """Return, by bisection on a logarithmic scale, the epsilon at which a share of tables is rejected."""
     for _ in range(7):
         middle = (low * high) ** 0.5
-        found = power(N, loss=PureDP(round(middle, 9)), method=method, effect=0.5, repetitions=repetitions,  # type: ignore[arg-type]
-                      seed=5, accept_large_epsilon=True, **asked).rate  # fmt: skip
+        found = power(N, loss=PureDP(round(middle, 9)), method=method, effect=0.5, repetitions=repetitions,
+                      seed=5, accept_large_epsilon=True).rate  # fmt: skip
         low, high = (low, middle) if found >= share else (middle, high)
     return (low * high) ** 0.5
 
@@ -61,9 +62,9 @@ def epsilon_for(share: float, repetitions: int, method: str, low: float, high: f
 def ratio(repetitions: int) -> list[bool]:
     print("\nEpsilon for 80 % power, effect .5")
     ours = epsilon_for(0.8, repetitions, "gcm", 0.005, 2.0)
-    published = epsilon_for(0.8, repetitions, "gcm-published", 2.0, 60.0, calibration="published")
+    published = epsilon_for(0.8, repetitions, PrivGcm(), 2.0, 60.0)
     met = published / ours >= 100
-    print(f"gcm {ours:.3g}, gcm-published {published:.3g}: ratio {published / ours:.0f}{'' if met else '  MISSED'}")
+    print(f"gcm {ours:.3g}, PrivGCM {published:.3g}: ratio {published / ours:.0f}{'' if met else '  MISSED'}")
     return [met]
 
 
@@ -71,15 +72,13 @@ def crt(repetitions: int) -> list[bool]:
     print("\nRandomisation tests, n = 1000, epsilon = 2, effect .2")
     shared: dict[str, Any] = {"n": 1_000, "loss": PureDP(2), "effect": 0.2}
     met = [rate(repetitions, "crt", 0.9, 1, **shared, method="crt")]
-    met.append(rate(repetitions, "crt-decision, m = 499", 0.9, 1, **shared, method="crt-decision", resamples=499))
-    for calibration in ("published", "corrected"):
+    met.append(rate(repetitions, "crt-decision, m = 499", 0.9, 1, **shared, method=CrtDecision(resamples=499)))
+    for constants in ("published", "corrected"):
         for m in (19, 99, 499):
-            most = 0.2 if calibration == "published" and m == 499 else 1.0
-            label = f"crt-published ({calibration} constant), m = {m}"
-            met.append(
-                rate(repetitions, label, 0, most, **shared, method="crt-published", resamples=m,
-                     calibration=calibration)
-            )
+            most = 0.2 if constants == "published" and m == 499 else 1.0
+            label = f"PrivCRT ({constants} constant), m = {m}"
+            way: Any = PrivCrt(resamples=m, constants=constants)  # type: ignore[arg-type]
+            met.append(rate(repetitions, label, 0, most, **shared, method=way))
     return met
 
 

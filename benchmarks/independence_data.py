@@ -75,7 +75,7 @@ def adult(repetitions: int) -> None:
             pvalues = np.array([one.pvalue for one in found])
             print(
                 f"{x}, {y} | {', '.join(given):<44} epsilon = {epsilon:<4g} dependent {np.mean(pvalues <= 0.05):.2f} "
-                f"of {repetitions}, median p = {np.median(pvalues):.2g}, {found[0].blocks} blocks",
+                f"of {repetitions}, median p = {np.median(pvalues):.2g}, {found[0].settings['blocks']} blocks",
                 flush=True,
             )
 
@@ -86,25 +86,21 @@ def concrete(repetitions: int) -> None:
     print(f"\nConcrete, {len(frame['cement']):,d} mixtures: strength, each column, given the others; share rejected\n")
     columns = [name for name in CONCRETE if name != "strength_mpa"]
     print(f"{'column':<18}{'gcm, exact':>12}" + "".join(f"{label:>22}" for label in (
-        "gcm, eps 1", "gcm, eps 4", "gcm-published, eps 4", "gcm-published, eps 10",
+        "gcm, eps 1", "gcm, eps 4", "PrivGCM, eps 4", "PrivGCM, eps 10",
     )))  # fmt: skip
-    ways: list[tuple[str, float, dict[str, Any]]] = [
-        ("gcm", 1, {}), ("gcm", 4, {}), ("gcm-published", 4, {"calibration": "published"}),
-        ("gcm-published", 10, {"calibration": "published"}),
-    ]  # fmt: skip
+    printed = dpc.papers.PrivGcm()
+    ways: list[tuple[Any, float]] = [("gcm", 1), ("gcm", 4), (printed, 4), (printed, 10)]
     for x in columns:
         given = [name for name in columns if name != x]
         table = dpc.Table(frame, schema, dpc.Ledger.without_privacy())
         exact = dpc.ci_test(table, x, "strength_mpa", given=given, loss=dpc.NoPrivacy())
         line = f"{x:<18}{'p = ' + format(exact.pvalue, '.2g'):>12}"
-        for method, epsilon, options in ways:
+        for method, epsilon in ways:
             loss, rejected = dpc.PureDP(epsilon), 0
             for seed in range(repetitions):
                 table = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss))
                 with dpc.simulated_noise(seed):
-                    answer = dpc.ci_test(
-                        table, x, "strength_mpa", given=given, loss=loss, method=method, **options  # type: ignore[arg-type]
-                    )
+                    answer = dpc.ci_test(table, x, "strength_mpa", given=given, loss=loss, method=method)
                 rejected += answer.decision == "dependent"
             line += f"{rejected / repetitions:>22.2f}"
         print(line, flush=True)

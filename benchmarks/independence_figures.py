@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
+from dpcausal import methods, papers
 from dpcausal.independence.power import smooth_model
 
 Line = tuple[str, dict[str, Any]]
 
-PUBLISHED_GCM: Line = ("PrivGCM", {"method": "gcm-published", "calibration": "published"})
-PUBLISHED_CRT: Line = ("PrivCRT", {"method": "crt-published", "calibration": "published", "resamples": 19})
+PUBLISHED_GCM: Line = ("PrivGCM", {"method": papers.PrivGcm()})
+PUBLISHED_CRT: Line = ("PrivCRT", {"method": papers.PrivCrt()})
 OURS_GCM: Line = ("gcm", {"method": "gcm"})
 OURS_CRT: Line = ("crt", {"method": "crt"})
-DECISION: Line = ("crt-decision", {"method": "crt-decision", "resamples": 99})
+DECISION: Line = ("crt-decision", {"method": methods.CrtDecision(resamples=99)})
 EXACT: Line = ("GCM, no privacy", {"method": "gcm", "loss": dpc.NoPrivacy()})
 EXACT_CRT: Line = ("CRT, no privacy", {"method": "crt", "loss": dpc.NoPrivacy()})
 
@@ -40,6 +41,8 @@ def table(
         found[name] = []
         for value in values:
             arguments = {**asked(value), **options}
+            if "kind" in arguments:
+                arguments["method"] = arguments.pop("kind")(resamples=arguments.pop("resamples"))
             found[name].append(dpc.power(**arguments, repetitions=repetitions, seed=17).rate)
         print(f"{name:<20}" + "".join(f"{rate:>9.3f}" for rate in found[name]), flush=True)
     return found
@@ -55,10 +58,10 @@ def figures(repetitions: int, chosen: set[str]) -> dict[str, tuple[str, Sequence
 
     for d, parts in ((1, 100), (5, 3)):
         # In the paper 100 clusters of z, which are made from the data: here as many public strata, 3⁵ for five columns.
-        printed = {"method": "kendall", "calibration": "published", "accept_unproven": True, "strata": parts}
+        printed = {"method": papers.PrivKendall(strata=parts), "accept_unproven": True}
         baselines: list[Line] = [
-            ("PrivToT", {"method": "test-of-tests"}), ("private Kendall", printed),
-            ("kendall", {"method": "kendall", "strata": parts}),
+            ("PrivToT", {"method": papers.PrivToT()}), ("private Kendall", printed),
+            ("kendall", {"method": methods.Kendall(strata=parts)}),
         ]  # fmt: skip
         run(
             f"1-{d}", f"Figure 1, level, n = 10,000, epsilon = 2, d = {d}", "s", (1, 2, 4, 8, 16, 32),
@@ -87,8 +90,8 @@ def figures(repetitions: int, chosen: set[str]) -> dict[str, tuple[str, Sequence
         [PUBLISHED_GCM, PUBLISHED_CRT, OURS_GCM, OURS_CRT],
         lambda e: {"n": 10_000, "loss": dpc.PureDP(e), "effect": 0.5})  # fmt: skip
     run("9", "Figure 9, n = 1,000, epsilon = 2, effect .2", "m", (19, 49, 99, 499),
-        [("PrivCRT", {"method": "crt-published", "calibration": "published"}), ("crt", {"method": "crt"}),
-         ("crt-decision", {"method": "crt-decision"})],
+        [("PrivCRT", {"kind": papers.PrivCrt}), ("crt", {"kind": methods.Crt}),
+         ("crt-decision", {"kind": methods.CrtDecision})],
         lambda m: {"n": 1_000, "loss": dpc.PureDP(2), "effect": 0.2, "resamples": int(m)})  # fmt: skip
     return done
 
@@ -96,14 +99,15 @@ def figures(repetitions: int, chosen: set[str]) -> dict[str, tuple[str, Sequence
 def pvalues(repetitions: int) -> dict[str, np.ndarray[Any, Any]]:
     """Figure 10: p-values of true nulls, n = 1,000, ε = 2."""
     found: dict[str, np.ndarray[Any, Any]] = {}
-    for name, options in (PUBLISHED_CRT, OURS_CRT, OURS_GCM):
+    model = smooth_model(2.0)
+    ways = (("PrivCRT", papers.PrivCrt(model_x=model)), ("crt", methods.Crt(model_x=model)), ("gcm", methods.Gcm()))
+    for name, way in ways:
         values = []
         for seed in range(repetitions):
             data = dpc.simulate.smooth_design(1_000, seed=seed)
             asked = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)))
-            model = {} if name == "gcm" else {"model_x": smooth_model(2.0)}
             with dpc.simulated_noise(seed + 10**6):  # not the stream of the rows
-                values.append(dpc.ci_test(asked, "x", "y", given=["z1"], loss=dpc.PureDP(2), **options, **model).pvalue)
+                values.append(dpc.ci_test(asked, "x", "y", given=["z1"], loss=dpc.PureDP(2), method=way).pvalue)
         found[name] = np.array(values)
         shares = np.histogram(found[name], bins=10, range=(0, 1))[0] / repetitions
         print(f"{name:<20}" + "".join(f"{share:>9.3f}" for share in shares), flush=True)

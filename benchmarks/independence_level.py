@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.independence_designs import binary_on_z, lognormal, rare_binary, rarer_alone, sign_changing
 from dpcausal.independence.power import power
+from dpcausal.methods import Gcm
 from dpcausal.privacy.loss import PureDP
 
 Case = tuple[str, dict[str, Any], tuple[float, float]]
@@ -39,7 +40,8 @@ def cases(which: str) -> Iterator[Case]:
             yield f"gcm            s = {complexity:g}", {**shared, "complexity": complexity}, (0.0, 1.0)
         yield "gcm            s = 8, epsilon = .25", {**shared, "complexity": 8.0, "loss": PureDP(0.25)}, (0.0, 1.0)
         for shape in ("isotropic", "additive"):
-            yield f"gcm            d = 5, {shape}", {**shared, "dimensions": 5, "regression": shape}, (0.0, 1.0)
+            asked = {**shared, "dimensions": 5, "method": Gcm(regression=shape)}
+            yield f"gcm            d = 5, {shape}", asked, (0.0, 1.0)
     if which in ("weighted", "all"):
         arguments = {"n": 10_000, "loss": PureDP(1.0), "method": "gcm-weighted", "design": sign_changing(0.0)}
         yield "gcm-weighted   n = 10000, epsilon = 1", arguments, (0.0, 0.075)

@@ -7,8 +7,8 @@ DIRECTORY is where the ledgers are written, by default a temporary one; a spend 
 
 from __future__ import annotations
 
+import json
 import os
-import sqlite3
 import sys
 import tempfile
 import time
@@ -17,41 +17,41 @@ from pathlib import Path
 import numpy as np
 
 from dpcausal.errors import BudgetExceededError
-from dpcausal.privacy.composition import Totals, admit, cost_of
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.ledger_entry import COLUMNS, cells, loss_text, sealed
-from dpcausal.privacy.loss import ApproxDP, PureDP
+from dpcausal.privacy.ledger_file import sealed
+from dpcausal.privacy.loss import ApproxDP, PureDP, loss_text
 
 LOSS = PureDP(0.001)
 BUDGET = ApproxDP(100_000, 1e-6)
 
 
 def fill(path: Path, count: int) -> None:
-    """Write the rows that ``count`` spends would write, in one transaction."""
+    """Write the lines that ``count`` spends would write, at once."""
     with Ledger.create(path, budget=BUDGET) as ledger:
         head = ledger.head
-    cost, totals, rows = cost_of(LOSS), Totals(), []
+    told = {"task": "direction", "loss": loss_text(LOSS), "zcdp": None, "unit": "row", "relation": "replace-one"}
+    told |= {"detail": {"columns": ["x", "y"]}, "once": {}, "caveats": ""}
+    lines = []
     for number in range(1, count + 1):
-        totals = admit(BUDGET, totals, cost) or totals
-        told = (number, "2025-01-01T00:00:00.000000+00:00", os.getpid(), "0.1.0", "direction", loss_text(LOSS), None)
-        rows.append(sealed((*told, "row", "replace-one", '{"columns":["x","y"]}', "", *cells(cost, totals), head)))
-        head = rows[-1][-1]
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("BEGIN")
-    connection.executemany(f"INSERT INTO entries VALUES ({', '.join('?' * len(COLUMNS))})", rows)
-    connection.execute("COMMIT")
-    connection.close()
+        lines.append(sealed("spend", told | {"number": number, "previous": head}))
+        head = json.loads(lines[-1])["hash"]
+    with path.open("ab") as file:
+        file.writelines(lines)
 
 
-def spends(path: Path, count: int) -> np.ndarray:
-    """Return the milliseconds of each of ``count`` spends."""
-    times = []
-    with Ledger.open(path) as ledger:
+def spends(path: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the milliseconds of each of ``count`` spends, and of 400 bytes put on the same disk in between."""
+    times, disk = [], []
+    with Ledger.open(path) as ledger, path.with_suffix(".bare").open("ab", buffering=0) as bare:
         for _ in range(count):
             start = time.perf_counter()
             ledger.allot(LOSS, task="direction", detail={"columns": ["x", "y"]})
-            times.append(1e3 * (time.perf_counter() - start))
-    return np.array(times)
+            between = time.perf_counter()
+            bare.write(bytes(400))
+            os.fsync(bare.fileno())
+            times.append(1e3 * (between - start))
+            disk.append(1e3 * (time.perf_counter() - between))
+    return np.array(times), np.array(disk)
 
 
 def race(path: Path, workers: int) -> tuple[float, int]:
@@ -77,12 +77,14 @@ def race(path: Path, workers: int) -> tuple[float, int]:
 
 
 def main(directory: Path) -> None:
-    print("spends, milliseconds            p50     p99     max")
+    print("spends, milliseconds            p50     p99     max    p99 of the disk alone")
     for count in (0, 1_000, 10_000, 100_000):
         path = directory / f"{count}.ledger"
         fill(path, count)
-        p50, p99, most = np.quantile(spends(path, 1000), [0.5, 0.99, 1])
-        print(f"after {count:7,d} entries       {p50:7.2f} {p99:7.2f} {most:7.2f}")
+        taken, disk = spends(path, 1000)
+        p50, p99, most = np.quantile(taken, [0.5, 0.99, 1])
+        beside = np.quantile(disk, 0.99)
+        print(f"after {count:7,d} entries       {p50:7.2f} {p99:7.2f} {most:7.2f} {beside:7.2f}", flush=True)
     for count in (1_000, 10_000, 100_000):
         path = directory / f"{count}.ledger"
         start = time.perf_counter()

@@ -47,6 +47,7 @@ from dpcausal.dependence.iqr import iqr_signed_distance
 from dpcausal.direction import stable, training
 from dpcausal.direction.anm import Residuals, reaches
 from dpcausal.direction.holdout import score_sensitivity
+from dpcausal.papers import anm_training_privacy
 from dpcausal.privacy.noise import generator_from_seed
 
 ROWS, PENALTY = 1000, 0.1
@@ -135,7 +136,7 @@ def sensitivities() -> list[tuple[str, str, str, str, str]]:
         (
             "HSIC", number(hsic.hsic_sensitivity(m, hsic.PUBLISHED_TIGHTER).bound, paper_units),
             f"{number(hsic.root_hsic_sensitivity(m).bound)} (root)",
-            number(training.published_hsic_sensitivity(n, m, PENALTY).bound),
+            number(anm_training_privacy.published_hsic_sensitivity(n, m, PENALTY).bound),
             f"{number(stable.training_sensitivity(n, m, PENALTY).bound / 2)} (root)",
         ),
         ("IQR", "local only", "local only; 1 in flips", "local only", f"{number(shift)} (global)"),

@@ -13,7 +13,8 @@ import numpy as np
 
 import dpcausal as dpc
 from benchmarks.pairs import DATA
-from dpcausal.synthetic_control import perturbation, reference
+from dpcausal.papers import dpsc
+from dpcausal.synthetic_control import reference
 
 Panel = tuple[Any, Any, Any, Any]
 """Donors before and after, target before and after, on the scale [−1, 1]."""
@@ -47,7 +48,8 @@ def published(panel: Panel, penalty: float, first: Any, second: Any, objective: 
     whole = dpc.ApproxDP(first.exact_epsilon + second.exact_epsilon, getattr(first, "exact_delta", 0) or 0)
     budget: Any = whole if isinstance(first, dpc.ApproxDP) else dpc.PureDP(whole.exact_epsilon)
     allotment = dpc.Ledger.in_memory(budget).allot(budget, task="replication", unit=dpc.Unit.DONOR, unproven=objective)
-    return perturbation.release_published(X, Y, y, penalty, objective, allotment, first, second).path
+    weights = (dpsc.objective_weights if objective else dpsc.output_weights)(X, y, penalty, allotment, first)
+    return dpsc.printed_path(weights, Y, allotment, second)
 
 
 def ours(panel: Panel, epsilon: float) -> Any:

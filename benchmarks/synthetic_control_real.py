@@ -40,7 +40,7 @@ def placebo(title: str, real: panels.RealPanel, count: int, epsilons: tuple[floa
         for epsilon in epsilons:
             with dpc.simulated_noise(seed):
                 answer = ask(real, unit, dpc.ApproxDP(epsilon, DELTA))
-                paper = ask(real, unit, dpc.PureDP(epsilon), method="output-perturbation", calibration="published")
+                paper = ask(real, unit, dpc.PureDP(epsilon), method=dpc.papers.DpscOut())
             methods[epsilon] = answer.method
             note(epsilon, answer.counterfactual, answer.observed)
             note(("published", epsilon), paper.counterfactual, paper.observed)

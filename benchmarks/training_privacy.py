@@ -31,11 +31,12 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError, Pair, tuebingen
 from benchmarks.targets import report
-from dpcausal.direction import stable, training
+from dpcausal.direction import stable
 from dpcausal.direction.anm import split_rows
 from dpcausal.direction.calculators import one_draw, two_draws
 from dpcausal.direction.joint import joint_sensitivity
 from dpcausal.direction.stable import Halves, Setting
+from dpcausal.papers import anm_training_privacy as published_fit
 from dpcausal.privacy.noise import generator_from_seed
 
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)
@@ -55,7 +56,7 @@ def chance(gap: float, scale: float) -> float:
 def published_chance(scores: tuple[float, float], n: int, m: int, penalty: float, epsilon: float) -> float:
     """Return the same for HSIC with two draws, each for the bound of Theorem 7."""
     gap = (scores[1] ** 2 - scores[0] ** 2) * (m / (m - 1)) ** 2
-    kept = two_draws(abs(gap), 2 * float(training.published_hsic_sensitivity(n, m, penalty).bound) / epsilon)
+    kept = two_draws(abs(gap), 2 * float(published_fit.published_hsic_sensitivity(n, m, penalty).bound) / epsilon)
     return kept if gap > 0 else 1 - kept
 
 
@@ -96,13 +97,14 @@ def scaled_halves(pair: Pair, seed: int, share: float) -> Halves:
 
 
 def split(pair: Pair, seed: int, epsilon: float) -> Split:
-    halves = scaled_halves(pair, seed, training.SHARE)
+    halves = scaled_halves(pair, seed, stable.StableFit.default_share)
     scores, bounds, steps = {}, {}, 0
     for penalty in (*PENALTIES, stable.default_penalty(halves.n, epsilon)):
         left_y, left_x = halves.residuals(Setting(penalty, stable.WIDTH))
         scores[penalty] = stable.root_scores(halves.x, halves.y, left_y, left_x)
         bounds[penalty] = float(stable.training_sensitivity(halves.n, halves.m, penalty).bound)
-        steps = max(steps, training.rank_distance(training.rank_gap(left_y, left_x), halves.n, min(penalty, 1.0)))
+        gap = published_fit.rank_gap(left_y, left_x)
+        steps = max(steps, published_fit.rank_distance(gap, halves.n, min(penalty, 1.0)))
     return Split(halves.n, halves.m, scores, bounds, steps)
 
 
@@ -110,7 +112,7 @@ def is_right(pair: Pair) -> bool:
     """Return whether the direction without noise, at the least penalty, is the true one in every halving."""
     setting = Setting(PENALTIES[0], stable.WIDTH)
     for seed in range(SPLITS):
-        halves = scaled_halves(pair, seed, training.SHARE)
+        halves = scaled_halves(pair, seed, stable.StableFit.default_share)
         forward, backward = stable.root_scores(halves.x, halves.y, *halves.residuals(setting))
         if forward >= backward:
             return False

@@ -29,6 +29,8 @@ from dpcausal.privacy import noise
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from tests.voices import heard as heard
+
 # A busy machine decides nothing: no deadlines, and slow draws are no error.
 COMMON: dict[str, Any] = {
     "database": None, "deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow],

@@ -11,7 +11,7 @@ import pytest
 
 from dpcausal.audit import falsify
 from dpcausal.dependence import gaussian_sums
-from dpcausal.direction import anm, decide
+from dpcausal.direction import anm, ask
 from tests.direction.neighbours import ANSWERS
 from tests.registry.claims import SENSITIVITIES
 from tests.registry.rows import SensitivityRow, TaskRow
@@ -44,7 +44,7 @@ def test_a_call_brings_the_same_to_the_gate_on_neighbours(
     row: TaskRow, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(anm, "TABLE_PLACES", 65)
-    monkeypatch.setattr(decide, "rehearse", lambda score: None)
+    monkeypatch.setattr(ask, "rehearse", lambda score: None)
     for answers in ANSWERS.values():
         audit = row.compare(seed, answers)
         assert audit.passages and not audit.violated, audit.summary()

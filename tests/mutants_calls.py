@@ -182,11 +182,14 @@ def draws_first(ledger: Ledger, draw: Draw) -> float:
 
 
 def refunds(ledger: Ledger, draw: Draw) -> float:
+    store = ledger._store
+    before = store.account()
     ledger.allot(ONE, task="sum")
     try:
         return draw()
     except OSError:
-        ledger._store._rows.pop()  # type: ignore[attr-defined]
+        store._place.truncate(before.size)  # type: ignore[union-attr]
+        store._account = before
         raise
 
 

@@ -17,11 +17,10 @@ from dpcausal.dependence.contingency import contingency, contingency_sensitivity
 from dpcausal.dependence.contrasts import complete_square, contrast_of
 from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
 from dpcausal.dependence.smooth_median import smooth_median
-from dpcausal.discovery import discover as task
-from dpcausal.discovery.contrasts import Releaser
-from dpcausal.discovery.discover import discover
-from dpcausal.discovery.published import claimed_sensitivity, published_score
+from dpcausal.discovery import parities
+from dpcausal.discovery.table import ContingencyTable
 from dpcausal.mechanisms.additive import geometric
+from dpcausal.papers.rank_scores import claimed_sensitivity, published_score
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query
@@ -80,13 +79,13 @@ def opposed(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     return rows
 
 
-def only_cells_that_occur(table: Any, plan: Any, allotment: Any) -> Any:
-    exact = contingency(list(table.columns(plan.names).values()), plan.sizes)
+def only_cells_that_occur(self: Any, rows: Any, question: Any, spent: Any, coins: Any, allotment: Any) -> Any:
+    exact = contingency(list(rows.columns(question.names).values()), SIZES)
     occurring = np.flatnonzero(exact.ravel())
-    return geometric(Query(exact.ravel()[occurring], contingency_sensitivity(), "cells"), allotment, plan.spent)
+    return geometric(Query(exact.ravel()[occurring], contingency_sensitivity(), "cells"), allotment, spent)
 
 
-class Peeking(Releaser):
+class Peeking(parities.Releaser):
     """Releases only the pairs whose exact counts look dependent."""
 
     def _missing(self, tests: Any) -> Any:
@@ -103,7 +102,7 @@ def by_grey_box(name: str, method: str, loss: Any, *patches: Any) -> Case:
     def ask(rows: Rows) -> Callable[[], Any]:
         def run() -> Any:
             columns = {key: rows[:, place].copy() for place, key in enumerate("abc")}
-            discover(dpc.Table(columns, SCHEMA, Ledger.in_memory(loss)), method=method, loss=loss)  # type: ignore[arg-type]
+            dpc.discover(dpc.Table(columns, SCHEMA, Ledger.in_memory(loss)), method=method, loss=loss)
 
         return run
 
@@ -173,8 +172,8 @@ MUTANTS: list[Case] = [
                  norm=Norm.SMOOTH, columns=1, sizes=(5, 11)),
     by_black_box("sparse vector without noise on the bar", first_of(0, 1.0)),
     by_black_box("the raw answer, called published", raw),
-    by_grey_box("only the cells that occur", "table", PureDP(1), (task, "_whole_table", only_cells_that_occur)),
-    by_grey_box("tests chosen by exact counts", "parities", ApproxDP(1, 1e-6), (task, "Releaser", Peeking)),
+    by_grey_box("only the cells that occur", "table", PureDP(1), (ContingencyTable, "release", only_cells_that_occur)),
+    by_grey_box("tests chosen by exact counts", "parities", ApproxDP(1, 1e-6), (parities, "Releaser", Peeking)),
 ]  # fmt: skip
 
 CONTROLS: list[Case] = [

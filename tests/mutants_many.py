@@ -12,8 +12,8 @@ from unittest import mock
 import numpy as np
 
 import dpcausal as dpc
+from dpcausal.asking import ask as asking
 from dpcausal.audit import compare
-from dpcausal.direction import many
 from dpcausal.direction.anm import split_rows
 from dpcausal.errors import DpCausalError
 from dpcausal.privacy.division import divided
@@ -52,14 +52,14 @@ def of_division(loss: Any, shares: list[Fraction]) -> bool:
 def dealt_anew() -> Iterator[None]:
     """Give each answer a seed of its own, so that each splits the rows in its own way."""
     turns = itertools.count(1)
-    with mock.patch.object(many, "generator_from_seed", lambda seed: generator_from_seed(seed + next(turns))):
+    with mock.patch.object(asking, "generator_from_seed", lambda seed: generator_from_seed(seed + next(turns))):
         yield
 
 
 @contextmanager
 def as_it_is() -> Iterator[None]:
     """Give all answers the seed + 1, so that they split the rows as the first of ``dealt_anew`` does."""
-    with mock.patch.object(many, "generator_from_seed", lambda seed: generator_from_seed(seed + 1)):
+    with mock.patch.object(asking, "generator_from_seed", lambda seed: generator_from_seed(seed + 1)):
         yield
 
 

@@ -176,8 +176,7 @@ MUTANTS: list[Case] = [
 
 def of_library(row: MechanismRow) -> Case:
     def outputs(size: int) -> tuple[Any, Any]:
-        one_by_one = row.name in ("l2-ball", "noisy-max", "exponential", "sparse-vector")
-        count = 5_500 if one_by_one else min(row.draws, size)
+        count = min(row.draws, size)
         with simulated_noise(2):
             first, second = (row.draw(answer, 1.0, count, 1.0) for answer in row.pair)
         return first, second

@@ -10,9 +10,9 @@ from dpcausal.mechanisms.objective_perturbation import gradient_bound
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression.ridge import ridge_weight_bound, ridge_weights
 from dpcausal.synthetic_control import factor, matched, perturbation, placebo
-from dpcausal.synthetic_control.matched import FULL, Matching, matched_sensitivity, matched_sums
-from dpcausal.synthetic_control.placebo import Placebos
-from dpcausal.synthetic_control.rows import GRID, on_grid, within_radius
+from dpcausal.synthetic_control.matched import Matching, matched_sensitivity, matched_sums
+from dpcausal.synthetic_control.placebo import STEPS, Placebos
+from dpcausal.synthetic_control.rows import FULL, GRID, on_grid, within_radius
 from tests.mutants import Case, by_falsifier
 
 Rows = Any
@@ -70,7 +70,8 @@ def less_own_means(rows: Rows) -> Any:
 
 def refitted(rows: Rows) -> int:
     others = (rows[:, 0].sum() - rows[:, 0]) / (len(rows) - 1)
-    return placebo.count_at_least(Placebos(rows[:, 0] - others, np.full(len(rows), FULL)), 0.4)
+    residuals = np.rint(STEPS * (rows[:, 0] - others)).astype(np.int64)
+    return placebo.count_at_least(Placebos(residuals, np.full(len(rows), FULL)), round(0.4 * STEPS))
 
 
 def near(rng: Any, m: int, low: Rows, high: Rows) -> Rows:

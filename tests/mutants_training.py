@@ -13,6 +13,7 @@ from dpcausal.dependence.rank import kendall
 from dpcausal.direction import stable, training
 from dpcausal.direction.anm import typical_distance
 from dpcausal.direction.joint import of_test_row
+from dpcausal.papers import anm_training_privacy as published
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression.stability import fit_stable, prediction_sensitivity
 from tests.mutants import Case, by_falsifier
@@ -66,12 +67,12 @@ def close_order(rows: Rows) -> tuple[Any, float]:
 
 def by_gaps_of_ranks(rows: Rows) -> Any:
     _, score = close_order(rows)
-    return np.array([training.rank_distance(1.0, N, 1.0), score])
+    return np.array([published.rank_distance(1.0, N, 1.0), score])
 
 
 def by_gaps_of_values(rows: Rows) -> Any:
     left, score = close_order(rows)
-    return np.array([training.rank_distance(training.rank_gap(left), N, 1.0), score])
+    return np.array([published.rank_distance(published.rank_gap(left), N, 1.0), score])
 
 
 def raw_margins(rows: Rows) -> Any:

@@ -10,7 +10,7 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -22,6 +22,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import dpcausal as dpc
+from dpcausal.direction.methods import METHODS
+from dpcausal.papers import DIRECTIONS, AnmTestPrivacyIqr
 from tests.data.conftest import BACKENDS as BACKENDS
 
 NAMES = ("x", "y", "z")
@@ -146,20 +148,29 @@ def tables_with_schemas(draw: st.DrawFn, **sizes: Any) -> tuple[pa.Table, dpc.Sc
     return table, dpc.Schema(declared)
 
 
+OPTIONS: dict[str, st.SearchStrategy[Any]] = {
+    "penalty": often(st.sampled_from([None, None, 0.5, 1e-5, (0.1, 1), ()]), junk),
+    "width": often(st.sampled_from([None, None, 0.5, 1e9, (0.1, 1.0)]), junk),
+    "release_scores": often(st.booleans(), junk),
+    "blocks": often(st.sampled_from([None, None, 1, 3]), junk),
+    "training_share": often(st.sampled_from([None, None, 0.5, 0.01, 0.99, 1e-300]), junk),
+}
+DIRECTION_WAYS = (*METHODS.values(), *DIRECTIONS.values(), AnmTestPrivacyIqr)
+
+
+def ways(kind: Any) -> st.SearchStrategy[Any]:
+    """Return objects of a method, each of its options sometimes junk."""
+    return st.builds(kind, **{field.name: OPTIONS[field.name] for field in fields(kind)})
+
+
 direction_arguments = st.fixed_dictionaries(
     {"loss": often(fit_loss, junk)},
     optional={
         "score": often(st.sampled_from(["hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-slope"]), junk),
         "protect": often(st.sampled_from(["everyone", "test", "training"]), junk),
-        "penalty": often(st.sampled_from([None, None, 0.5, 1e-5, (0.1, 1), ()]), junk),
-        "width": often(st.sampled_from([None, None, 0.5, 1e9, (0.1, 1.0)]), junk),
         "method": often(
-            st.sampled_from(["auto", "auto", "blocks", "joint", "smooth-sensitivity", "propose-test-release"]), junk
+            st.one_of(st.sampled_from(["auto", *METHODS]), *(ways(kind) for kind in DIRECTION_WAYS)), junk
         ),
-        "release_scores": often(st.booleans(), junk),
-        "calibration": often(st.sampled_from(["corrected", "published"]), junk),
-        "blocks": often(st.sampled_from([None, None, 1, 3]), junk),
-        "training_share": often(st.sampled_from([None, None, 0.5, 0.01, 0.99, 1e-300]), junk),
         "min_probability": often(st.sampled_from([None, None, 0.75, 0.999]), junk),
         "accept_unproven": often(st.booleans(), junk),
         "accept_large_epsilon": often(st.booleans(), junk),
@@ -183,7 +194,7 @@ many_arguments = st.fixed_dictionaries(
             st.sampled_from([None, {}, {("x", "y"): 2}, {"spearman": 0.1}, {"igci": 1e-300}, {"iqr": 1e300}]), junk
         ),
         "protect": often(st.sampled_from(["everyone", "test"]), junk),
-        "blocks": often(st.sampled_from([None, None, 1]), junk),
+        "method": often(st.builds(METHODS["votes"], blocks=OPTIONS["blocks"]), junk),
         "min_probability": often(st.sampled_from([None, None, 0.75]), junk),
         "accept_large_epsilon": often(st.booleans(), junk),
     },

@@ -28,7 +28,6 @@ from dpcausal import calculators
 from dpcausal.errors import (
     DpCausalError,
 )
-from dpcausal.privacy.ledger_entry import totals_of
 from dpcausal.privacy.loss import implies
 from tests import strategies as draws
 from tests.strategies import BACKENDS, Outcome, in_backend, observe
@@ -123,9 +122,9 @@ def check_ledger(case: tuple[Any, list[Any]], directory: Path) -> None:
         return
     ledger = made.answer
     for loss, task in asked:
-        before, totals, head = ledger.remaining, totals_of(ledger._store.last()), ledger.head
+        before, totals, head = ledger.remaining, ledger._store.account().totals, ledger.head
         outcome = demand(observe(lambda loss=loss, task=task: ledger.allot(loss, task=task)))
-        after = totals_of(ledger._store.last())
+        after = ledger._store.account().totals
         if outcome.error is not None:
             assert (ledger.remaining, after, ledger.head) == (before, totals, head)
             continue
@@ -155,10 +154,10 @@ def check_direction(case: tuple[Any, ...], directory: Path) -> None:
     made = demand(observe(lambda: dpc.Table(frame, schema, ledger))).answer
     if made is None:
         return
-    before = totals_of(ledger._store.last())
+    before = ledger._store.account().totals
     with dpc.simulated_noise(1):
         outcome = demand(observe(lambda: dpc.direction(made, *names, **arguments)))
-    after = totals_of(ledger._store.last())
+    after = ledger._store.account().totals
     if outcome.error is not None:
         # All that can be refused is refused before the spend.
         assert after == before
@@ -183,10 +182,10 @@ def check_many(case: tuple[Any, ...], directory: Path) -> None:
     made = demand(observe(lambda: dpc.Table(frame, schema, ledger))).answer
     if made is None:
         return
-    before = totals_of(ledger._store.last())
+    before = ledger._store.account().totals
     with dpc.simulated_noise(1):
         outcome = demand(observe(lambda: dpc.direction_all(made, pairs, **arguments)))
-    after = totals_of(ledger._store.last())
+    after = ledger._store.account().totals
     if outcome.error is not None:
         # All that can be refused is refused before the spend.
         assert after == before

@@ -35,6 +35,7 @@ from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.report import Result
 from tests.data.conftest import BACKENDS
+from tests.direction.neighbours import spelled
 
 ROWS = 16
 X = np.array([10 + 5 * k + 0.7319024658 for k in range(ROWS)])
@@ -131,7 +132,7 @@ def made(frame: Any, ledger: dpc.Ledger | None = None, **arguments: Any) -> dpc.
 
 def ask(table: dpc.Table, **arguments: Any) -> dpc.Direction:
     with dpc.simulated_noise(3):
-        return dpc.direction(table, "x", "y", **({"loss": dpc.PureDP(1)} | arguments))
+        return dpc.direction(table, "x", "y", **({"loss": dpc.PureDP(1)} | spelled(arguments)))
 
 
 SCORES = ("hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-gaussian", "igci-slope")
@@ -139,15 +140,15 @@ CALLS: list[dict[str, Any]] = [
     *({"score": score} for score in SCORES),
     *({"score": score, "protect": "test"} for score in SCORES[:4]),
     *({"score": score, "protect": "test", "release_scores": True} for score in SCORES[:4]),
-    *({"score": score, "protect": "test", "calibration": "published"} for score in SCORES[:3]),
-    {"score": "iqr", "protect": "test", "calibration": "published", "accept_unproven": True,
+    *({"score": score, "protect": "test", "published": True} for score in SCORES[:3]),
+    {"score": "iqr", "protect": "test", "published": True, "accept_unproven": True,
      "loss": dpc.ApproxDP(1, 0.1)},
     *({"score": "iqr", "protect": "test", "method": method, "loss": dpc.ApproxDP(1, 0.1)}
       for method in ("smooth-sensitivity", "propose-test-release")),
     *({"score": score, "protect": "training", "penalty": (0.5, 2)} for score in ("hsic", "iqr")),
     {"score": "iqr", "protect": "training", "release_scores": True},
-    {"score": "hsic", "protect": "training", "calibration": "published"},
-    {"score": "kendall", "protect": "training", "calibration": "published", "loss": dpc.ApproxDP(1, 0.1)},
+    {"score": "hsic", "protect": "training", "published": True},
+    {"score": "kendall", "protect": "training", "published": True, "loss": dpc.ApproxDP(1, 0.1)},
     {"score": "hsic", "method": "joint"},
     *({"score": score, "loss": dpc.NoPrivacy()} for score in SCORES),
 ]  # fmt: skip
@@ -369,7 +370,7 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     "values as shares": lambda path: ask_all(made(TABLE), shares={"hsic": Z[0]}),
     "shares of values": lambda path: ask_all(made(TABLE), shares={X[0]: 1}),
     "a value as the least probability": lambda path: ask_all(made(TABLE), min_probability=X[0]),
-    "no consent": lambda path: ask(made(TABLE), score="iqr", protect="test", calibration="published"),
+    "no consent": lambda path: ask(made(TABLE), score="iqr", protect="test", published=True),
     "a pickled table": lambda path: pickle.dumps(made(TABLE)),
     "a query that is not finite": lambda path: Query(np.append(X, np.nan), claim(), "step"),
     "a pickled query": lambda path: pickle.dumps(Query(X, claim(), "step")),

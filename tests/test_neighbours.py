@@ -16,6 +16,7 @@ import pytest
 
 import dpcausal as dpc
 from tests.data.conftest import BACKENDS
+from tests.direction.neighbours import spelled
 from tests.strategies import observe
 
 SCHEMA = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 1), "z": dpc.Levels(["no", "yes"])})
@@ -72,7 +73,7 @@ def outside(frame: Any, ask: Callable[[dpc.Table], Any], budget: dpc.PureDP | No
         guarantee = answer.guarantee.to_dict() | {"ledger_head": None}
         public = (
             answer.margin_unit, answer.scores is None, answer.probability_correct is None, answer.score, answer.method,
-            answer.protect, answer.calibration, answer.columns, answer.n, answer.blocks, guarantee,
+            answer.protect, answer.columns, answer.n, answer.settings, guarantee,
         )  # fmt: skip
     elif isinstance(outcome.answer, dpc.Directions):
         many = outcome.answer
@@ -102,7 +103,7 @@ EXPECTED = ("ParameterError", "SchemaError", "BudgetExceededError", "LossError",
 def direction(**arguments: Any) -> Callable[[dpc.Table], Any]:
     def ask(table: dpc.Table) -> Any:
         with dpc.simulated_noise(5):
-            return dpc.direction(table, "x", "y", **({"loss": dpc.PureDP(1), "score": "spearman"} | arguments))
+            return dpc.direction(table, "x", "y", **({"loss": dpc.PureDP(1), "score": "spearman"} | spelled(arguments)))
 
     return ask
 
@@ -128,9 +129,9 @@ WAYS: list[dict[str, Any]] = [
     *({"score": score} for score in ("hsic", "kendall", "iqr", "variance", "igci", "igci-gaussian", "igci-slope")),
     *({"score": score, "protect": "test"} for score in ("hsic", "spearman", "kendall", "iqr")),
     *({"score": score, "protect": "test", "release_scores": True} for score in ("kendall", "iqr")),
-    *({"score": score, "protect": "test", "calibration": "published"} for score in ("hsic", "kendall")),
+    *({"score": score, "protect": "test", "published": True} for score in ("hsic", "kendall")),
     *({"score": score, "protect": "training", "penalty": (0.5, 2.0)} for score in ("hsic", "iqr")),
-    {"score": "kendall", "protect": "training", "calibration": "published", "loss": dpc.ApproxDP(1, 1e-6)},
+    {"score": "kendall", "protect": "training", "published": True, "loss": dpc.ApproxDP(1, 1e-6)},
     {"score": "hsic", "protect": "everyone", "method": "joint"},
     *({"score": "iqr", "protect": "test", "method": method, "loss": dpc.ApproxDP(1, 0.1)}
       for method in ("smooth-sensitivity", "propose-test-release")),
@@ -168,7 +169,7 @@ REFUSALS: dict[str, Callable[[dpc.Table], Any]] = {
     "a loss of another kind": direction(loss=dpc.ZCDP(1)),
     "an unknown score": direction(score="r2"),
     "too many blocks": direction(blocks=3),
-    "no consent": direction(score="iqr", protect="test", calibration="published"),
+    "no consent": direction(score="iqr", protect="test", published=True),
     "one column twice": lambda table: dpc.direction(table, "x", "x", loss=dpc.PureDP(1)),
     "a pair twice": lambda table: dpc.direction_all(table, [("x", "y"), ("y", "x")], loss=dpc.PureDP(1)),
     "a column of levels": lambda table: dpc.direction(table, "x", "z", loss=dpc.PureDP(1)),

@@ -7,17 +7,17 @@ import dpcausal as dpc
 NAMES = {
     "ApproxDP", "Bounded", "Cpdag", "Direction", "Directions", "Discovery", "Guarantee", "Knowledge", "Ledger",
     "Independence", "Independences", "Levels", "ModelX", "NoPrivacy", "Panel", "Power", "PureDP", "ci_test", "ci_tests",
-    "Relation", "Schema", "SyntheticControl", "Table", "Unit", "ZCDP", "calculators", "direction", "direction_all",
-    "discover",
-    "errors", "explain", "plan_synthetic_control", "power", "simulate", "simulated_noise", "synthetic_control",
-    "synthetic_controls",
+    "Relation", "Release", "Schema", "SyntheticControl", "Table", "Unit", "ZCDP", "calculators", "direction",
+    "direction_all", "discover", "errors", "explain", "plan_synthetic_control", "power", "simulate", "simulated_noise",
+    "synthetic_control", "synthetic_controls",
 }  # fmt: skip
 
 
 def test_the_public_names_are_these() -> None:
     rooms = {
-        "data", "dependence", "discovery", "independence", "mechanisms", "privacy", "proofs", "regression", "report"
-    }
+        "asking", "data", "dependence", "discovery", "independence", "mechanisms", "methods", "papers", "privacy",
+        "proofs", "regression", "releases", "report",
+    }  # fmt: skip
     public = {name for name in vars(dpc) if not name.startswith("_")}
     assert public - rooms - {"audit", "cli", "plots", "demo", "simulate_panels"} == NAMES
 
@@ -28,8 +28,10 @@ def test_every_public_name_has_a_docstring() -> None:
 
 
 def test_a_loss_is_keyword_only_and_has_no_default() -> None:
-    calls = dpc.direction, dpc.direction_all, dpc.synthetic_control, dpc.synthetic_controls, dpc.ci_test, dpc.ci_tests
-    for call in calls:
+    for call in (
+        dpc.direction, dpc.direction_all, dpc.synthetic_control, dpc.synthetic_controls, dpc.ci_test, dpc.ci_tests,
+        dpc.discover,
+    ):  # fmt: skip
         parameter = inspect.signature(call).parameters["loss"]
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
         assert parameter.default is inspect.Parameter.empty

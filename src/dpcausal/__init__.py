@@ -1,6 +1,8 @@
 """Differentially private causal inference."""
 
 from dpcausal import errors as errors
+from dpcausal import methods as methods
+from dpcausal import papers as papers
 from dpcausal import simulate as simulate
 from dpcausal.data.panel import Panel as Panel
 from dpcausal.data.schema import Bounded as Bounded
@@ -8,15 +10,15 @@ from dpcausal.data.schema import Levels as Levels
 from dpcausal.data.schema import Schema as Schema
 from dpcausal.data.table import Table as Table
 from dpcausal.direction import calculators as calculators
-from dpcausal.direction.decide import direction as direction
+from dpcausal.direction.ask import direction as direction
 from dpcausal.direction.directions import Directions as Directions
 from dpcausal.direction.many import direction_all as direction_all
 from dpcausal.direction.result import Direction as Direction
-from dpcausal.discovery.discover import discover as discover
+from dpcausal.discovery.ask import discover as discover
 from dpcausal.discovery.graph import Cpdag as Cpdag
 from dpcausal.discovery.knowledge import Knowledge as Knowledge
 from dpcausal.discovery.result import Discovery as Discovery
-from dpcausal.independence.decide import ci_test as ci_test
+from dpcausal.independence.ask import ci_test as ci_test
 from dpcausal.independence.many import ci_tests as ci_tests
 from dpcausal.independence.model_x import ModelX as ModelX
 from dpcausal.independence.power import Power as Power
@@ -32,10 +34,11 @@ from dpcausal.privacy.neighbours import Relation as Relation
 from dpcausal.privacy.neighbours import Unit as Unit
 from dpcausal.privacy.noise import simulated_noise as simulated_noise
 from dpcausal.proofs import explain as explain
+from dpcausal.releases.release import Release as Release
 from dpcausal.report import Guarantee as Guarantee
-from dpcausal.synthetic_control.estimate import synthetic_control as synthetic_control
-from dpcausal.synthetic_control.estimate import synthetic_controls as synthetic_controls
-from dpcausal.synthetic_control.plan import plan_synthetic_control as plan_synthetic_control
+from dpcausal.synthetic_control.ask import plan_synthetic_control as plan_synthetic_control
+from dpcausal.synthetic_control.ask import synthetic_control as synthetic_control
+from dpcausal.synthetic_control.ask import synthetic_controls as synthetic_controls
 from dpcausal.synthetic_control.result import SyntheticControl as SyntheticControl
 
 __version__ = "0.1.0"

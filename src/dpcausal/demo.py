@@ -10,7 +10,7 @@ import math
 
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.table import Table
-from dpcausal.direction.decide import direction
+from dpcausal.direction.ask import direction
 from dpcausal.direction.result import Direction
 from dpcausal.errors import MissingDependencyError
 from dpcausal.privacy.ledger import Ledger

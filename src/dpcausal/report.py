@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from fractions import Fraction
 from typing import Any
@@ -49,7 +49,7 @@ class Guarantee:
     proofs: tuple[str, ...]
     caveats: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
-    ledger_head: str = ""
+    ledger_head: str = field(default="", compare=False)  # it tells the time
 
     @classmethod
     def of(

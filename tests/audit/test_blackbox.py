@@ -1,6 +1,7 @@
 """The black-box audit: right mechanisms are not flagged, wrong ones are, and its bound is near the truth."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -122,6 +123,18 @@ def test_equal_texts_of_two_libraries_are_one_output() -> None:
     assert audit_samples(truths, np.array(truths, dtype=object), claimed=1.0).lower_bound == 0
     numbers = np.random.default_rng(14).random(3_000)
     assert audit_samples([np.array(number) for number in numbers], numbers.tolist(), claimed=1.0).lower_bound == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(0.0, -0.0), (2**60, 2**60 + 1), (Fraction(1, 3), 1 / 3), (np.int64(2**60), np.int64(2**60 + 1)),
+     (np.float32(0), np.float32(-0.0))],
+)  # fmt: skip
+def test_numbers_that_a_float_makes_one_are_told_apart(one, other) -> None:
+    for first, second in (([one] * 2_000, [other] * 2_000), (np.array([one] * 2_000), np.array([other] * 2_000))):
+        for a, b in ((first, second), (second, first)):
+            assert audit_samples(a, b, claimed=1.0).violated
+        assert audit_samples(first, list(first), claimed=1.0).lower_bound == 0
 
 
 def test_columns_that_go_together_are_not_counted_as_so_many_draws() -> None:

@@ -1,6 +1,8 @@
 """The grey-box comparison names each kind of fault at once, and lets a right mechanism stand."""
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,6 +89,20 @@ def test_an_exact_number_beside_the_noisy_one_is_named() -> None:
 
     assert "returned differs" in compare(lambda: with_exact(DATA), lambda: with_exact(NEIGHBOUR)).faults[0]
     assert not compare(lambda: with_exact(DATA), lambda: with_exact(DATA[::-1])).violated
+
+
+@dataclass(frozen=True)
+class Told:
+    noisy: int
+    beside: Any
+
+
+@pytest.mark.parametrize(("one", "other"), [(0.0, -0.0), (2**60, 2**60 + 1), (Told(1, [1]), Told(1, [2])), (1, 1.0)])
+def test_what_a_dataclass_holds_beside_the_answer_is_compared_to_the_last_bit(one: Any, other: Any) -> None:
+    for a, b in ((one, other), (other, one)):
+        audit = compare(lambda a=a: Told(count(DATA), a), lambda b=b: Told(count(NEIGHBOUR), b))
+        assert "returned differs" in audit.faults[0]
+    assert not compare(lambda: Told(count(DATA), one), lambda: Told(count(NEIGHBOUR), one)).violated
 
 
 @pytest.mark.parametrize("public", [float("nan"), None, "text", np.array([1.0, np.nan]), [1, (2.5, True)], object()])

@@ -104,7 +104,7 @@ def test_plain_output_says_direction_margin_probability_cost_and_what_remains(st
 def test_the_test_half_is_named_first(study: Path) -> None:
     answered = ask("--epsilon", "0.5", "--protect", "test", "--score", "kendall")
     assert "TEST HALF ONLY" in answered.stdout.splitlines()[0]
-    with_scores = ask("--epsilon", "0.5", "--protect", "test", "--release-scores", "--json")
+    with_scores = ask("--epsilon", "0.5", "--protect", "test", "--method", "holdout", "--release-scores", "--json")
     assert len(json.loads(with_scores.stdout)["scores"]) == 2
 
 
@@ -113,11 +113,12 @@ def ask_all(*arguments: str) -> Result:
 
 
 def test_the_training_half_is_named_first_and_its_penalty_may_be_chosen(study: Path) -> None:
-    answered = ask("--epsilon", "0.5", "--protect", "training", "--penalty", "0.5", "--penalty", "2", "--width", "0.4")
+    options = "--penalty", "0.5", "--penalty", "2", "--width", "0.4"
+    answered = ask("--epsilon", "0.5", "--protect", "training", "--method", "training", *options)
     assert answered.output.startswith("PROTECTS THE TRAINING HALF ONLY")
     assert "margin-choice, noisy-max" in answered.output
     jointly = json.loads(ask("--epsilon", "0.5", "--method", "joint", "--penalty", "0.7", "--json").output)
-    assert (jointly["method"], jointly["penalty"], jointly["guarantee"]["unit"]) == ("joint", 0.7, "row")
+    assert (jointly["method"], jointly["settings"]["penalty"], jointly["guarantee"]["unit"]) == ("joint", 0.7, "row")
     assert ask("--epsilon", "0.1", "--penalty", "0.7").exit_code == 2  # blocks have no protected regressions
 
 

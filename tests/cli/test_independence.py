@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.cli.independence import METHODS
-from dpcausal.independence.plan import ROUTES
+from dpcausal.cli.independence import WAYS
+from dpcausal.independence.methods import METHODS
 
 NAMES = "x", "y", "Age", "occup"
 
@@ -51,33 +51,35 @@ def test_several_columns_on_a_side_may_have_blanks_around_their_names() -> None:
     assert json.loads(ask("--json", x="x, occup").stdout)["x"] == ["x", "occup"]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", WAYS)
 def test_every_method_that_is_listed_runs(method: str) -> None:
     given = [] if method == "hsic" else ["--given", "Age"]
     answered = ask(*given, "--method", method, "--json", *(["--delta", "1e-6"] if method == "gcm-smooth" else []))
     assert answered.exit_code == 0, answered.stderr
-    assert json.loads(answered.stdout)["method"] == method
+    assert json.loads(answered.stdout)["method"] == WAYS[method].name
 
 
-@pytest.mark.parametrize("method", sorted(set(ROUTES) - set(METHODS)))
+@pytest.mark.parametrize("method", sorted(set(METHODS) - set(WAYS)))
 def test_a_method_with_a_model_of_x_is_for_python_and_no_file_is_opened(method: str) -> None:
     Path("study.ledger").unlink()
     refused = ask("--method", method)
     assert refused.exit_code == 2 and refused.stdout == ""
-    assert f"{method} needs a model of x, which Python alone can give" in refused.stderr
-    assert refused.stderr.endswith(f"method must be one of {', '.join(METHODS)}\n")
+    assert refused.stderr == f"dpcausal: --method must be one of {', '.join(WAYS)}\n"
 
 
 def test_the_methods_for_python_alone_are_those_of_the_two_resampling_families() -> None:
-    assert set(ROUTES) - set(METHODS) == {"crt", "crt-decision", "crt-published", "cpt"}
+    assert set(METHODS) - set(WAYS) == {"crt", "crt-decision", "cpt"}
 
 
 def test_options_reach_the_test_and_its_entry_in_the_ledger() -> None:
     assert ask("--resamples", "39", "--workers", "1", "--blocks", "4").exit_code == 0
-    assert ask("--method", "spearman", "--given", "Age", "--strata", "4", "--calibration", "published").exit_code == 0
-    assert ask("--method", "kendall", "--calibration", "corrected").exit_code == 0
-    told = [(spend["resamples"], spend["blocks"], spend["calibration"]) for spend in spends()]
-    assert told == [(39, 4, None), (None, None, "published"), (None, None, "corrected")]
+    assert ask("--method", "spearman", "--given", "Age", "--strata", "4").exit_code == 0
+    assert ask("--method", "papers.PrivGcm", "--given", "Age", "--constants", "corrected").exit_code == 0
+    names = "method", "resamples", "blocks", "strata", "constants"
+    assert [{key: spend[key] for key in names if spend.get(key) is not None} for spend in spends()] == [
+        {"method": "gcm", "resamples": 39, "blocks": 4}, {"method": "spearman", "strata": 4},
+        {"method": "PrivGCM", "constants": "corrected"},
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -86,13 +88,12 @@ def test_options_reach_the_test_and_its_entry_in_the_ledger() -> None:
         (["--given", "Age,"], "--given: a name is missing in 'Age,'"),
         (["--given", ""], "--given: a name is missing in ''"),
         (["--given", "age"], "which has x, y, Age, occup; did you mean 'Age'?"),
-        (["--method", "gmc"], f"dpcausal: method must be one of {', '.join(METHODS)}\n"),
-        (["--strata", "4"], "strata goes with method kendall or spearman, not with gcm"),
+        (["--method", "gmc"], f"dpcausal: --method must be one of {', '.join(WAYS)}\n"),
+        (["--strata", "4"], "--strata goes with --method kendall or spearman or papers.PrivSpearman"),
         (["--method", "kendall", "--given", "Age", "--strata", "0"], "strata"),
         (["--resamples", "3"], "resamples"),
         (["--workers", "0"], "workers"),
-        (["--method", "kendall", "--calibration", "own"], "calibration must be"),
-        (["--method", "kendall", "--calibration", "published"], "accept_unproven"),
+        (["--method", "papers.PrivGcm", "--constants", "own"], "constants must be"),
     ],
 )
 def test_what_is_wrong_is_told_and_nothing_is_spent(arguments: list[str], rule: str) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import pickle
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import duckdb
 import numpy as np
@@ -71,6 +74,90 @@ def test_dates_of_every_kind_are_periods(times: Any) -> None:
     assert panel.times[2] == "2002-01-01" and panel.start("a") == 2
     np.testing.assert_array_equal(panel.donors(), DONORS)
     assert make(pd.DataFrame(FRAME).assign(year=times), start=pd.Timestamp("2002-01-01")).start("a") == 2
+
+
+REPEATED = [dt.datetime(2024, 10, 27, 0, 30, tzinfo=dt.UTC), dt.datetime(2024, 10, 27, 1, 30, tzinfo=dt.UTC)]
+"""Half past two in Berlin, twice: at the end of summer time the hour is repeated."""
+
+
+def of_hours(kind: str, donor: list[int]) -> Any:
+    """Return a frame whose target a has the second half past two and the hour after; donor b has the given hours."""
+    berlin = ZoneInfo("Europe/Berlin")
+    hours = [*REPEATED, dt.datetime(2024, 10, 27, 2, 30, tzinfo=dt.UTC)]
+    rows = [("b", hours[place], 1.0) for place in donor] + [("a", hours[1], 2.0), ("a", hours[2], 3.0)]
+    units, times, sales = (list(column) for column in zip(*rows, strict=True))
+    local = [time.astimezone(berlin) for time in times]
+    arrow = pa.table({"unit": units, "sales": sales, "year": pa.array(times, pa.timestamp("us", "Europe/Berlin"))})
+    if kind == "duckdb":
+        connection = duckdb.connect()
+        connection.execute("set TimeZone = 'Europe/Berlin'")
+        connection.register("given", arrow)
+        return connection.sql("select unit, sales, year::timestamptz as year from given")
+    frames = {
+        "polars": lambda: pl.from_arrow(arrow),
+        "polars objects": lambda: pl.from_arrow(arrow).with_columns(year=pl.Series(local, dtype=pl.Object)),
+        "lazy": lambda: pl.from_arrow(arrow).lazy(),
+        "arrow": lambda: arrow,
+        "pandas": lambda: arrow.to_pandas(),
+        "pandas arrow": lambda: arrow.to_pandas(types_mapper=pd.ArrowDtype),
+        "pandas objects": lambda: pd.DataFrame({"unit": units, "sales": sales, "year": pd.Series(local, dtype=object)}),
+        "numpy": lambda: {"unit": np.array(units), "sales": np.array(sales), "year": np.array(local, dtype=object)},
+    }
+    return frames[kind]()
+
+
+HOURS = ["polars", "polars objects", "lazy", "arrow", "duckdb", "pandas", "pandas arrow", "pandas objects", "numpy"]
+
+
+@pytest.mark.parametrize("kind", HOURS)
+def test_an_hour_that_the_clock_repeats_is_two_periods_whatever_donors_hold(kind: str) -> None:
+    """Seen to fail: the two are equal to Python, and the record that came first named the target's period."""
+    made = []
+    for donor in ([0, 2], [1, 2], [2, 0], [0, 1, 2]):
+        panel = make(of_hours(kind, donor), start="2024-10-27T02:30:00", bounds=dpc.Bounded(0, 12))
+        assert panel.times == ("2024-10-27T01:30:00", "2024-10-27T02:30:00")
+        assert panel.donors().tolist() == [[1, 1]]
+        made.append(repr(panel))
+    assert len(set(made)) == 1
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "numpy"])
+def test_units_that_python_takes_for_equal_do_not_name_each_other(kind: str) -> None:
+    """1 and 1.0 are one unit, True and "1" are others; a donor's record that comes first changes no name or place."""
+    units = [1, 1.0, True, "1", "é", "e\u0301", (1,), (True,), Decimal("1.0"), -0.0, 0]
+    values = [*range(1, 12)]
+    made = []
+    for order in (range(11), range(10, -1, -1)):
+        rows = [("a", 0, 1.0), ("a", 1, 1.0), *((units[k], 0, float(values[k])) for k in order)]
+        columns = list(zip(*rows, strict=True))
+        unit = np.empty(len(rows), dtype=object)
+        unit[:] = columns[0]
+        frame: Any = {"unit": unit, "year": np.array(columns[1]), "sales": np.array(columns[2])}
+        if kind == "pandas":
+            frame = pd.DataFrame(frame)
+        elif kind == "polars":
+            frame = pl.DataFrame({**frame, "unit": pl.Series(unit.tolist(), dtype=pl.Object)})
+        made.append(make(frame, start=1).donors())
+    assert made[0].shape == (8, 2)
+    np.testing.assert_array_equal(made[0], made[1])
+    assert sorted(made[0][:, 0]) == sorted([(1 + 2 + 9) / 3, 3, 4, 5, 6, 7, 8, (10 + 11) / 2])
+
+
+def test_targets_that_python_takes_for_equal_are_refused() -> None:
+    frame = {"unit": np.array([1, True, "b"] * 2, dtype=object), "year": np.repeat([0, 1], 3), "sales": np.ones(6)}
+    with pytest.raises(ParameterError, match="several different"):
+        make(frame, target=[1, True], start=1)
+    with pytest.raises(ParameterError, match="several different"):
+        make(frame, target=[{}], start=1)
+    assert make(frame, target=[1], start=1).n == 2
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ms", "us", "ns"])
+def test_numpy_dates_of_every_unit_are_periods(unit: str) -> None:
+    frame = {**FRAME, "year": np.array([f"{year}-01-01" for year in FRAME["year"]], dtype=f"datetime64[{unit}]")}
+    panel = make(frame, start="2002-01-01")
+    assert panel.times[2] == "2002-01-01"
+    np.testing.assert_array_equal(panel.donors(), DONORS)
 
 
 def test_the_order_of_the_rows_does_not_matter() -> None:

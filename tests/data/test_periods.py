@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -52,9 +53,37 @@ def test_codes_follow_first_appearance_and_take_what_has_no_hash() -> None:
     assert codes.tolist() == [0, 1, -1, 0, 2] and names == ["b", "a", "[1]"]
 
 
-def test_true_is_not_the_unit_one() -> None:
-    codes, _ = coded([[1, True, 1.0]], 3, unit_name)
-    assert codes.tolist()[0] == codes.tolist()[2]
+def test_true_is_not_the_unit_one_and_a_decimal_is_its_number() -> None:
+    values = [1, True, 1.0, "1", Decimal("1.00"), np.bool_(True), Decimal("0.5"), np.float32(1)]
+    codes, names = coded([values], 8, unit_name)
+    assert codes.tolist() == [0, 1, 0, 2, 0, 1, 3, 0] and names == [1, "True", "1", "0.5"]
+
+
+def test_a_name_is_that_of_its_own_value_and_not_of_an_equal_one_before() -> None:
+    class Alike:
+        def __init__(self, text: str) -> None:
+            self.text = text
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __hash__(self) -> int:
+            return 0
+
+        def __str__(self) -> str:
+            return self.text
+
+    berlin = ZoneInfo("Europe/Berlin")
+    first, second = (dt.datetime(2024, 10, 27, 2, 30, tzinfo=berlin, fold=fold) for fold in (0, 1))
+    assert first == second and hash(first) == hash(second)
+    here, there = (first.astimezone(zone) for zone in (dt.UTC, berlin))
+    for values, name in (
+        ([here, there], unit_name), ([Alike("a"), Alike("b")], unit_name), ([(1,), (True,)], unit_name),
+        ([first, second], period_label), ([first, second], unit_name), ([1, True], unit_name),
+    ):  # fmt: skip
+        names = [name(value) for value in values]
+        assert names[0] != names[1]
+        assert coded([values], 2, name)[1] == names and coded([values[::-1]], 2, name)[1] == names[::-1]
 
 
 def test_a_unit_without_a_text_is_nobody() -> None:

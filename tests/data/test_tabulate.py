@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.tabulate import codes_of, counts_of, cuts_of, sizes_of
+from dpcausal.data.coding import cuts_of
+from dpcausal.data.tabulate import codes_of, counts_of, sizes_of
 from dpcausal.errors import SchemaError
 from tests.data.conftest import BACKENDS
 

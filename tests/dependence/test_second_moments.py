@@ -71,6 +71,22 @@ def test_sums_are_exact_and_rows_no_longer_than_the_radius() -> None:
     assert second_moments(grid)[0] == sum(row[0] ** 2 for row in integers)
 
 
+@pytest.mark.proves("second-moments")
+@pytest.mark.parametrize("columns", [1, 2, 3, 7, 8, 9, 33])
+def test_a_shortened_row_is_the_same_bits_wherever_it_stands_and_whatever_stands_beside_it(columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    for n in (1, 2, 5, 8, 17, 64, 100, 257):
+        rows = rng.normal(size=(n, columns)) * 10 ** rng.uniform(-3, 3, (n, 1))
+        for order in "CF":
+            clipped = clip_rows(np.array(rows, order=order), RADIUS, 16)  # type: ignore[call-overload]
+            for place in range(n):
+                assert (clip_rows(rows[place : place + 1], RADIUS, 16)[0] == clipped[place]).all()
+            others = np.array(rows * 10 ** rng.uniform(-300, 200, rows.shape), order=order)  # type: ignore[call-overload]
+            others[n // 2] = rows[n // 2]
+            with np.errstate(all="ignore"):
+                assert (clip_rows(others, RADIUS, 16)[n // 2] == clipped[n // 2]).all()
+
+
 def test_a_row_keeps_its_direction() -> None:
     clipped = clip_rows(np.array([[30.0, 40.0]]), 1.0, 30) / 2**30
     assert np.allclose(clipped, [[0.6, 0.8]], atol=1e-8)

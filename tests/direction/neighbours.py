@@ -11,10 +11,14 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.audit import compare
-from dpcausal.direction import anm, decide
+from dpcausal.direction import anm
+from dpcausal.direction import ask as asking
 from dpcausal.direction.anm import split_rows
+from dpcausal.direction.methods import DEFAULTS, METHODS
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.methods import InverseSensitivity
+from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr, AnmTrainingPrivacy, AnmTrainingRanks
 from dpcausal.privacy.noise import public_generator
 from tests.conformance import STARTS
 
@@ -30,8 +34,7 @@ CORRECTED: dict[str, dict[str, Any]] = {
     for both in (False, True)
 }
 PUBLISHED: dict[str, dict[str, Any]] = {
-    f"published {score}": {"score": score, "calibration": "published", "protect": "test"}
-    for score in ("hsic", "spearman", "kendall")
+    f"published {score}": {"score": score, "published": True, "protect": "test"} for score in AnmTestPrivacy.scores
 }
 """Ways to release from a test half whose proofs hold."""
 
@@ -43,12 +46,33 @@ ANSWERS: dict[str, Any] = {
 }
 
 
+OPTIONS = ("blocks", "training_share", "penalty", "width", "release_scores")
+
+
+def spelled(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call whose method's options, and ``published``, stand among them as words."""
+    words = dict(arguments)
+    own = {name: words.pop(name) for name in OPTIONS if name in words}
+    protect, score, method = words.get("protect", "everyone"), words.get("score", "hsic"), words.get("method", "auto")
+    if words.pop("published", False):
+        halves = {"test": AnmTestPrivacy, "training": AnmTrainingRanks}
+        special = {("test", "iqr"): AnmTestPrivacyIqr, ("training", "hsic"): AnmTrainingPrivacy}
+        return words | {"method": special.get((protect, score), halves.get(protect))(**own)}  # type: ignore[misc]
+    if not own or not isinstance(method, str):
+        return words
+    if method == "auto" and (protect, score) == ("test", "iqr") and own.get("release_scores"):
+        return words | {"method": InverseSensitivity()}
+    kind = METHODS.get(method, DEFAULTS.get(protect))
+    return words | {"method": kind(**own)}  # type: ignore[misc]
+
+
 def table(rows: Rows, ledger: dpc.Ledger, schema: dpc.Schema = SCHEMA) -> dpc.Table:
     return dpc.Table({"x": rows[:, 0].copy(), "y": rows[:, 1].copy()}, schema, ledger)
 
 
 def ask(rows: Rows, *, schema: dpc.Schema = SCHEMA, **arguments: Any) -> dpc.Direction:
     """Ask for a direction at ε = 1 from a ledger of that budget in memory."""
+    arguments = spelled(arguments)
     loss = arguments.pop("loss", dpc.PureDP(1))
     ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
     return dpc.direction(table(rows, ledger, schema), "x", "y", loss=loss, **arguments)
@@ -121,7 +145,7 @@ def new_row(rng: np.random.Generator, rows: Rows) -> Rows:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small interpolation tables and no rehearsal: neither bears on what one row can move."""
     monkeypatch.setattr(anm, "TABLE_PLACES", 65)
-    monkeypatch.setattr(decide, "rehearse", lambda score: None)
+    monkeypatch.setattr(asking, "rehearse", lambda score: None)
 
 
 Mutation = Callable[[pytest.MonkeyPatch], None]

@@ -14,7 +14,7 @@ from dpcausal.mechanisms.gate import recording_gate
 from tests.direction.neighbours import CORRECTED, PUBLISHED, Rows, ask, table
 
 WAYS: dict[str, dict[str, Any]] = {
-    "blocks": {"blocks": 5},
+    "votes": {"blocks": 5},
     **{name: way for name, way in (CORRECTED | PUBLISHED).items() if name != "iqr scores"},
 }
 """Every way whose release carries a probability."""
@@ -35,7 +35,7 @@ def test_the_same_release_is_decided_below_its_probability_and_undecided_above(w
     free = answered(3, **WAYS[way])
     assert free.probability_correct is not None and free.cause is not None and not free.undecided
     # Five blocks cannot be surer than .953, and more is refused.
-    for least in (0.501, 0.6, 0.75, 0.9, 0.95 if way == "blocks" else 0.999):
+    for least in (0.501, 0.6, 0.75, 0.9, 0.95 if way == "votes" else 0.999):
         r = answered(3, **WAYS[way], min_probability=least)
         assert r.undecided == (free.probability_correct < least)
         same = dataclasses.replace(

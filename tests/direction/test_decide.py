@@ -30,14 +30,15 @@ from tests.direction.neighbours import (  # noqa: F401
     halves,
     quick,
     replaced,
+    spelled,
     table,
 )
 
 UNPROVEN: dict[str, Any] = {
-    "score": "iqr", "calibration": "published", "protect": "test", "accept_unproven": True,
+    "score": "iqr", "published": True, "protect": "test", "accept_unproven": True,
     "loss": dpc.ApproxDP(9, 1e-2),
 }  # fmt: skip
-EVERYONE: dict[str, dict[str, Any]] = {f"blocks {score}": {"score": score, "blocks": 3} for score in NAMES}
+EVERYONE: dict[str, dict[str, Any]] = {f"votes {score}": {"score": score, "blocks": 3} for score in NAMES}
 MODES = EVERYONE | CORRECTED | PUBLISHED | {"published iqr": UNPROVEN}
 
 
@@ -59,13 +60,13 @@ FRAMES: dict[str, Callable[[Rows], Any]] = {
 }
 
 
-@pytest.mark.parametrize("mode", ["blocks hsic", "hsic", "hsic scores", "kendall", "iqr"])
+@pytest.mark.parametrize("mode", ["votes hsic", "hsic", "hsic scores", "kendall", "iqr"])
 def test_the_same_table_gives_the_identical_result_from_every_frame(mode: str) -> None:
     results = {}
     for name, frame in FRAMES.items():
         table = dpc.Table(frame(easy(90)), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
         with dpc.simulated_noise(7):
-            r = dpc.direction(table, "x", "y", loss=dpc.PureDP(1), **MODES[mode])
+            r = dpc.direction(table, "x", "y", loss=dpc.PureDP(1), **spelled(MODES[mode]))
         results[name] = r.to_dict()
         assert len(results[name]["guarantee"].pop("ledger_head")) == 64  # it hashes the time
     assert all(result == results["numpy"] for result in results.values())
@@ -170,10 +171,9 @@ def test_test_set_privacy_says_first_that_the_training_half_is_not_protected(mod
     assert "training half are NOT protected" in r.guarantee.caveats[0]
 
 
-@pytest.mark.parametrize("mode", ["kendall", "spearman scores", "published hsic", "blocks hsic"])
+@pytest.mark.parametrize("mode", ["kendall", "spearman scores", "published hsic", "votes hsic"])
 def test_the_exact_answer_comes_from_a_ledger_without_privacy_only(mode: str) -> None:
-    arguments = {key: value for key, value in MODES[mode].items() if key != "blocks"}
-    r = ask(easy(400), loss=dpc.NoPrivacy(), **arguments)
+    r = ask(easy(400), loss=dpc.NoPrivacy(), **MODES[mode])
     assert r.method == "exact" and not r.guarantee.private and r.probability_correct is None
     assert r.scores is not None and r.margin == r.scores[1] - r.scores[0]
     assert "TEST HALF" not in r.summary()

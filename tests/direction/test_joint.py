@@ -11,8 +11,8 @@ import pytest
 import dpcausal as dpc
 from dpcausal.dependence.hsic import MOST_RECORDS
 from dpcausal.direction import joint, stable
-from dpcausal.direction.joint import joint_sensitivity, of_test_row
-from dpcausal.direction.plan import checked
+from dpcausal.direction.joint import Joint, joint_sensitivity, of_test_row
+from dpcausal.direction.question import Pair
 from dpcausal.direction.stable import training_sensitivity
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import recording_gate
@@ -25,7 +25,7 @@ ROWS = 60
 def ask(columns: Any, schema: dpc.Schema, epsilon: float = 1.0, **arguments: Any) -> dpc.Direction:
     loss = dpc.PureDP(epsilon)
     table = dpc.Table(columns, schema, dpc.Ledger.in_memory(loss))
-    return dpc.direction(table, "x", "y", loss=loss, method="joint", **arguments)
+    return dpc.direction(table, "x", "y", loss=loss, method=Joint(**arguments))
 
 
 @pytest.mark.proves("joint-difference")
@@ -78,16 +78,17 @@ def test_everyone_is_protected_and_no_caveat_leaves_anyone_out() -> None:
     assert result.guarantee.proofs == joint.PROOFS
 
 
-def test_auto_takes_blocks() -> None:
+def test_auto_takes_votes() -> None:
     pair = dpc.simulate.anm_pair(300, seed=1)
     table = dpc.Table(pair.columns, pair.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    assert checked(table, "x", "y", dpc.PureDP(1)).method == "blocks"
-    with pytest.raises(ParameterError, match=r"penalty goes with protect='everyone' \(method='joint'\)"):
-        checked(table, "x", "y", dpc.PureDP(1), penalty=1.0)
-    with pytest.raises(ParameterError, match="release_scores"):
-        checked(table, "x", "y", dpc.PureDP(1), method="joint", release_scores=True)
+    with pytest.raises(ParameterError, match=r"method=dpc.methods.Joint\(penalty=1.0\)"):
+        dpc.direction(table, "x", "y", loss=dpc.PureDP(1), penalty=1.0)
+    with pytest.raises(ParameterError, match=r"method=dpc.methods.Holdout\(release_scores=True\)"):
+        dpc.direction(table, "x", "y", loss=dpc.PureDP(1), method="joint", release_scores=True)
     with pytest.raises(ParameterError, match="score='iqr'"):
-        checked(table, "x", "y", dpc.PureDP(1), method="joint", score="iqr")
+        dpc.direction(table, "x", "y", loss=dpc.PureDP(1), method="joint", score="iqr")
+    assert not table.ledger.entries()
+    assert dpc.direction(table, "x", "y", loss=dpc.PureDP(1)).method == "votes"
 
 
 def test_of_many_rows_no_more_are_scored_than_gaussian_kernels_take() -> None:
@@ -95,10 +96,9 @@ def test_of_many_rows_no_more_are_scored_than_gaussian_kernels_take() -> None:
     for rows in (1000, 250_003, 10**6):
         columns = {name: np.zeros(rows) for name in ("x", "y")}
         table = dpc.Table(columns, pair.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
-        settled = checked(table, "x", "y", dpc.PureDP(1), method="joint")
-        assert 0.19 * rows <= stable.sizes(settled)[1] + 0.2 * rows
-        assert stable.sizes(settled)[1] <= MOST_RECORDS["gaussian"]
-        assert stable.sizes(settled)[1] == min(round(0.2 * rows), MOST_RECORDS["gaussian"] - 1)
+        question = Pair.of(table, "x", "y", "hsic", "everyone", None)
+        _, m = Joint().settle(question, dpc.PureDP(1)).sizes(question)
+        assert m <= MOST_RECORDS["gaussian"] and m == min(round(0.2 * rows), MOST_RECORDS["gaussian"] - 1)
 
 
 def test_a_clear_pair_is_told_at_many_rows() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from fractions import Fraction
@@ -15,9 +16,10 @@ from dpcausal.direction import holdout, many, stable
 from dpcausal.direction.many import MOST_RELEASES
 from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.privacy.ledger_entry import parse_loss
+from dpcausal.methods import Holdout
+from dpcausal.privacy.loss import parse_loss
 from dpcausal.privacy.neighbours import Unit
-from tests.direction.neighbours import LOW, Rows, ask
+from tests.direction.neighbours import LOW, Rows, ask, spelled
 
 NAMES = ("a", "b", "c", "d")
 SCHEMA = dpc.Schema({name: dpc.Bounded(-1, 1) for name in NAMES} | {"z": dpc.Levels(["no", "yes"])})
@@ -37,7 +39,7 @@ def table(budget: Any = None, n: int = 80, **other: Any) -> dpc.Table:
 
 
 def all_of(asked: dpc.Table, pairs: Any = None, **arguments: Any) -> dpc.Directions:
-    return dpc.direction_all(asked, pairs, **({"loss": dpc.PureDP(1), "scores": ["spearman"]} | arguments))
+    return dpc.direction_all(asked, pairs, **({"loss": dpc.PureDP(1), "scores": ["spearman"]} | spelled(arguments)))
 
 
 # ------------------------------------------------------------------------------------------------ costs
@@ -135,7 +137,7 @@ def test_each_answer_is_that_of_a_direction_with_its_seed_and_its_part(way: dict
         r = all_of(table(), [("a", "b"), ("b", "c")], scores=["spearman", "kendall"], **way)
     for one in r.directions:
         with recording_gate(lambda event, value: value):
-            alone = dpc.direction(table(), *one.columns, score=one.score, loss=one.spent, **way)  # type: ignore[arg-type]
+            alone = dpc.direction(table(), *one.columns, score=one.score, loss=one.spent, **spelled(way))  # type: ignore[arg-type]
         assert (one.seed, one.margin, one.cause) == (alone.seed, alone.margin, alone.cause)
         assert (one.probability_correct, one.blocks) == (alone.probability_correct, alone.blocks)
         assert one.guarantee.loss == r.guarantee.loss == dpc.PureDP(1)
@@ -200,12 +202,13 @@ def test_many_answers_by_the_joint_method_protect_everyone() -> None:
 
 
 def test_halves_of_several_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    of_size = many.checked
+    of_size = Holdout.settle
 
-    def settled(*arguments: Any, **named: Any) -> Any:
-        return of_size(*arguments, **named | {"training_share": 0.5 if named["score"] == "iqr" else 0.8})
+    def settled(self: Holdout, question: Any, spent: Any) -> Any:
+        share = 0.5 if question.score == "iqr" else 0.8
+        return of_size(dataclasses.replace(self, training_share=share), question, spent)
 
-    monkeypatch.setattr(many, "checked", settled)
+    monkeypatch.setattr(Holdout, "settle", settled)
     asked = table()
     with pytest.raises(ParameterError, match="one half for all"):
         all_of(asked, protect="test", scores=["kendall", "iqr"])
@@ -285,14 +288,14 @@ def test_too_many_answers_and_too_few_columns_are_refused() -> None:
 
 def test_an_interrupt_after_the_spend_leaves_the_spend(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, turns = table(), itertools.count()
-    release = many.run
+    answer = many.ask_all
 
-    def gone(*arguments: Any) -> Any:
+    def gone(*arguments: Any, **named: Any) -> Any:
         if next(turns) == 2:
             raise KeyboardInterrupt
-        return release(*arguments)
+        return answer(*arguments, **named)
 
-    monkeypatch.setattr(many, "run", gone)
+    monkeypatch.setattr(many, "ask_all", gone)
     with pytest.raises(KeyboardInterrupt):
         all_of(asked)
     assert asked.ledger.remaining.epsilon == 0
@@ -305,8 +308,7 @@ def test_the_entry_holds_what_was_asked() -> None:
     assert json.loads(entry.detail) == {
         "columns": ["d", "a", "b"], "pairs": [[0, 1], [1, 2]], "scores": ["kendall", "igci"],
         "epsilons": [0.125, 0.375, 0.125, 0.375], "divided_by": "epsilon", "protect": "everyone",
-        "methods": ["blocks"], "blocks": [1], "training_shares": [None], "penalties": [None], "widths": [None],
-        "min_probability": 0.52,
+        "methods": [{"method": "votes", "blocks": 1}], "min_probability": 0.52,
     }  # fmt: skip
 
 

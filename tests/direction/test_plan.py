@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
+from dpcausal.asking.public import LARGEST_BOUND, LEAST_WIDTH
 from dpcausal.dependence import hsic
 from dpcausal.direction.calculators import after_flip_draw
-from dpcausal.direction.plan import LARGEST_BOUND, LEAST_WIDTH
 from dpcausal.errors import (
     BudgetExceededError,
     DpCausalError,
@@ -22,6 +22,9 @@ from dpcausal.errors import (
     SchemaError,
     UnprovenError,
 )
+from dpcausal.methods import Holdout, Votes
+from dpcausal.papers import AnmTestPrivacy
+from tests.direction.neighbours import spelled
 
 CANARY = 0.31415926535897  # a value of the data that no message may show
 
@@ -34,7 +37,7 @@ def table(ledger: dpc.Ledger, n: int = 60, **declared: dpc.Bounded | dpc.Levels)
 
 
 def ask(table: dpc.Table, first: Any = "x", second: Any = "y", **arguments: Any) -> dpc.Direction:
-    return dpc.direction(table, first, second, **({"loss": dpc.PureDP(0.5)} | arguments))
+    return dpc.direction(table, first, second, **({"loss": dpc.PureDP(0.5)} | spelled(arguments)))
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
@@ -45,20 +48,22 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
     "an unknown score": ({"score": "pearson"}, ParameterError, "score must be one of hsic"),
     "a score that is no text": ({"score": ["hsic"]}, ParameterError, "score must be one of hsic"),
     "an unknown protection": ({"protect": "nobody"}, ParameterError, "protect must be one of everyone, test, training"),
-    "an unknown method": ({"method": "halves"}, ParameterError, "method must be one of auto, blocks"),
-    "an unknown calibration": ({"calibration": "tight"}, ParameterError, "calibration must be one of"),
-    "scores of blocks": ({"release_scores": True}, ParameterError, "goes with protect='test'"),
-    "a release of scores that is no bool": ({"release_scores": "no"}, ParameterError, "True or False"),
-    "published blocks": ({"calibration": "published"}, ParameterError, "goes with protect='test'"),
-    "blocks for the test half": ({"protect": "test", "method": "blocks"}, ParameterError, "protect='everyone'"),
-    "a number of blocks for the test half": ({"protect": "test", "blocks": 3}, ParameterError, "protect='everyone'"),
+    "an unknown method": ({"method": "halves"}, ParameterError, "method must be one of auto, votes"),
+    "scores of blocks": ({"method": Holdout(release_scores=True)}, ParameterError, "goes with protect='test'"),
+    "a release of scores that is no bool": (
+        {"protect": "test", "release_scores": "no"}, ParameterError, "True or False"
+    ),
+    "published blocks": ({"method": AnmTestPrivacy()}, ParameterError, "goes with protect='test'"),
+    "blocks for the test half": ({"protect": "test", "method": "votes"}, ParameterError, "protect='everyone'"),
+    "a number of blocks for the test half": (
+        {"protect": "test", "method": Votes(blocks=3)}, ParameterError, "protect='everyone'"
+    ),
     "the variance of a test half": ({"protect": "test", "score": "variance"}, ParameterError, "bounded sensitivity"),
     "an even number of blocks": ({"blocks": 4}, ParameterError, "odd number between 1 and n/8 = 7"),
     "no block": ({"blocks": 0}, ParameterError, "odd number"),
     "too many blocks": ({"blocks": 9}, ParameterError, "odd number"),
     "blocks as a bool": ({"blocks": True}, ParameterError, "odd number"),
     "blocks as a float": ({"blocks": 3.0}, ParameterError, "odd number"),
-    "a training share of blocks": ({"training_share": 0.5}, ParameterError, "training_share goes with"),
     "a training share of 1": ({"protect": "test", "training_share": 1}, ParameterError, "above 0 and below 1"),
     "a training share of NaN": ({"protect": "test", "training_share": math.nan}, ParameterError, "above 0"),
     "a training share as text": ({"protect": "test", "training_share": "half"}, ParameterError, "above 0"),
@@ -68,7 +73,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
     "a least probability as text": ({"min_probability": "0.9"}, ParameterError, "min_probability must be a float"),
     "a least probability of four quartiles": (
         {"min_probability": 0.9, "protect": "test", "score": "iqr", "release_scores": True}, ParameterError,
-        "needs a probability: both iqr scores",
+        "needs a probability",
     ),
     "no loss": ({"loss": 0.5}, LossError, "loss must be PureDP"),
     "no privacy from a private ledger": ({"loss": dpc.NoPrivacy()}, LossError, "without_privacy"),
@@ -80,16 +85,16 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
     ),
     "a tiny epsilon": ({"loss": dpc.PureDP(1e-10)}, LossError, "at least 1e-9"),
     "the unproven variant without consent": (
-        {"protect": "test", "score": "iqr", "calibration": "published", "loss": dpc.ApproxDP(0.5, 1e-6)},
+        {"protect": "test", "score": "iqr", "published": True, "loss": dpc.ApproxDP(0.5, 1e-6)},
         UnprovenError, "accept_unproven=True",
     ),
     "the unproven variant at a pure loss": (
-        {"protect": "test", "score": "iqr", "calibration": "published", "accept_unproven": True},
+        {"protect": "test", "score": "iqr", "published": True, "accept_unproven": True},
         LossError, "ApproxDP with delta above 0",
     ),
     "the unproven variant at a tiny delta": (
         {
-            "protect": "test", "score": "iqr", "calibration": "published", "accept_unproven": True,
+            "protect": "test", "score": "iqr", "published": True, "accept_unproven": True,
             "loss": dpc.ApproxDP(0.5, 1e-300),
         },
         LossError, "at least 1e-18",
@@ -181,7 +186,7 @@ def test_a_ledger_file_takes_no_simulated_and_no_unproven_call(tmp_path: Path) -
             ask(asked_of)
         with pytest.raises(UnprovenError, match="in_memory"):
             ask(
-                asked_of, protect="test", score="iqr", calibration="published", accept_unproven=True,
+                asked_of, protect="test", score="iqr", published=True, accept_unproven=True,
                 loss=dpc.ApproxDP(0.5, 1e-6),
             )  # fmt: skip
         assert not ledger.entries()
@@ -227,6 +232,13 @@ def test_a_probability_that_no_outcome_can_have_is_refused_and_the_largest_one_i
 def test_the_refusal_names_a_number_of_blocks_that_would_do() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     asked_of = table(ledger)
-    with pytest.raises(ParameterError, match="blocks=5 could"):
+    with pytest.raises(ParameterError, match=r"Votes\(blocks=5\) could"):
         ask(asked_of, blocks=3, loss=dpc.PureDP(1), min_probability=0.9)
     assert ask(asked_of, blocks=5, loss=dpc.PureDP(1), min_probability=0.9).n == 60
+
+
+def test_an_option_in_the_call_names_the_object_that_takes_it() -> None:
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    with pytest.raises(ParameterError, match=r"blocks= belongs to the method: method=dpc.methods.Votes\(blocks=3\)"):
+        dpc.direction(table(ledger), "x", "y", loss=dpc.PureDP(1), blocks=3)
+    assert not ledger.entries()

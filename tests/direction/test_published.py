@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction import published
 from dpcausal.direction.calculators import after_two_draws
 from dpcausal.mechanisms.gate import Passage, recording_gate
+from dpcausal.papers import anm_test_privacy as published
 from tests.direction.neighbours import PUBLISHED, Rows, ask
 
 

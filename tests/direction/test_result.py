@@ -17,7 +17,7 @@ import dpcausal as dpc
 from dpcausal.mechanisms.gate import recording_gate
 from tests.direction.neighbours import CORRECTED, PUBLISHED, Rows, ask
 
-MODES: dict[str, dict[str, Any]] = {"blocks": {"blocks": 5}, **CORRECTED, **PUBLISHED}
+MODES: dict[str, dict[str, Any]] = {"votes": {"blocks": 5}, **CORRECTED, **PUBLISHED}
 
 
 def rows(n: int = 60) -> Rows:
@@ -97,7 +97,7 @@ def test_a_declined_answer_says_so() -> None:
     assert json.loads(r.to_json())["cause"] is None
 
 
-@pytest.mark.parametrize("mode", ["blocks", "hsic", "published hsic"])
+@pytest.mark.parametrize("mode", ["votes", "hsic", "published hsic"])
 def test_plots_draw_released_values_on_the_axes_that_are_given(mode: str) -> None:
     from matplotlib.figure import Figure
 

@@ -11,29 +11,47 @@ import pytest
 import dpcausal as dpc
 from dpcausal.dependence import gaussian_sums
 from dpcausal.direction import stable
-from dpcausal.direction.plan import checked
+from dpcausal.direction.methods import chosen
+from dpcausal.direction.question import Pair
 from dpcausal.direction.stable import Setting, choice_sensitivity, clearness, default_penalty, training_sensitivity
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import recording_gate
+from dpcausal.methods import TrainingPrivacy
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
 from tests.conformance import check_claim, search
+from tests.direction.neighbours import spelled
 from tests.registry.training_claims import GROUP, LARGE, RANGES, N, apart, of_scores, shares_of_means
 
 PAIR = dpc.simulate.anm_pair(400, seed=2)
 
 
 def plan(**arguments: Any) -> Any:
+    """Return the settled method of a call."""
     arguments = {"protect": "training", "loss": dpc.PureDP(1)} | arguments
     ledger = dpc.Ledger.in_memory(dpc.PureDP(10))
     table = dpc.Table(PAIR.columns, PAIR.schema, ledger)
-    return checked(table, "x", "y", arguments.pop("loss"), **arguments)
+    words = spelled(arguments)
+    question = Pair.of(table, "x", "y", words.get("score", "hsic"), words["protect"], None)
+    method, _ = chosen(words.get("method", "auto"), words["protect"], words["loss"])
+    return method.settle(question, words["loss"])
+
+
+def question(score: str = "hsic") -> Pair:
+    table = dpc.Table(PAIR.columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(10)))
+    return Pair.of(table, "x", "y", score, "training", None)
+
+
+class Many(Pair):
+    """A question about more rows than any table here has."""
+
+    n = 2**31
 
 
 def ask(columns: Any = PAIR.columns, schema: dpc.Schema = PAIR.schema, **arguments: Any) -> dpc.Direction:
     arguments = {"protect": "training", "loss": dpc.PureDP(1)} | arguments
     table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    return dpc.direction(table, "x", "y", **arguments)
+    return dpc.direction(table, "x", "y", **spelled(arguments))
 
 
 @pytest.mark.proves("training-difference")
@@ -51,8 +69,8 @@ def test_both_scores_move_by_the_share_that_the_page_states_and_no_further(monke
 def test_every_residual_moves_by_what_one_training_row_can_do_and_the_margin_by_its_bound() -> None:
     rng = np.random.default_rng(0)
     settled = plan(penalty=2.0)
-    halves = stable.halved(PAIR.columns["x"], PAIR.columns["y"], settled, generator_from_seed(1))
-    setting = stable.settings(settled)[0]
+    halves = settled.halved((PAIR.columns["x"], PAIR.columns["y"]), question(), generator_from_seed(1))
+    setting = settled.settings()[0]
     before = halves.residuals(setting)
     margin = np.subtract(*stable.root_scores(halves.x, halves.y, *before))
     bound = float(training_sensitivity(halves.n, halves.m, 2.0).bound)
@@ -105,9 +123,9 @@ def test_one_setting_costs_no_choice() -> None:
 def test_columns_are_scaled_by_their_public_bounds_and_by_nothing_else() -> None:
     settled = plan()
     x, y = PAIR.columns["x"], PAIR.columns["y"]
-    halves = stable.halved(x, y, settled, generator_from_seed(1))
+    halves = settled.halved((x, y), question(), generator_from_seed(1))
     both = np.sort(np.concatenate([halves.training_x, halves.x]))
-    lower, upper = settled.range_first
+    (lower, upper), _ = question().ranges
     assert both == pytest.approx(np.sort(2 * (x - lower) / (upper - lower) - 1))
     # Another unit of both columns: the same answer at the gate.
     milli = {name: values * 1000 for name, values in PAIR.columns.items()}
@@ -140,8 +158,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a width of NaN in a tuple": ({"width": (1.0, float("nan"))}, "width must be"),
     "too many settings": ({"penalty": tuple(range(1, 10)), "width": tuple(range(1, 9))}, "at most 64 settings"),
     "a training share of 1": ({"training_share": 1.0}, "above 0 and below 1"),
-    "a published grid": ({"penalty": (0.5, 1.0), "calibration": "published"}, "one penalty and one width"),
-    "a published penalty above 1": ({"penalty": 1.5, "calibration": "published"}, "between 1e-05 and 1"),
+    "a published grid": ({"penalty": (0.5, 1.0), "published": True}, "one penalty and one width"),
+    "a published penalty above 1": ({"penalty": 1.5, "published": True}, "between 1e-05 and 1"),
 }
 
 
@@ -157,13 +175,14 @@ def test_more_test_rows_than_gaussian_kernels_take_are_refused_with_the_share_th
     columns = {name: np.zeros(rows) for name in ("x", "y")}
     table = dpc.Table(columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     with pytest.raises(ParameterError, match=r"training_share of at least 0\.5001"):
-        checked(table, "x", "y", dpc.PureDP(1), protect="training")
-    assert checked(table, "x", "y", dpc.PureDP(1), protect="training", score="iqr").training_share == 0.5
+        TrainingPrivacy().settle(Pair.of(table, "x", "y", "hsic", "training", None), dpc.PureDP(1))
+    iqr = Pair.of(table, "x", "y", "iqr", "training", None)
+    assert TrainingPrivacy().settle(iqr, dpc.PureDP(1)).training_share == 0.5
 
 
 def test_more_training_rows_than_sums_are_exact_for_are_refused_before_anything_is_spent() -> None:
     with pytest.raises(ParameterError, match="at most 536870912 training rows"):
-        stable.settle(replace(plan(), n=2**31, score="iqr"), share=0.5)
+        TrainingPrivacy().settle(Many(*vars(question("iqr")).values()), dpc.PureDP(1))
 
 
 def test_the_start_of_the_search_moves_both_directions_at_once() -> None:

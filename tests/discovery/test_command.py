@@ -61,7 +61,10 @@ def test_all_columns_are_in_the_graph_however_they_are_written(written: list[str
     [
         (("--epsilon", "3"), 3, "budget refused"),
         ((), 2, "say what the call may cost"),
-        (("--epsilon", "1", "--method", "ges"), 2, "method must be one of"),
+        (("--epsilon", "1", "--method", "ges"), 2, "--method must be one of auto, table, parities"),
+        (("--epsilon", "1", "--max-order", "1"), 2, "--max-order goes with --method table or parities"),
+        (("--epsilon", "1", "--method", "parities", "--search", "pc"), 2, "--search goes with --method table"),
+        (("--epsilon", "1", "--method", "papers.PrivPc"), 2, "constants='corrected' has a proof"),
         (("--epsilon", "1", "--forbid", "a"), 2, "CAUSE,EFFECT"),
         (("--epsilon", "1", "--forbid", "a,b,c"), 2, "CAUSE,EFFECT"),
         (("--epsilon", "1", "--forbid", "a,"), 2, "a name is missing in 'a,'"),
@@ -74,3 +77,15 @@ def test_what_is_wrong_is_told_by_an_exit_code(arguments: tuple[str, ...], code:
     answered = ask(*arguments)
     assert answered.exit_code == code and words in answered.stderr
     assert json.loads(run("ledger", "show", "study.ledger", "--json").stdout)["entries"] == []
+
+
+def test_options_of_a_method_reach_it_and_the_ledger() -> None:
+    asked = "--json", "--redraws", "0", "--epsilon", "0.5"
+    told = json.loads(ask(*asked, "--method", "table", "--search", "pc", "--max-order", "1").stdout)
+    assert told["settings"] == {"max_order": 1, "search": "pc"} and told["search"] == "pc"
+    told = json.loads(ask(*asked, "--method", "ci-test", "--test", "kendall", "--max-order", "0").stdout)
+    assert told["settings"]["test"]["method"] == "kendall"
+    told = json.loads(ask(*asked, "--method", "papers.SvtPc", "--constants", "corrected").stdout)
+    assert told["method"] == "SVT-PC" and told["guarantee"]["private"]
+    entries = json.loads(run("ledger", "show", "study.ledger", "--json").stdout)["entries"]
+    assert len(entries) == 3

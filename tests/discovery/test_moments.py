@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.discovery.moments import NoisyMoments, default_radius, release
+from dpcausal.discovery.moments import default_radius, noisy_moments
+from dpcausal.discovery.search import Terms, asker
 from dpcausal.privacy.loss import ZCDP, NoPrivacy
+from dpcausal.releases.moments import NoisyMoments
 
 
 def rows(n: int = 20_000, seed: int = 1) -> dict[str, np.ndarray]:
@@ -27,7 +29,7 @@ def released(loss: ZCDP | NoPrivacy, seed: int = 1) -> NoisyMoments:
     with dpc.simulated_noise(seed):
         ledger = dpc.Ledger.without_privacy() if without else dpc.Ledger.in_memory(loss)
         table = dpc.Table(rows(), SCHEMA, ledger)
-        return release(table, SCHEMA.names, ledger.allot(loss, task="test"), loss)
+        return noisy_moments(table, SCHEMA.names, ledger.allot(loss, task="test"), loss)
 
 
 def residual_correlation(values: dict[str, np.ndarray], x: str, y: str, given: list[str]) -> float:
@@ -50,12 +52,12 @@ def test_the_stated_variance_is_that_of_repeated_noise() -> None:
     """400 draws: a ratio outside 0.7 to 1.4 has probability below 1e-6."""
     exact = released(NoPrivacy())
     variance = 1e-6
-    noisy = NoisyMoments(exact.names, exact.middles, exact.widths, exact.covariance, variance, 10**12)
+    noisy = NoisyMoments(exact.names, 10**12, exact.middles, exact.widths, exact.covariance, variance)
     rng = np.random.default_rng(2)
     draws = []
     for _ in range(400):
         again = noisy.redrawn(rng)
-        found = NoisyMoments(again.names, again.middles, again.widths, again.covariance, variance, 10**12)
+        found = NoisyMoments(again.names, 10**12, again.middles, again.widths, again.covariance, variance)
         draws.append(math.atanh(found.partial_correlation(0, 2, (1,))[0]))  # type: ignore[index]
     stated = noisy.partial_correlation(0, 2, (1,))[1]  # type: ignore[index]
     assert 0.7 < np.var(draws) / stated < 1.4
@@ -70,12 +72,13 @@ def test_noise_is_scaled_to_the_columns_as_they_are_spread() -> None:
 
 
 def test_near_singular_and_noise_only_moments_are_not_tested() -> None:
-    singular = NoisyMoments(("a", "b"), (0.0, 0.0), (1.0, 1.0), np.ones((2, 2)), 0.0, 100)
-    assert singular.partial_correlation(0, 1, ()) is None
-    noise = NoisyMoments(("a", "b"), (0.0, 0.0), (1.0, 1.0), np.array([[0.1, 0.3], [0.3, -0.2]]), 0.01, 100)
-    assert noise.asker(0.01)("a", "b", ()).separated is None
-    few = NoisyMoments(("a", "b"), (0.0, 0.0), (1.0, 1.0), np.eye(2), 0.0, 3)
-    assert few.partial_correlation(0, 1, ()) is None
+    def moments(covariance: list[list[float]], variance: float, n: int) -> NoisyMoments:
+        return NoisyMoments(("a", "b"), n, (0.0, 0.0), (1.0, 1.0), np.array(covariance), variance)
+
+    assert moments([[1, 1], [1, 1]], 0.0, 100).partial_correlation(0, 1, ()) is None
+    noise = moments([[0.1, 0.3], [0.3, -0.2]], 0.01, 100)
+    assert asker(noise, Terms("pc", 0.01, 0, dpc.Knowledge()))("a", "b", ()).separated is None
+    assert moments([[1, 0], [0, 1]], 0.0, 3).partial_correlation(0, 1, ()) is None
 
 
 def test_constant_columns_and_columns_at_a_bound_are_defined() -> None:

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 import dpcausal as dpc
-from dpcausal.discovery.plan import SYSTEMS
+from tests.discovery.ways import WAYS, loss_of
 from tests.strategies import observe
 
 MIXED = dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1), "c": dpc.Levels(["u", "v", "w"], other="x")})
 NUMBERS = dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1), "c": dpc.Bounded(0, 3)})
-LOSS: dict[str, Any] = dict.fromkeys(("parities", "moments", "gaussian-pc", "reconciled"), dpc.ApproxDP(1, 1e-6))
-METHODS = ("table", "parities", "moments", *SYSTEMS, "ci-test")
+LOSSES = dpc.PureDP(1), dpc.ApproxDP(1, 1e-6)
+METHODS = {**WAYS, "ci-test": dpc.methods.CiTest(test="kendall", max_order=0)}
 
 REPLACEMENTS: dict[str, tuple[Any, Any, Any]] = {
     "NaN": (float("nan"), float("nan"), None),
@@ -43,14 +43,13 @@ def frame(method: str, row: tuple[Any, Any, Any] | None, constant: bool) -> Any:
 
 def outside(method: str, row: tuple[Any, Any, Any] | None, constant: bool) -> tuple[Any, ...]:
     """Return all that an adversary may see of a call, apart from what was released with noise."""
-    loss = LOSS.get(method, dpc.PureDP(1))
+    loss = loss_of(METHODS[method], LOSSES)
     ledger = dpc.Ledger.in_memory(loss)
-    more: dict[str, Any] = {"test": "kendall", "max_order": 0} if method == "ci-test" else {}
 
     def ask() -> Any:
         with dpc.simulated_noise(4):
             table = dpc.Table(frame(method, row, constant), NUMBERS if method == "moments" else MIXED, ledger)
-            return dpc.discover(table, loss=loss, method=method, **more)  # type: ignore[arg-type]
+            return dpc.discover(table, loss=loss, method=METHODS[method])
 
     outcome = observe(ask)
     answer = outcome.answer
@@ -59,7 +58,7 @@ def outside(method: str, row: tuple[Any, Any, Any] | None, constant: bool) -> tu
         guarantee = answer.guarantee.to_dict() | {"ledger_head": None}
         public = (
             answer.method, answer.search, answer.alpha, answer.max_order, answer.n, answer.margin_unit, guarantee,
-            answer.release is None, answer.graph.nodes,
+            answer.release is None, answer.graph.nodes, answer.settings,
         )  # fmt: skip
     entries = [(entry.task, entry.loss, entry.unit, str(entry.detail)) for entry in ledger.entries()]
     return (*outcome.verdict, public, str(ledger.remaining), entries)
@@ -78,15 +77,16 @@ def test_a_replaced_row_does_not_show(method: str, constant: bool) -> None:
 CANARY = 0.123456789012345
 
 
-@pytest.mark.parametrize("method", ["table", "parities", "moments", "priv-pc", "reconciled"])
+@pytest.mark.parametrize("method", METHODS)
 def test_a_result_holds_no_value_of_a_row(method: str) -> None:
     columns = {"a": np.full(40, CANARY), "b": np.linspace(-1, 1, 40), "c": np.array(["secret-" + "é" * 9] * 40)}
     schema = MIXED
     if method == "moments":
         columns["c"], schema = np.full(40, CANARY), NUMBERS
-    loss = LOSS.get(method, dpc.PureDP(1))
-    found = dpc.discover(dpc.Table(columns, schema, dpc.Ledger.in_memory(loss)), loss=loss, method=method)  # type: ignore[arg-type]
+    loss = loss_of(METHODS[method], LOSSES)
+    found = dpc.discover(dpc.Table(columns, schema, dpc.Ledger.in_memory(loss)), loss=loss, method=METHODS[method])
     told = pickle.dumps(found) + found.to_json().encode() + found.summary().encode() + repr(found).encode()
+    told += b"" if found.release is None else found.release.to_json().encode()
     assert struct.pack("<d", CANARY) not in told and struct.pack(">d", CANARY) not in told
     assert str(CANARY).encode() not in told and b"secret-" not in told
     assert struct.pack("<d", np.linspace(-1, 1, 40)[7]) not in told
@@ -98,5 +98,5 @@ def test_real_noise_differs_from_call_to_call() -> None:
     table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     both = [dpc.discover(table, loss=dpc.PureDP(0.01)) for _ in range(2)]
     # Eight draws of scale 200: all equal with probability below (1/200)^4 < 1e-9.
-    first, second = (found.release.statistic.counts for found in both)  # type: ignore[union-attr]
+    first, second = (found.release.counts for found in both)  # type: ignore[union-attr]
     assert (first != second).any()

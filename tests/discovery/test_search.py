@@ -13,8 +13,8 @@ import dpcausal as dpc
 from dpcausal.dependence.contingency import contingency
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.score_search import best_dag, class_of, local_score, local_scores
-from dpcausal.discovery.search import Settings, search
-from dpcausal.discovery.tables import NoisyTable
+from dpcausal.discovery.search import Terms, asker, search
+from dpcausal.releases.table import NoisyTable
 
 NAMES = ("a", "b", "c", "d")
 ALL = [frozenset(pair) for pair in itertools.combinations(NAMES, 2)]
@@ -25,7 +25,7 @@ def exact_table(seed: int = 1, rows: int = 3_000) -> NoisyTable:
     a, c = rng.integers(0, 2, rows), rng.integers(0, 3, rows)
     b = np.where(rng.random(rows) < 0.8, a | (c > 0), rng.integers(0, 2, rows))
     d = np.where(rng.random(rows) < 0.7, b, 1 - b)
-    return NoisyTable(NAMES, contingency([a, b, c, d], [2, 2, 3, 2]), 0.0, "exact", rows)
+    return NoisyTable(NAMES, rows, contingency([a, b, c, d], [2, 2, 3, 2]), 0.0, "exact")
 
 
 def bic(table: NoisyTable, x: int, parents: tuple[int, ...]) -> float:
@@ -80,7 +80,7 @@ def test_the_search_finds_the_best_dag_of_all(known: Knowledge) -> None:
 
 def test_without_an_edge_the_score_falls_by_its_margin() -> None:
     table = exact_table()
-    settings = Settings("score", 0.05, 1, Knowledge())
+    settings = Terms("score", 0.05, 1, Knowledge())
     found = search(table, settings)
     assert found.graph.skeleton == {frozenset("ab"), frozenset("bc"), frozenset("bd")}
     scores = local_scores(table, ALL, Knowledge())
@@ -107,8 +107,8 @@ def test_noise_in_the_penalty_keeps_noise_from_adding_edges() -> None:
         counts = counts + np.rint(rng.laplace(0, 40, counts.shape)).astype(np.int64)
         names = tuple("abcde")
         pairs = [frozenset(pair) for pair in itertools.combinations(names, 2)]
-        told = NoisyTable(names, counts, 2 * 40.0**2, "geometric", 4_000)
-        untold = NoisyTable(names, counts, 0.0, "geometric", 4_000)
+        told = NoisyTable(names, 4_000, counts, 2 * 40.0**2, "geometric")
+        untold = NoisyTable(names, 4_000, counts, 0.0, "geometric")
         noisy += len(best_dag(local_scores(told, pairs, Knowledge()))[1])  # type: ignore[index]
         plain += len(best_dag(local_scores(untold, pairs, Knowledge()))[1])  # type: ignore[index]
     assert noisy < 0.6 * plain
@@ -118,18 +118,20 @@ def test_every_noisy_table_has_a_graph() -> None:
     rng = np.random.default_rng(4)
     for scale in (1, 10**3, 10**6):
         counts = np.rint(rng.laplace(0, scale, (2, 3, 2, 2))).astype(np.int64)
-        table = NoisyTable(NAMES, counts, 2.0 * scale**2, "geometric", 50)
-        found = search(table, Settings("score", 0.05, 1, Knowledge()))
+        table = NoisyTable(NAMES, 50, counts, 2.0 * scale**2, "geometric")
+        found = search(table, Terms("score", 0.05, 1, Knowledge()))
         assert set(found.graph.nodes) == set(NAMES)
 
 
 def test_tests_given_two_columns_have_their_own_level() -> None:
     table = exact_table()
-    first, later = table.asker(1e-9, 1 - 1e-9), table.asker(1 - 1e-9, 1e-9)
+    low, high = 1e-9, 1 - 1e-9
+    first = asker(table, Terms("pc", low, 2, Knowledge(), later=high))
+    later = asker(table, Terms("pc", high, 2, Knowledge(), later=low))
     assert first("a", "c", ()).separated and not later("a", "c", ()).separated
     assert not first("c", "d", ("a", "b")).separated and later("c", "d", ("a", "b")).separated
 
 
 def test_forbidding_everything_leaves_no_edge() -> None:
     nothing = dpc.Knowledge(forbidden=list(itertools.permutations(NAMES, 2)))
-    assert not search(exact_table(), Settings("score", 0.05, 1, nothing)).graph.skeleton
+    assert not search(exact_table(), Terms("score", 0.05, 1, nothing)).graph.skeleton

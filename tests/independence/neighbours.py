@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import dpcausal as dpc
+from dpcausal.asking.ask import settle
+from dpcausal.asking.method import Settled
 from dpcausal.audit import GreyBoxAudit, compare
-from dpcausal.independence.decide import ci_test
+from dpcausal.independence.methods import ALL
 from dpcausal.independence.model_x import ModelX
-from dpcausal.independence.plan import ROUTES, checked
-from dpcausal.independence.route import OPTIONS, Plan
+from dpcausal.independence.question import Hypothesis, IndependenceTest
+from dpcausal.papers import TESTS, PrivKendall
 from tests.conformance import STARTS
 
 Rows = npt.NDArray[np.float64]
@@ -24,16 +27,23 @@ SCHEMA = dpc.Schema(
 )
 MODEL = ModelX(mean=lambda Z: Z[:, 0] / 4, sd=0.4)
 
-BLOCKS = ("gcm", "gcm-weighted", "crt", "cpt", "test-of-tests")
-WHOLE = ("gcm-scalar", "gcm-smooth", "gcm-published", "crt-decision", "crt-published", "kendall", "spearman", "hsic")
-METHODS = (*BLOCKS, *WHOLE)
-WITH_MODEL = ("crt", "cpt", "crt-decision", "crt-published")
+FEW: dict[str, Any] = {"crt-decision": {"resamples": 25}, "Spearman of Priv-PC": {"strata": 2}}
+"""Few copies and strata: neither bears on what one row can move."""
 
-FEW: dict[str, Any] = {
-    "gcm": {"resamples": 19}, "gcm-weighted": {"resamples": 19}, "crt": {"resamples": 19}, "cpt": {"resamples": 19},
-    "crt-decision": {"resamples": 25}, "hsic": {"resamples": 19},
-}  # fmt: skip
-"""Few copies: neither bears on what one row can move."""
+
+def way(name: str, **options: Any) -> IndependenceTest[Any]:
+    """Return a method by its name with few copies, and a model where it needs one."""
+    taken = {field.name for field in fields(KINDS[name])}
+    few: dict[str, Any] = {"resamples": 19, "model_x": MODEL, "constants": "corrected"}
+    return KINDS[name](**{**{key: value for key, value in few.items() if key in taken}, **FEW.get(name, {}), **options})
+
+
+KINDS: dict[str, type[IndependenceTest[Any]]] = {kind.name: kind for kind in (*ALL, *TESTS.values(), PrivKendall)}
+METHODS = tuple(name for name, kind in KINDS.items() if kind is not PrivKendall)
+"""All with a proof."""
+BLOCKS = tuple(name for name in METHODS if any(field.name == "blocks" for field in fields(KINDS[name])))
+WHOLE = tuple(name for name in METHODS if name not in BLOCKS)
+WITH_MODEL = tuple(name for name in METHODS if any(field.name == "model_x" for field in fields(KINDS[name])))
 
 
 def loss_of(method: str, epsilon: float = 1.0) -> dpc.PureDP | dpc.ApproxDP:
@@ -46,30 +56,24 @@ def frame(rows: Rows) -> dict[str, Any]:
     return columns | {"g": np.clip(np.rint(codes), 0, 2).astype(np.int64)}
 
 
-def ask(rows: Rows, method: str = "gcm", **arguments: Any) -> Any:
-    """Ask at ε = 1 from a ledger of that budget in memory."""
-    loss = arguments.pop("loss", loss_of(method))
+def ask(rows: Rows, method: str | IndependenceTest[Any] = "gcm", **arguments: Any) -> Any:
+    """Ask at ε = 1 from a ledger of that budget in memory; options of the method stand among the arguments."""
+    if isinstance(method, str):
+        own = {field.name for field in fields(KINDS[method])}
+        method = way(method, **{name: arguments.pop(name) for name in tuple(arguments) if name in own})
+    loss = arguments.pop("loss", loss_of(method.name))
     ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
     table = dpc.Table(frame(rows), arguments.pop("schema", SCHEMA), ledger)
-    given = arguments.pop("given", [] if method == "hsic" else ["z", "g"])
-    if method in WITH_MODEL:
-        arguments.setdefault("model_x", MODEL)
-    settings = {**FEW.get(method, {}), **arguments}
-    return ci_test(table, "x", "y", given=given, loss=loss, method=method, **settings)  # type: ignore[arg-type]
+    given = arguments.pop("given", [] if method.name == "hsic" else ["z", "g"])
+    return dpc.ci_test(table, "x", "y", given=given, loss=loss, method=method, **arguments)
 
 
-def plan_of(rows: Rows, method: str, epsilon: float = 1.0, **arguments: Any) -> tuple[dpc.Table, Plan]:
-    """Return a table and the plan of a call on it."""
+def plan_of(rows: Rows, method: str, epsilon: float = 1.0, **options: Any) -> Settled[Hypothesis]:
+    """Return the settled question of a call."""
     loss = loss_of(method, epsilon)
-    options: dict[str, Any] = dict.fromkeys(OPTIONS)
-    options |= {"model_x": MODEL} if method in WITH_MODEL else {}
-    options |= {"resamples": 19} if "resamples" in ROUTES[method].takes else {}
     table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(loss))
-    given = [] if method == "hsic" else ["z"]
-    plan = checked(
-        table, "x", "y", given, loss, method=method, alpha=0.05, accept_large_epsilon=False, **options | arguments
-    )
-    return table, plan
+    question = Hypothesis.of(table, "x", "y", [] if method == "hsic" else ["z"], 0.05)
+    return settle(question, way(method, **options), loss)
 
 
 def audit(rows: Rows, neighbour: Rows, answers: Any = "low", **arguments: Any) -> GreyBoxAudit:

@@ -15,7 +15,7 @@ from dpcausal.independence.crt import permuted_copies
 from dpcausal.independence.model_x import ModelX, rowwise
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import generator_from_seed
-from tests.independence.neighbours import MODEL, SCHEMA, WITH_MODEL, ask, audit, replaced
+from tests.independence.neighbours import KINDS, MODEL, SCHEMA, WITH_MODEL, ask, audit, replaced
 
 N = 130
 
@@ -63,7 +63,7 @@ def test_the_forms_of_all_rows_ask_a_model_that_mixes_rows_row_by_row():
     rows = some(60)
     rows[:, 2] = np.clip(rows[:, 2], -1.9, 1.9)
     mixing = ModelX(mean=mean, sd=0.4)
-    for method in ("crt-decision", "crt-published"):
+    for method in ("crt-decision", "PrivCRT"):
         found = audit(rows, replaced(rows, 3, np.array([1.0, 3.0, 2.0, 0.0])), method=method, model_x=mixing)
         assert found.passages and not found.violated, found.summary()
     Z = rows[:, 2:3]
@@ -125,8 +125,9 @@ def test_a_dependence_is_found_by_every_method_with_a_model(method):
     table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)))
     with dpc.simulated_noise(2):
         t = dpc.ci_test(
-            table, "x", "y", given=["z1"], loss=dpc.PureDP(2), method=method,
-            model_x=dpc.ModelX(mean=lambda Z: np.exp(-(Z[:, 0] ** 2) / 2) * np.sin(2 * Z[:, 0]), sd=1.0),
+            table, "x", "y", given=["z1"], loss=dpc.PureDP(2), method=KINDS[method](
+                model_x=dpc.ModelX(mean=lambda Z: np.exp(-(Z[:, 0] ** 2) / 2) * np.sin(2 * Z[:, 0]), sd=1.0)
+            ),
         )  # fmt: skip
     assert t.decision == "dependent"
 
@@ -141,7 +142,8 @@ def test_a_decision_releases_no_pvalue_nor_rank():
 
 def test_a_true_null_is_decided_against_no_more_often_than_alpha():
     # 150 tables at .05: at most 26 rejections, a false alarm of 8e-9.
-    found = dpc.power(200, loss=dpc.PureDP(1), method="crt-decision", effect=0.0, repetitions=150, seed=2, resamples=39)
+    way = dpc.methods.CrtDecision(resamples=39)
+    found = dpc.power(200, loss=dpc.PureDP(1), method=way, effect=0.0, repetitions=150, seed=2)
     assert found.rate <= 26 / 150
 
 
@@ -149,7 +151,7 @@ def test_a_model_that_is_fitted_serves_in_blocks_only_and_says_so():
     with dpc.simulated_noise(1):
         t = ask(some(), "crt", model_x="fit", given=["z"])
     assert any("approximate" in caveat for caveat in t.guarantee.caveats)
-    for method in ("crt-decision", "crt-published", "cpt"):
+    for method in ("crt-decision", "PrivCRT", "cpt"):
         with pytest.raises(ParameterError, match="neither private nor exact"):
             ask(some(), method, model_x="fit", given=["z"])
 
@@ -190,7 +192,8 @@ def test_a_model_that_does_not_fit_is_refused_before_anything_is_spent(model, me
     table = dpc.Table(columns | {"b": columns["g"]}, schema, ledger)
     with pytest.raises(ParameterError, match=message):
         x = model.pop("on", "x")
-        dpc.ci_test(table, x, "y", given=["z"], loss=dpc.PureDP(1), method="crt", model_x=dpc.ModelX(**model))
+        way = dpc.methods.Crt(model_x=dpc.ModelX(**model))
+        dpc.ci_test(table, x, "y", given=["z"], loss=dpc.PureDP(1), method=way)
     assert not ledger.entries()
 
 

@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
-from dpcausal.independence import crt, gcm
+from dpcausal.independence import blocks
 from dpcausal.independence.law import term
-from dpcausal.independence.rank_tests import CORRECTED, STATISTICS
+from dpcausal.independence.methods import METHODS
 from dpcausal.independence.ranks import permutation_score
 from dpcausal.privacy.noise import generator_from_seed
 
@@ -19,16 +19,16 @@ BINARY = dpc.Schema({"x": dpc.Levels([0, 1]), "y": dpc.Levels([0, 1])})
 NUMBERS = dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(-3, 3), "z": dpc.Bounded(-2, 2)})
 
 
-def terms_of(monkeypatch: pytest.MonkeyPatch, page: Any, table: dpc.Table, **asked: Any) -> Any:
+def terms_of(monkeypatch: pytest.MonkeyPatch, table: dpc.Table, **asked: Any) -> Any:
     """Return the terms of all blocks of a call."""
     seen: list[int] = []
-    honest = page.block_terms
+    honest = blocks.block_sum
 
-    def keep(*arguments: Any) -> list[int]:
-        seen.extend(honest(*arguments))
-        return seen
+    def keep(terms: list[int], *rest: Any) -> Any:
+        seen.extend(terms)
+        return honest(terms, *rest)
 
-    monkeypatch.setattr(page, "block_terms", keep)
+    monkeypatch.setattr(blocks, "block_sum", keep)
     with dpc.simulated_noise(3):
         dpc.ci_test(table, "x", "y", **asked)
     return np.array(seen) / 100
@@ -46,7 +46,9 @@ def test_rare_values_give_terms_of_the_stated_law(monkeypatch):
     rng, n = np.random.default_rng(4), 180_000
     frame = {name: (rng.random(n) < 0.02).astype(np.int64) for name in "xy"}
     table = dpc.Table(frame, BINARY, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    terms = terms_of(monkeypatch, gcm, table, given=[], loss=dpc.PureDP(0.01), blocks=3_000)
+    terms = terms_of(
+        monkeypatch, table, given=[], loss=dpc.PureDP(0.01), method=dpc.methods.Gcm(blocks=3_000)
+    )
     mean, variance = law_of_terms()
     assert terms.size == 3_000
     assert abs(terms.mean() - mean) < 6 * (variance / 3_000) ** 0.5
@@ -63,8 +65,8 @@ def test_a_column_that_all_copies_equal_gives_fair_coins(monkeypatch, method, me
     table = dpc.Table(frame, NUMBERS, dpc.Ledger.in_memory(dpc.PureDP(1)))
     model = dpc.ModelX(mean=lambda Z: np.full(len(Z), mean), sd=sd)
     terms = terms_of(
-        monkeypatch, crt, table, given=["z"], loss=dpc.PureDP(0.1), blocks=400, method=method, model_x=model,
-        resamples=19,
+        monkeypatch, table, given=["z"], loss=dpc.PureDP(0.1),
+        method=METHODS[method](blocks=400, model_x=model, resamples=19),  # type: ignore[call-arg]
     )  # fmt: skip
     _, variance = law_of_terms()
     assert abs(terms.mean()) < 6 * (variance / 400) ** 0.5
@@ -81,7 +83,7 @@ def test_a_mean_that_runs_away_costs_no_power(monkeypatch):
         table = dpc.Table({"x": x, "y": y, "z": z}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
         model = dpc.ModelX(mean=lambda Z: np.exp(Z[:, 0]), sd=1.0)
         terms = terms_of(
-            monkeypatch, crt, table, given=["z"], loss=dpc.PureDP(1), blocks=16, method=method, model_x=model
+            monkeypatch, table, given=["z"], loss=dpc.PureDP(1), method=METHODS[method](blocks=16, model_x=model)  # type: ignore[call-arg]
         )
         monkeypatch.undo()
         assert terms.mean() > 1.2
@@ -103,10 +105,10 @@ def test_a_rank_does_not_hang_on_the_order_in_which_terms_are_added():
 
 @pytest.mark.parametrize(("method", "size"), [("kendall", 3), ("kendall", 12), ("spearman", 2), ("spearman", 12)])
 def test_the_deviation_of_a_rank_test_is_never_understated_in_strata_of_one_size(method, size):
-    rng, statistic = np.random.default_rng(7), STATISTICS[method, CORRECTED]
+    rng, way = np.random.default_rng(7), METHODS[method]()
     n = 30 * size
     strata = np.repeat(np.arange(30), size)
-    values = [statistic.of(rng.standard_normal(n), rng.standard_normal(n), strata) for _ in range(600)]
-    found, stated = float(np.std(values)), statistic.deviation(n, 30)
+    values = [way.statistic(rng.standard_normal(n), rng.standard_normal(n), strata) for _ in range(600)]
+    found, stated = float(np.std(values)), way.deviation(n, 30)
     # A standard deviation of 600 is within 18 % but for 1e-8.
     assert 0.82 < found / stated < 1.18

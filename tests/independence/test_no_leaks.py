@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dpcausal as dpc
-from tests.independence.neighbours import FEW, METHODS, WITH_MODEL, loss_of
+from tests.independence.neighbours import METHODS, WITH_MODEL, loss_of, way
 from tests.test_leaks import TABLE, clean, holds_data, quiet, shown  # noqa: F401  (a fixture among them)
 
 PLANTED = pa.concat_tables([TABLE] * 8)
@@ -25,10 +25,10 @@ def ask(method: str, **arguments: Any) -> Any:
     ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(dpc.ApproxDP(50, 0.5))
     table = dpc.Table(FRAME, SCHEMA, ledger)
     model = {"model_x": dpc.ModelX(mean=lambda Z: 50 + 0 * Z[:, 0], sd=20.0)} if method in WITH_MODEL else {}
+    asked = way(method, **model)
     given = [] if method == "hsic" else ["v", "z"]
     with dpc.simulated_noise(3):
-        result = dpc.ci_test(table, "x", "y", given=given, loss=loss, method=method, **FEW.get(method, {}), **model,
-                             **arguments)  # fmt: skip
+        result = dpc.ci_test(table, "x", "y", given=given, loss=loss, method=asked, **arguments)
     clean([repr(table.ledger.entries())])
     return result
 
@@ -48,6 +48,6 @@ def test_nothing_planted_comes_out_without_privacy(method: str, quiet: None) -> 
 def test_nothing_planted_comes_out_of_many_tests(quiet: None) -> None:  # noqa: F811
     table = dpc.Table(FRAME, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(2)))
     with dpc.simulated_noise(3):
-        found = dpc.ci_tests(table, [("x", "y", ["v"]), ("x", "z", [])], loss=dpc.PureDP(2), resamples=19)
+        found = dpc.ci_tests(table, [("x", "y", ["v"]), ("x", "z", [])], loss=dpc.PureDP(2), method=way("gcm"))
     clean(shown(found))
     assert not holds_data(found)

@@ -13,13 +13,10 @@ from scipy import stats
 
 import dpcausal as dpc
 from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError, UnprovenError
-from dpcausal.independence.columns import rows_of
 from dpcausal.independence.many import adjusted
-from dpcausal.independence.plan import ROUTES
-from dpcausal.independence.rank_tests import number_of_strata, strata_of
 from dpcausal.independence.result import said
-from dpcausal.independence.tests_of_blocks import count_pvalue
-from tests.independence.neighbours import METHODS, SCHEMA, ask, frame, loss_of, plan_of, rows_for
+from dpcausal.papers.priv_tot import count_pvalue
+from tests.independence.neighbours import KINDS, METHODS, SCHEMA, ask, frame, loss_of, plan_of, rows_for, way
 
 ROWS = np.random.default_rng(7).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (130, 4))
 
@@ -31,7 +28,7 @@ def table(epsilon: float = 1.0) -> dpc.Table:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"method": "best"}, ParameterError, "method must be one of gcm"),
+        ({"method": "best"}, ParameterError, "method must be one of auto, gcm"),
         ({"given": ["x"]}, ParameterError, "different columns"),
         ({"given": ["q"]}, SchemaError, "not in the schema"),
         ({"given": [3]}, ParameterError, "list of names"),
@@ -41,25 +38,23 @@ def table(epsilon: float = 1.0) -> dpc.Table:
         ({"loss": dpc.PureDP(21)}, LossError, "accept_large_epsilon"),
         ({"loss": dpc.PureDP(1e-8)}, LossError, "at least 1e-6"),
         ({"method": "gcm-smooth"}, LossError, "delta above 0"),
-        ({"penalty": 1.0}, ParameterError, "penalty goes with method crt-decision or"),
-        ({"method": "gcm-scalar", "penalty": 1e-9}, ParameterError, "penalty must be between"),
-        ({"method": "gcm-scalar", "width": 0}, ParameterError, "width must be between"),
-        ({"method": "gcm-published", "calibration": "new"}, ParameterError, "calibration"),
+        ({"penalty": 1.0}, ParameterError, r"method=dpc.methods.ScalarGcm\(penalty=1.0\)"),
+        ({"method": "cpt", "blocks": 3}, ParameterError, r"method=dpc.methods.Cpt\(blocks=3\)"),
+        ({"method": dpc.methods.Gcm}, ParameterError, r"Gcm\(\), not Gcm"),
+        ({"method": dpc.methods.ScalarGcm(penalty=1e-9)}, ParameterError, "penalty must be between"),
+        ({"method": dpc.methods.ScalarGcm(width=0)}, ParameterError, "width must be between"),
+        ({"method": dpc.papers.PrivGcm(constants="new")}, ParameterError, "constants"),
         ({"method": "hsic"}, ParameterError, "given=\\[\\]"),
         ({"method": "crt"}, ParameterError, "needs model_x"),
-        ({"method": "crt-decision", "resamples": 5, "model_x": dpc.ModelX(mean=lambda Z: Z[:, 0], sd=1.0)},
-         ParameterError, "1/alpha - 1"),
-        ({"regression": "cubic"}, ParameterError, "regression must be"),
-        ({"workers": 0}, ParameterError, "workers"),
-        ({"resamples": 3}, ParameterError, "resamples"),
-        ({"method": "cpt", "resamples": 9_999, "workers": 64, "model_x": dpc.ModelX(mean=lambda Z: Z[:, 0], sd=1.0)},
-         ParameterError, "cannot hold so many copies"),
-        ({"method": "crt-published", "calibration": np.array([1, 2]),
-          "model_x": dpc.ModelX(mean=lambda Z: Z[:, 0], sd=1.0)}, ParameterError, "calibration"),
-        ({"method": "kendall", "strata": 0}, ParameterError, "strata"),
-        ({"method": "kendall", "calibration": "published"}, UnprovenError, "accept_unproven=True"),
-        ({"method": "spearman", "calibration": "new"}, ParameterError, "calibration"),
-        ({"method": "spearman", "calibration": "published", "strata": 200}, ParameterError, "more records than strata"),
+        ({"method": way("crt-decision", resamples=5)}, ParameterError, "1/alpha - 1"),
+        ({"method": dpc.methods.Gcm(regression="cubic")}, ParameterError, "regression must be"),
+        ({"method": dpc.methods.Gcm(workers=0)}, ParameterError, "workers"),
+        ({"method": dpc.methods.Gcm(resamples=3)}, ParameterError, "resamples"),
+        ({"method": way("cpt", resamples=9_999, workers=64)}, ParameterError, "cannot hold so many copies"),
+        ({"method": way("PrivCRT", constants=np.array([1, 2]))}, ParameterError, "constants"),
+        ({"method": dpc.methods.Kendall(strata=0)}, ParameterError, "strata"),
+        ({"method": dpc.papers.PrivKendall()}, UnprovenError, "accept_unproven=True"),
+        ({"method": dpc.papers.PrivSpearman(strata=200)}, ParameterError, "more records than strata"),
         ({"method": "gcm-scalar", "loss": dpc.NoPrivacy()}, ParameterError, "no form without privacy"),
     ],
 )  # fmt: skip
@@ -83,7 +78,7 @@ def test_a_result_says_what_it_cost_holds_no_rows_and_pickles(method):
     with dpc.simulated_noise(2):
         t = ask(ROWS[: rows_for(method)], method)
     assert t.guarantee.loss == loss_of(method) and t.method == method and t.guarantee.proofs
-    assert (t.pvalue is None) == (method in ("crt-decision", "hsic"))
+    assert (t.pvalue is not None) == KINDS[method].releases_pvalue
     assert t.decision == "dependent" or t.pvalue is None or t.pvalue > t.alpha
     assert pickle.loads(pickle.dumps(t)) == t
     assert json.loads(t.to_json())["decision"] == t.decision
@@ -94,15 +89,14 @@ def test_a_result_says_what_it_cost_holds_no_rows_and_pickles(method):
 
 
 def test_every_method_states_claims_that_exist():
-    for method in ROUTES:
-        _, plan = plan_of(ROWS[: rows_for(method)], method)
-        for claim in plan.route.proofs(plan):
+    for method in METHODS:
+        for claim in plan_of(ROWS[: rows_for(method)], method).claims:
             assert dpc.explain(claim)
 
 
 def test_the_ledger_says_what_was_asked():
     t = table()
-    dpc.ci_test(t, "x", "y", given=["z", "g"], loss=dpc.PureDP(0.5), blocks=2)
+    dpc.ci_test(t, "x", "y", given=["z", "g"], loss=dpc.PureDP(0.5), method=dpc.methods.Gcm(blocks=2))
     (entry,) = t.ledger.entries()
     detail = json.loads(entry.detail)
     assert entry.task == "ci_test" and detail["columns"] == ["x", "y", "z", "g"] and detail["blocks"] == 2
@@ -116,11 +110,12 @@ def test_an_approximate_loss_is_spent_as_epsilon_alone():
 
 
 def test_rank_tests_count_their_strata_from_public_cuts():
-    asked, plan = plan_of(ROWS, "kendall", strata=4)
-    plan = replace(plan, given=("z", "g"))
-    found = strata_of(rows_of(asked.columns(plan.names), SCHEMA, plan.x, plan.y, plan.given), plan)
+    plan = plan_of(ROWS, "kendall", strata=4)
+    question: Any = replace(plan.question, given=("z", "g"))
+    kendall: Any = plan.method
     codes = np.clip(np.rint(ROWS[:, 3]), 0, 2)
-    assert (found == np.floor(ROWS[:, 2] + 2) * 3 + codes).all() and number_of_strata(plan) == 12
+    assert (kendall.strata_of(question.read(), question) == np.floor(ROWS[:, 2] + 2) * 3 + codes).all()
+    assert kendall.number_of_strata(question) == 12
 
 
 def test_the_pvalue_of_a_count_sums_binomial_and_noise():
@@ -134,10 +129,10 @@ def test_the_pvalue_of_a_count_sums_binomial_and_noise():
 
 def test_a_result_names_the_options_that_were_used():
     with dpc.simulated_noise(1):
-        t = ask(ROWS, "spearman", calibration="published", strata=3, given=["z"])
+        t = ask(ROWS, "Spearman of Priv-PC", strata=3, given=["z"])
         g = ask(ROWS, "gcm", resamples=39)
-    assert (t.strata, t.calibration, g.resamples, g.strata) == (3, "published", 39, None)
-    assert "cut in 3 parts, as published" in t.summary() and t.to_dict()["strata"] == 3
+    assert t.settings == {"strata": 3} and g.settings["resamples"] == 39
+    assert "Priv-PC" in t.summary() and "cut in 3 parts" in t.summary() and t.to_dict()["settings"]["strata"] == 3
     assert any("still varies" in caveat for caveat in t.guarantee.caveats)
 
 
@@ -211,7 +206,7 @@ def test_many_tests_are_paid_by_one_entry_and_shares_are_kept():
         ({"correction": "none at all"}, "correction"),
         ({"shares": [1, 2]}, "shares"),
         ({"method": "crt-decision"}, "no p-value to adjust"),
-        ({"blcoks": 3}, "no argument of a test"),
+        ({"blcoks": 3}, "no argument here"),
         ({"progress": 3}, "progress"),
         ({"hypotheses": [("x", "y", ["z", "g"]), ("y", "x", ["g", "z"])]}, "named twice"),
     ],

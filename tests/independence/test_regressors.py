@@ -21,12 +21,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 import dpcausal as dpc
+from dpcausal.asking.ask import ask_all, settle
 from dpcausal.errors import ParameterError
-from dpcausal.independence import gcm
-from dpcausal.independence.decide import run
-from dpcausal.independence.plan import checked
-from dpcausal.independence.route import OPTIONS
-from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.independence import blocks
+from dpcausal.independence.question import Hypothesis
+from dpcausal.methods import Crt, Gcm
 from tests.independence.neighbours import plan_of
 
 N = 600
@@ -37,11 +36,16 @@ def table(effect: float = 1.5) -> dpc.Table:
     return dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
 
 
-def ask(regression: Any, on: dpc.Table | None = None, **arguments: Any) -> Any:
+def ask(regression: Any, on: dpc.Table | None = None, **options: Any) -> Any:
+    method = Gcm(regression=regression, **options)
     with dpc.simulated_noise(5):
-        return dpc.ci_test(
-            on or table(), "x", "y", given=["z1"], loss=dpc.PureDP(1), regression=regression, **arguments
-        )
+        return dpc.ci_test(on or table(), "x", "y", given=["z1"], loss=dpc.PureDP(1), method=method)
+
+
+def settled(regression: Any) -> Any:
+    """Return the regressor as the blocks will have it."""
+    method: Any = plan_of(np.zeros((130, 4)), "gcm", regression=regression).method
+    return method.regression
 
 
 @pytest.mark.parametrize(
@@ -57,14 +61,13 @@ def ask(regression: Any, on: dpc.Table | None = None, **arguments: Any) -> Any:
 )
 def test_any_regressor_of_scikit_learn_serves_inside_a_block(regressor, capfd):
     t = ask(regressor)
-    assert t.decision == "dependent" and t.regression == type(regressor).__name__
+    assert t.decision == "dependent" and t.settings["regression"] == type(regressor).__name__
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_regressor_prints_nothing_starts_nothing_and_keeps_no_files():
     asked = make_pipeline(StandardScaler(), RandomForestRegressor(verbose=2, n_jobs=2), memory="kept", verbose=True)
-    _, plan = plan_of(np.zeros((130, 4)), "gcm", regression=asked)
-    used = plan.regression.get_params()
+    used = settled(asked).get_params()
     assert used["memory"] is None and used["verbose"] is used["randomforestregressor__verbose"] is False
     assert used["randomforestregressor__n_jobs"] == 1
 
@@ -72,8 +75,8 @@ def test_a_regressor_prints_nothing_starts_nothing_and_keeps_no_files():
 def test_what_stands_in_lists_and_grids_is_made_quiet_too():
     inner = make_pipeline(StandardScaler(), Ridge(), memory="kept")
     asked = GridSearchCV(Pipeline([("m", Ridge())]), {"m": [inner]}, cv=2, n_jobs=2)
-    _, plan = plan_of(np.zeros((130, 4)), "gcm", regression=asked)
-    assert plan.regression.n_jobs == 1 and plan.regression.param_grid["m"][0].memory is None
+    used = settled(asked)
+    assert used.n_jobs == 1 and used.param_grid["m"][0].memory is None
     assert inner.memory == "kept" and asked.n_jobs == 2
 
 
@@ -91,7 +94,7 @@ def test_a_regressor_sees_a_column_for_each_declared_level_in_every_block():
         {"x": dpc.Bounded(0, 1), "y": dpc.Bounded(0, 1), "z1": dpc.Levels([0, 1, 2]), "z2": dpc.Bounded(0, 1)}
     )
     asked = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    dpc.ci_test(asked, "x", "y", given=["z1", "z2"], loss=dpc.PureDP(1), regression=Noting())
+    dpc.ci_test(asked, "x", "y", given=["z1", "z2"], loss=dpc.PureDP(1), method=Gcm(regression=Noting()))
     assert seen == {4}
 
 
@@ -112,26 +115,23 @@ class _Telling(LinearRegression):
 def test_rows_stay_in_the_process_and_nothing_is_said_whatever_joblib_was_told(capfd, caplog):
     asked = table()
     with joblib.parallel_config(backend="loky", n_jobs=2, verbose=11):
-        options = {**dict.fromkeys(OPTIONS), "regression": _Telling()}
-        plan = checked(
-            asked, "x", "y", ["z1"], dpc.PureDP(1), method="gcm", alpha=0.05, accept_large_epsilon=False, **options
-        )
+        plan = settle(Hypothesis.of(asked, "x", "y", ["z1"], 0.05), Gcm(regression=_Telling()), dpc.PureDP(1))
         capfd.readouterr()  # of the trial on made-up rows
         caplog.clear()
-        told = run(asked, plan, generator_from_seed(1), asked.ledger.allot(plan.spent, task="test"))
+        (told,) = ask_all([plan], asked.ledger.allot(plan.spent, task="test"), seed=1)
     assert _Telling.processes == {os.getpid()} and math.isfinite(told.statistic)
     assert capfd.readouterr() == ("", "") and not caplog.records
     assert logging.root.manager.disable == logging.NOTSET
 
 
 def test_workers_are_threads_whatever_joblib_was_told(monkeypatch):
-    seen, honest = set(), gcm.score
+    seen, honest = set(), Gcm.score
 
     def score(*arguments: Any) -> float:
         seen.add(os.getpid())
         return honest(*arguments)
 
-    monkeypatch.setattr(gcm, "score", score)
+    monkeypatch.setattr(Gcm, "score", score)
     with joblib.parallel_config(backend="loky", n_jobs=2, verbose=11):
         several = ask(None, workers=2)
     assert seen == {os.getpid()} and several.statistic == ask(None).statistic
@@ -152,13 +152,13 @@ class _Rolling(LinearRegression):
 @pytest.mark.proves("block-sum")
 def test_a_replaced_row_moves_one_block_though_a_regressor_draws_from_streams_of_the_process(monkeypatch):
     seen: list[list[int]] = []
-    honest = gcm.block_terms
+    honest = blocks.block_sum
 
-    def keep(*arguments: Any) -> list[int]:
-        seen.append(honest(*arguments))
-        return seen[-1]
+    def keep(terms: list[int], *rest: Any) -> Any:
+        seen.append(terms)
+        return honest(terms, *rest)
 
-    monkeypatch.setattr(gcm, "block_terms", keep)
+    monkeypatch.setattr(blocks, "block_sum", keep)
     data = dpc.simulate.smooth_design(N, effect=0.3, seed=2)
     for row in range(6):
         for value in (-8.0, 8.0):
@@ -173,16 +173,17 @@ def test_a_replaced_row_moves_one_block_though_a_regressor_draws_from_streams_of
 
 
 def test_a_regressor_or_sampler_runs_with_one_worker():
-    for options in ({"regression": Ridge()}, {"method": "crt", "model_x": dpc.ModelX(sample=lambda Z, coins: Z[:, 0])}):
+    for method in (Gcm(regression=Ridge(), workers=2),
+                   Crt(model_x=dpc.ModelX(sample=lambda Z, coins: Z[:, 0]), workers=2)):  # fmt: skip
         with pytest.raises(ParameterError, match="runs with one"):
-            ask(options.pop("regression", None), workers=2, **options)
+            dpc.ci_test(table(), "x", "y", given=["z1"], loss=dpc.PureDP(1), method=method)
 
 
 def test_callbacks_of_a_regressor_see_no_rows():
     asked = make_pipeline(StandardScaler(), Ridge())
     asked._skl_callbacks = asked.steps[1][1]._skl_callbacks = ["mine"]
-    _, plan = plan_of(np.zeros((130, 4)), "gcm", regression=asked)
-    for part in (plan.regression, plan.regression.steps[1][1]):
+    used = settled(asked)
+    for part in (used, used.steps[1][1]):
         assert not hasattr(part, "_skl_callbacks")
 
 

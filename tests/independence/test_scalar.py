@@ -13,13 +13,16 @@ from dpcausal.audit import compare
 from dpcausal.dependence.conditional_kendall import conditional_kendall
 from dpcausal.dependence.published_rank import published_kendall, published_spearman
 from dpcausal.independence import scalar
+from dpcausal.independence.columns import rows_of
 from dpcausal.independence.crt_global import largest_rank
 from dpcausal.independence.features import chunks_of, size_of
 from dpcausal.independence.scalar import default_penalty
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.mechanisms.smooth_sensitivity import smoothness
-from dpcausal.privacy.ledger import UNPROVEN
+from dpcausal.privacy.allotment import UNPROVEN
+from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.regression.residual_products import (
+    CHUNK_ROWS,
     product_sum_sensitivity,
     products_sensitivity,
     published_products_bound,
@@ -27,7 +30,20 @@ from dpcausal.regression.residual_products import (
     smooth_bound,
 )
 from tests.direction.neighbours import ANSWERS
-from tests.independence.neighbours import WHOLE, Rows, ask, audit, new_row, replaced, some_rows
+from tests.independence.neighbours import (
+    HIGH,
+    LOW,
+    MODEL,
+    SCHEMA,
+    WHOLE,
+    Rows,
+    ask,
+    audit,
+    new_row,
+    plan_of,
+    replaced,
+    some_rows,
+)
 
 N = 60
 
@@ -107,26 +123,26 @@ def test_the_smooth_form_shares_its_loss_and_its_scale_is_the_smooth_bound(monke
     assert first.event.loss.delta == 1e-6
 
 
-@pytest.mark.parametrize("calibration", ["corrected", "published"])
-def test_the_published_form_brings_every_product_at_its_constant(calibration, monkeypatch):
+@pytest.mark.parametrize("constants", ["corrected", "published"])
+def test_the_published_form_brings_every_product_at_its_constant(constants, monkeypatch):
     kept, rows = seen_features(monkeypatch), some()
-    (passage,), t = passed(rows, "gcm-published", calibration=calibration)
+    (passage,), t = passed(rows, "PrivGCM", constants=constants)
     R, _ = by_hand(np.vstack([part for _, part in kept[0]()]), rows, 10.0)
     assert passage.value == pytest.approx(R, abs=1e-9)
-    constants = {"published": published_products_bound(10.0), "corrected": float(products_sensitivity(N, 10.0).bound)}
-    assert passage.bound == pytest.approx(constants[calibration], rel=1e-9)
+    stated = {"published": published_products_bound(10.0), "corrected": float(products_sensitivity(N, 10.0).bound)}
+    assert passage.bound == pytest.approx(stated[constants], rel=1e-9)
     assert t.statistic == pytest.approx(math.sqrt(N) * R.mean() / R.std())
 
 
-@pytest.mark.parametrize("calibration", ["corrected", "published"])
-def test_the_published_randomisation_scores_ranks_by_their_distance(calibration):
-    (passage,), t = passed(some(), "crt-published", calibration=calibration, given=["z"])
+@pytest.mark.parametrize("constants", ["corrected", "published"])
+def test_the_published_randomisation_scores_ranks_by_their_distance(constants):
+    (passage,), t = passed(some(), "PrivCRT", constants=constants, given=["z"])
     scores = passage.value
     assert scores.shape == (20,) and scores.max() == 0 and (np.diff(np.sign(np.diff(scores))) <= 0).all()
     assert passage.event.mechanism == "noisy-max" and t.pvalue == (1 + t.statistic) / 20
-    (other,), _ = passed(some(), "crt-published", given=["z"])
+    (other,), _ = passed(some(), "PrivCRT", given=["z"])
     ratio = published_resample_bound(10.0) / float(dpc_bound())
-    if calibration == "published":
+    if constants == "published":
         assert other.value == pytest.approx(scores * ratio, rel=1e-6)
 
 
@@ -144,16 +160,17 @@ def test_rank_tests_release_the_statistic_within_public_strata():
 
 @pytest.mark.parametrize(
     ("method", "statistic", "bound"),
-    [("kendall", published_kendall, 4.5 / math.sqrt(N)), ("spearman", published_spearman, 31 * math.sqrt(3 / (N - 3)))],
+    [("Kendall of Priv-PC", published_kendall, 4.5 / math.sqrt(N)),
+     ("Spearman of Priv-PC", published_spearman, 31 * math.sqrt(3 / (N - 3)))],
 )
 def test_rank_tests_as_published_have_the_published_statistic_and_constant(method, statistic, bound):
     rows = some()
-    asked = {"given": ["g"], "calibration": "published", "accept_unproven": True}
+    asked = {"given": ["g"], "accept_unproven": True}
     (passage,), t = passed(rows, method, **asked)
     assert float(passage.value) == pytest.approx(statistic(rows[:, 0], rows[:, 1], rows[:, 3]))
     assert float(passage.bound) == pytest.approx(bound) and t.statistic == passage.value
     # Of tau the proof fails: a stamp, and no claim.
-    assert (UNPROVEN in t.guarantee.caveats) == (not t.guarantee.proofs) == (method == "kendall")
+    assert (UNPROVEN in t.guarantee.caveats) == (not t.guarantee.proofs) == method.startswith("Kendall")
 
 
 def test_tau_as_published_loses_more_than_it_claims():
@@ -165,7 +182,7 @@ def test_tau_as_published_loses_more_than_it_claims():
         frame["x"][-1], frame["y"][-1] = 1, last
         table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
         return dpc.ci_test(
-            table, "x", "y", given=["z"], loss=dpc.PureDP(1), method="kendall", strata=n, calibration="published",
+            table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=dpc.papers.PrivKendall(strata=n),
             accept_unproven=True,
         )  # fmt: skip
 
@@ -194,3 +211,23 @@ def test_features_of_a_row_depend_on_that_row_alone_and_have_norm_one():
     assert found[0].shape == (N, size_of(SCHEMA, given)) == (N, 203)
     assert (np.delete(found[0], 7, 0) == np.delete(found[1], 7, 0)).all() and (found[0][7] != found[1][7]).any()
     assert np.linalg.norm(found[0], axis=1) == pytest.approx(np.ones(N), abs=1e-11)
+
+
+@pytest.mark.proves("residual-rounding")
+@pytest.mark.proves("resample-product-sum")
+@pytest.mark.parametrize("n", [CHUNK_ROWS + 57, 2 * CHUNK_ROWS, 131])
+def test_features_responses_and_copies_of_a_row_are_the_same_bits_whatever_stands_beside_it(n):
+    rng = np.random.default_rng(n)
+    rows = rng.uniform(LOW, HIGH, (n, 4))
+    beside, kept = rows.copy(), rng.random(n) < 0.5
+    beside[~kept] = rng.choice(np.stack([LOW, HIGH, 0 * LOW]), int((~kept).sum()))
+    made = []
+    for table_rows in (rows, beside):
+        question: Any = plan_of(table_rows, "crt-decision").question
+        arrays = rows_of(question.table.columns(("x", "y", "z", "g")), SCHEMA, ("x",), ("y",), ("z", "g"))
+        features = np.vstack([part for _, part in chunks_of(arrays, SCHEMA, ("z", "g"), 0.1, generator_from_seed(1))()])
+        law = MODEL.at(arrays.raw, row_by_row=n < 1_000)
+        copies = law.copies(3, (-1.0, 1.0), generator_from_seed(2)).T
+        made.append(np.hstack([features, copies, scalar.responses(arrays, question)]))
+    assert made[0][kept].tobytes() == made[1][kept].tobytes()
+    assert (made[0][~kept] != made[1][~kept]).any()

@@ -15,6 +15,7 @@ from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms import objective_perturbation as op
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.synthetic_control import perturbation
 from tests.conformance import LEAST_EVALUATIONS, search
 
 
@@ -88,6 +89,24 @@ def test_the_volume_bound_is_attained_by_a_face_and_never_passed() -> None:
         logs = [np.linalg.slogdet(M * np.eye(d) + 2 * U.T @ A @ A.T @ U)[1] for A in (X, other)]
         worst = max(worst, abs(logs[0] - logs[1]) / op.log_volume_bound(T0, M))
     assert 0.5 < worst <= 1
+
+
+@pytest.mark.parametrize("term", [0, 0.0, -1, -5.0, -100.0, math.nan, math.inf, True, "3"])
+def test_without_a_quadratic_term_above_zero_nothing_is_calibrated_spent_or_solved(term: Any) -> None:
+    loss, y = dpc.ApproxDP(1, 1e-6), np.ones(5)
+    with pytest.raises(ParameterError, match="quadratic term must be a finite number above 0"):
+        op.calibrate(10, 5, loss, term)
+    allotment = granted(loss, 1)
+    with pytest.raises(ParameterError, match="quadratic term"):
+        op.objective_perturbation(query(np.zeros((10, 5))), allotment, loss, target=y, quadratic=term)
+    assert not allotment.events
+    unproven = granted(loss, 1, unproven=True)
+    with pytest.raises(ParameterError, match="penalty"):
+        op.published_objective_perturbation(query(np.zeros((10, 5))), unproven, loss, target=y, penalty=term)
+    assert not unproven.events
+    exact = dpc.Ledger.without_privacy().allot(dpc.NoPrivacy(), task="exact", unit=Unit.DONOR)
+    with pytest.raises(ParameterError, match="quadratic term"):
+        perturbation.release_objective(np.zeros((10, 5)), y, term, "none", exact, dpc.NoPrivacy())
 
 
 @pytest.mark.proves("objective-perturbation")

@@ -1,4 +1,4 @@
-"""A quick directory for ledgers."""
+"""A quick directory for ledgers, and one ledger in it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import PureDP
+
+SPENDS = 4
+
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
@@ -17,3 +22,20 @@ def directory() -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     yield made
     shutil.rmtree(made)
+
+
+@pytest.fixture
+def path(directory: Path) -> Path:
+    """A closed ledger of budget 1 with four spends of 0.125, the second with its answer."""
+    path = directory / "study.ledger"
+    with Ledger.create(path, budget=PureDP(1)) as ledger:
+        for number in range(1, SPENDS + 1):
+            ledger.allot(PureDP(0.125), task=f"call {number}", detail={"columns": ["x", "y"]}, once={"seed": 7})
+            if number == 2:
+                ledger.keep(2, {"margin": -1.5})
+    return path
+
+
+def seen(ledger: Ledger) -> tuple[object, ...]:
+    """Return all that a ledger says of itself."""
+    return ledger.budget, ledger.remaining, ledger.head, ledger.entries(), ledger.answer(2)

@@ -2,7 +2,8 @@
 
 A round forks workers that spend and then release (write one byte to a pipe), over and over, waits for some
 releases, then kills all of them after a random pause.  What the pipe holds was released; what the ledger holds was
-recorded.  A release without its spend is the one thing that must never be seen.
+recorded.  A release without its spend is the one thing that must never be seen.  Every other worker uses a second name
+of the file: a hard link in another folder and, where the machine allows one, a bind mount, in turn.
 
 A kill loses nothing that the kernel holds: these loops speak of processes that die, not of power that fails.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 import traceback
 import warnings
@@ -95,10 +97,37 @@ def release_then_spend(path: Path, pipe: int) -> None:
             ledger.allot(STEP, task="release, then spend")
 
 
-def killed_round(path: Path, work: Worker, pause: float, releases: int, workers: int = 1) -> int:
+def names_of(path: Path) -> list[Path]:
+    """Return a ledger's names: its path, a hard link in another folder and, where the machine allows one, a bind mount.
+
+    ``remove`` takes them away again.
+    """
+    link, mounted = (path.parent / folder / path.name for folder in ("linked", "mounted"))
+    for name in (link, mounted):
+        name.parent.mkdir(exist_ok=True)
+    os.link(path, link)
+    mounted.touch()
+    return [path, link, *([mounted] if mount("--bind", path, mounted) else [])]
+
+
+def mount(*arguments: object) -> bool:
+    """Return whether the machine mounted what was asked for."""
+    command = ["mount", *map(str, arguments)]
+    return os.name == "posix" and os.geteuid() == 0 and subprocess.run(command, capture_output=True).returncode == 0
+
+
+def name_for(names: list[Path], number: int) -> Path:
+    """Return the first name to every other caller, and the second names in turn to the rest."""
+    return names[0] if number % 2 == 0 else names[1:][number // 2 % (len(names) - 1)]
+
+
+def killed_round(
+    names: list[Path], work: Worker, pause: float, releases: int, workers: int = 1, number: int = 0
+) -> int:
     """Kill the workers ``pause`` seconds after so many releases; return the releases in all."""
     reading, writing = os.pipe()
-    children = [start(lambda: work(path, writing)) for _ in range(workers)]
+    paths = [name_for(names, number * workers + worker) for worker in range(workers)]
+    children = [start(lambda path=path: work(path, writing)) for path in paths]  # type: ignore[misc]
     os.close(writing)
     released = 0
     while released < releases:
@@ -171,14 +200,15 @@ def kill_loop(
     generator = np.random.default_rng(seed)
     toll = Toll()
     begun = time.perf_counter()
-    path, before = directory / "fire.ledger", 0
+    path, names, before = directory / "fire.ledger", list[Path](), 0
     for number in range(rounds):
         if number % ROUNDS_A_FILE == 0:
             remove(path)
             Ledger.create(path, budget=PureDP(1000)).close()
-            before = 0
+            names, before = names_of(path), 0
         awaited = int(generator.integers(releases[0], releases[1] + 1))
-        released = killed_round(path, work, float(generator.uniform(0, longest_pause)), awaited, workers)
+        pause = float(generator.uniform(0, longest_pause))
+        released = killed_round(names, work, pause, awaited, workers, number)
         with Ledger.open(path) as ledger:
             found = ledger.verify()
         recorded = found.entries - before
@@ -196,19 +226,25 @@ def kill_loop(
 
 
 def remove(path: Path) -> None:
-    """Remove a ledger with its log."""
-    for suffix in ("", "-wal", "-shm"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    """Remove a ledger under all of its names."""
+    mounted = path.parent / "mounted" / path.name
+    if mounted.exists() and path.exists() and mounted.samefile(path):
+        subprocess.run(["umount", "--lazy", str(mounted)], check=True)
+    for name in (path, path.parent / "linked" / path.name, mounted):
+        name.unlink(missing_ok=True)
 
 
 def race(path: Path, losses: list[Loss], processes: int, attempts: int) -> list[int]:
-    """Let processes ask for spends at once, ``attempts`` each, the losses in turn; return the grants of each."""
-    gate, pipes = os.pipe(), [os.pipe() for _ in range(processes)]
+    """Let processes ask for spends at once, ``attempts`` each, the losses in turn; return the grants of each.
+
+    Half of them use second names of the ledger, which ``remove`` takes away.
+    """
+    gate, pipes, names = os.pipe(), [os.pipe() for _ in range(processes)], names_of(path)
 
     def work(number: int) -> None:
         os.close(gate[1])
         os.read(gate[0], 1)  # all set off when the parent closes the gate
-        with Ledger.open(path) as ledger:
+        with Ledger.open(name_for(names, number)) as ledger:
             for attempt in range(attempts):
                 try:
                     ledger.allot(losses[(number + attempt) % len(losses)], task=f"process {number}")

@@ -1,4 +1,4 @@
-"""What leaves the ledger for others to check: the JSON Lines export, replayed, and the head, noted and asked for."""
+"""What others check a ledger by: its file, read by the documented script, its export, and the head that was noted."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 import math
 import re
 import shutil
+import sys
+from collections.abc import Callable
 from fractions import Fraction
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -103,18 +104,47 @@ def test_dp_accounting_gets_the_ledgers_rho_from_the_export(directory: Path) -> 
         assert ours == pytest.approx(theirs, abs=1e-6)
 
 
-def test_the_chain_can_be_redone_from_the_export_alone(directory: Path) -> None:
+def check_ledger() -> Callable[[Path], tuple[list[dict[str, Any]], str]]:
+    """Return the script of the page on audits: standard library alone, read from there so that it is the one shown."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"^```python\n(import hashlib\n.+?)^with ", page, flags=re.MULTILINE | re.DOTALL)
+    assert len(source[source.index("def ") :].strip().splitlines()) <= 18
+    imports = set(re.findall(r"^(?:import|from) (\w+)", source, flags=re.MULTILINE))
+    assert imports <= set(sys.stdlib_module_names)
+    names: dict[str, Any] = {}
+    exec(source, names)
+    return names["check_ledger"]
+
+
+def test_a_script_of_a_few_lines_redoes_chain_and_sums_from_the_file_alone(directory: Path) -> None:
     path = directory / "study.ledger"
-    lines = exported(path, ApproxDP(5, 1e-6), SUMS)
-    head = lines[0]["previous"]
-    for line in lines:
-        told = [line[name] for name in ("number", "at", "pid", "library", "task", "loss", "zcdp", "unit", "relation")]
-        told += [json.dumps(line["detail"], sort_keys=True, separators=(",", ":")), line["caveats"]]
-        told += [*line["cost"].values(), *(int(value) for value in line["totals"].values()), head]
-        head = sha256("\n".join(map(str, told)).encode()).hexdigest()
-        assert line["hash"] == head
+    exported(path, ApproxDP(5, 1e-6), SUMS)
     with Ledger.open(path) as ledger:
-        assert ledger.head == head
+        ledger.keep(2, {"cause": "é", "margin": [0.1, None]})
+        ledger.allot(PureDP(0.1), task="last", once={"targets": ["A"]})
+        entries, head, totals = ledger.entries(), ledger.head, ledger.entries()[-1].totals
+    records, found = check_ledger()(path)
+    assert found == head
+    assert [record["kind"] for record in records] == ["ledger", *["spend"] * len(SUMS), "answer", "spend"]
+    spends = [record for record in records if record["kind"] == "spend"]
+    told = "number", "at", "pid", "library", "task", "loss", "zcdp", "unit", "relation", "caveats", "previous", "hash"
+    for record, entry in zip(spends, entries, strict=True):
+        assert [record[name] for name in told] == [getattr(entry, name) for name in told]
+    spent = [amounts(record["loss"])[1] for record in spends]
+    assert sum(parts[0] for parts in spent) == Fraction(totals.epsilon, 10**9)
+    assert sum(sum(parts[1:]) for parts in spent) == Fraction(totals.delta, 10**18)
+
+
+def test_the_script_finds_every_changed_byte_and_leaves_out_a_torn_line(directory: Path) -> None:
+    path, check = directory / "study.ledger", check_ledger()
+    exported(path, ApproxDP(5, 1e-6), SUMS[:2])
+    content, (records, head) = path.read_bytes(), check(path)
+    for offset in range(len(content) - 1):
+        path.write_bytes(content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :])
+        with pytest.raises((SystemExit, ValueError)):
+            check(path)
+    path.write_bytes(content + b'{"kind":"spend","num')
+    assert check(path) == (records, head)
 
 
 def test_the_command_refuses_a_ledger_that_lacks_a_noted_head(directory: Path) -> None:

@@ -27,6 +27,8 @@ from dpcausal.privacy.loss import (
     exact_amount,
     implies,
     largest_rho,
+    loss_text,
+    parse_loss,
     to_approx,
     to_zcdp,
     zcdp_epsilon,
@@ -67,13 +69,7 @@ def test_a_float_stands_for_its_shortest_decimal(value: float) -> None:
 @settings(deadline=None)
 @given(EPSILONS, st.integers(1, 1000))
 def test_equal_parts_add_up_exactly(epsilon: Fraction, parts: int) -> None:
-    assert PureDP(epsilon).divided(parts).exact_epsilon * parts == epsilon
-
-
-@pytest.mark.parametrize("parts", [0, -1, True, 2.0, "2"])
-def test_parts_are_a_whole_number_of_at_least_one(parts: Any) -> None:
-    with pytest.raises(LossError):
-        PureDP(1).divided(parts)
+    assert PureDP(epsilon).part(Fraction(1, parts)).exact_epsilon * parts == epsilon
 
 
 NOT_AMOUNTS: list[Any] = [
@@ -280,3 +276,11 @@ def test_implication_is_transitive(a: Loss, b: Loss, c: Loss) -> None:
 )
 def test_implication_follows_the_theorems(strong: Loss, weak: Loss, expected: bool) -> None:
     assert implies(strong, weak) is expected
+
+
+@pytest.mark.parametrize(
+    "loss", [PureDP(0.1), PureDP(1e-30), PureDP(12345), ApproxDP(2, 1e-6), ApproxDP(1, 0), ZCDP(0.5), NoPrivacy()]
+)
+def test_a_loss_is_read_back_as_it_was_written(loss: Loss) -> None:
+    assert parse_loss(loss_text(loss)) == loss
+    assert parse_loss(loss_text(PureDP(0.7).part(Fraction(1, 9)))) == PureDP(0.7).part(Fraction(1, 9))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,18 +23,20 @@ from dpcausal.dependence.contingency import contingency, contingency_sensitivity
 from dpcausal.dependence.contrasts import contrast_of, contrasts_sensitivity
 from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
 from dpcausal.dependence.smooth_median import smooth_median, smooth_median_sensitivity
-from dpcausal.discovery import contrasts as by_contrasts
-from dpcausal.discovery import moments as by_moments
-from dpcausal.discovery import reconciled
-from dpcausal.discovery.discover import _whole_table, discover
-from dpcausal.discovery.plan import checked
+from dpcausal.discovery.methods import METHODS
+from dpcausal.discovery.moments import noisy_moments
+from dpcausal.discovery.parities import Releaser
+from dpcausal.discovery.question import Graph, rho_of
+from dpcausal.discovery.table import ContingencyTable
 from dpcausal.mechanisms.replication import replicate
 from dpcausal.mechanisms.sparse_vector import first_above
+from dpcausal.papers import GRAPHS
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
+from tests.discovery.ways import ALL, loss_of
+from tests.registry.rows import MechanismRow, Neighbours, Search, SensitivityRow, TaskRow
 
 Rows = Any
 SIZES = (2, 3, 2)
@@ -111,13 +113,13 @@ SENSITIVITIES = (
 """The integer steps are tight as n grows; the bound is for every n."""
 
 
-def _sparse_vector(answer: Any, epsilon: float, size: int, share: float) -> Any:
-    loss, whole = PureDP(epsilon), PureDP(PureDP(epsilon / share).exact_epsilon * size)
+def sparse_vector(answer: Any, epsilon: float, size: int, share: float) -> list[int | None]:
+    loss = PureDP(epsilon / share)
+    whole = PureDP(loss.exact_epsilon * size)
     allotment = Ledger.in_memory(PureDP(whole.exact_epsilon + 1)).allot(whole, task="audit")
     claim = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "conditional-kendall-steps")
     query = Query(np.asarray(answer, dtype=np.int64), claim, "audited")
-    found = [first_above(query, allotment, loss, threshold=0) for _ in range(size)]
-    return np.array([len(answer) if index is None else index for index in found])
+    return [first_above(query, allotment, loss, threshold=0) for _ in range(size)]
 
 
 def _replication(answer: Any, epsilon: float, size: int, share: float) -> Any:
@@ -130,33 +132,17 @@ def _replication(answer: Any, epsilon: float, size: int, share: float) -> Any:
     return outputs
 
 
-def _three_and_one(epsilon: float) -> float:
-    """Return the exact loss of "the fourth is first" on the pair below, by a sum over the noise of the threshold."""
-
-    def law(answers: tuple[int, ...]) -> float:
-        reach = math.ceil(240 / epsilon)
-        bars = np.arange(-reach, reach + 1)
-        a, b = math.exp(-epsilon / 2), math.exp(-epsilon / 4)
-        left = (1 - a) / (1 + a) * a ** np.abs(bars)
-        for place, answer in enumerate(answers):
-            gap = bars - answer
-            above = np.where(gap > 0, b ** np.maximum(gap, 0) / (1 + b), 1 - b ** (1 - np.minimum(gap, 0)) / (1 + b))
-            left = left * (above if place == len(answers) - 1 else 1 - above)
-        return float(left.sum())
-
-    return abs(math.log(law((-1, -1, -1, 0)) / law((0, 0, 0, -1))))
-
-
 MECHANISMS = (
-    # The loss ε is attained as the list grows, at ever rarer outcomes: see its own test.
+    # The loss ε is attained as the list grows, at ever rarer outcomes: see its exact row.
     MechanismRow("sparse-vector", "sparse_vector:first_above", "sparse-vector", ((-1, -1, -1, 0), (0, 0, 0, -1)),
-                 _sparse_vector, ("sparse vector that tells every answer", "sparse vector without noise on the bar"),
-                 attained=_three_and_one),
+                 sparse_vector, ("sparse vector that tells every answer", "sparse vector without noise on the bar"),
+                 draws=6_000),
     MechanismRow("replication", "replication:replicate", None, ([0], [1]), _replication,
-                 ("the raw answer, called published",), attained=lambda epsilon: 1e9),
+                 ("the raw answer, called published",)),
 )  # fmt: skip
 
 NAMES = ("a", "b", "c")
+LOSSES = PureDP(1), ApproxDP(1, 1e-6)
 DISCRETE = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
 BOUNDED = dpc.Schema({name: dpc.Bounded(-1, 1) for name in NAMES})
 
@@ -166,14 +152,21 @@ def columns(rows: Rows, discrete: bool) -> dict[str, Any]:
     return {name: values[:, place].copy() for place, name in enumerate(NAMES)}
 
 
-def asked_on_neighbours(method: str, loss: Any, **more: Any) -> Callable[[int, Any], GreyBoxAudit]:
+def way_of(name: str, **options: Any) -> Any:
+    """Return a method by its name, with a proof."""
+    return replace(ALL[name], **options)
+
+
+def asked_on_neighbours(name: str, **options: Any) -> Neighbours:
     """Return the grey box of a method: one row of a made-up table is replaced by a corner of the domain."""
-    discrete = method != "moments"
+    discrete = name != "moments"
+    way = way_of(name, **options)
+    loss = loss_of(way, LOSSES)
 
     def ask(rows: Rows) -> Any:
         table = dpc.Table(columns(rows, discrete), DISCRETE if discrete else BOUNDED, Ledger.in_memory(loss))
-        found = discover(table, method=method, loss=loss, **more)  # type: ignore[arg-type]
-        released = {} if found.release is None else found.release.statistic.to_dict()
+        found = dpc.discover(table, method=way, loss=loss)
+        released = {} if found.release is None else found.release.numbers()
         return found.graph.to_dict(), released
 
     def audit(seed: int, answers: Any) -> GreyBoxAudit:
@@ -190,7 +183,8 @@ def asked_on_neighbours(method: str, loss: Any, **more: Any) -> Callable[[int, A
         neighbour[int(rng.integers(30))] = [high, np.zeros(3)][seed % 2] if discrete else rng.choice([-1.0, 1.0], 3)
         return compare(lambda: ask(rows), lambda: ask(neighbour), answers=answers)
 
-    return audit
+    low, high = (np.zeros(3), np.array([1.0, 2.0, 1.0])) if discrete else (-np.ones(3), np.ones(3))
+    return Neighbours(audit, Search(ask, 30, low, high))
 
 
 def of_table(side: int, epsilon: float, size: int) -> list[Any]:
@@ -202,11 +196,11 @@ def of_table(side: int, epsilon: float, size: int) -> list[Any]:
     whole = PureDP(loss.exact_epsilon * size)
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
     table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(whole))
-    plan = checked(table, loss, "table", None, None, None, None, "auto", None, "corrected", False, False)
     allotment = table.ledger.allot(whole, task="audit")
+    question, way = Graph.of(table, None, None, None), ContingencyTable(search="pc", max_order=0)
     outputs = []
     for _ in range(size):
-        counts = _whole_table(table, plan, allotment).counts
+        counts = way.release(table, question, loss, None, allotment).release.counts  # type: ignore[arg-type,union-attr]
         outputs.append(int(min(counts[0, 0] - 10, 10 - counts[1, 1])))
     return outputs
 
@@ -217,16 +211,10 @@ def of_contrasts(side: int, epsilon: float, size: int) -> list[float]:
     for _ in range(size):
         allotment = Ledger.in_memory(loss).allot(loss, task="audit")
         a = np.array([side, *[0] * 9, *[1] * 10])
-        releaser = by_contrasts.Releaser(("a", "b"), (2, 2), [a, a], allotment, dpc_rho(loss), 0)
+        releaser = Releaser(("a", "b"), (2, 2), [a, a], allotment, [rho_of(loss)])
         releaser.begin(0, [("a", "b", ())], {"a": ("b",), "b": ("a",)})
         outputs.append(float(sum(value.sum() for value in releaser.noisy.values.values())))
     return outputs
-
-
-def dpc_rho(loss: ApproxDP) -> Any:
-    from dpcausal.privacy.loss import affordable_zcdp
-
-    return affordable_zcdp(loss)
 
 
 def of_moments(side: int, epsilon: float, size: int) -> list[float]:
@@ -236,54 +224,67 @@ def of_moments(side: int, epsilon: float, size: int) -> list[float]:
     for _ in range(size):
         ledger = Ledger.in_memory(loss)
         table = dpc.Table({"a": x, "b": x}, dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1)}), ledger)
-        released = by_moments.release(table, ("a", "b"), ledger.allot(loss, task="audit"), dpc_rho(loss))
+        released = noisy_moments(table, ("a", "b"), ledger.allot(loss, task="audit"), rho_of(loss))
         outputs.append(released.middles[0])
     return outputs
 
 
-def of_decision(method: str, **more: Any) -> Callable[[int, float, int], list[Any]]:
-    """Return whether two columns are joined, on a pair that moves their tau by the most it can."""
+def of_decision(name: str, **options: Any) -> Callable[[int, float, int], list[Any]]:
+    """Return whether two columns are joined: the last record is in step with all others, or against them."""
+    way = way_of(name, **options | {"max_order": 0})
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
-        a = np.array([1 - side, *[0] * 10, *[1] * 10])
-        b = np.array([0, *[0] * 10, *[1] * 10])
-        loss: Any = ApproxDP(epsilon, 1e-6) if method in ("gaussian-pc", "reconciled") else PureDP(epsilon)
-        schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
+        order = np.arange(1, 21)
+        a, b = np.append(order, 21), np.append(order, 21 if side else 0)
+        loss = loss_of(way, (PureDP(epsilon), ApproxDP(epsilon, 1e-6)))
+        schema = dpc.Schema(dict.fromkeys("ab", dpc.Levels(range(22))))
         outputs = []
         for _ in range(size):
             table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss))
-            found = discover(table, loss=loss, method=method, max_order=0, **more)  # type: ignore[arg-type]
-            outputs.append(str(found.graph))
+            outputs.append(str(dpc.discover(table, loss=loss, method=way).graph))
         return outputs
 
     return draw
 
 
+def of_reconciled(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return whether two columns of two levels are joined: a record changes its level."""
+    a, b = np.array([1 - side, *[0] * 10, *[1] * 10]), np.array([0, *[0] * 10, *[1] * 10])
+    loss, schema = ApproxDP(epsilon, 1e-6), dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1])))
+    outputs = []
+    for _ in range(size):
+        table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss))
+        outputs.append(str(dpc.discover(table, loss=loss, method=way_of("papers.ReconciledTests", max_order=0)).graph))
+    return outputs
+
+
 STEPS = "conditional-kendall-steps"
 RANKS = ("T by the bound of one stratum", "conditional tau as published, small strata skipped")
+KENDALL = {"test": "kendall", "max_order": 0}
+
+
+def row(name: str, claims: tuple[str, ...], *mutants: str, draw: Any = None, attained: float = 0.0,
+        delta: float = 0.0, **options: Any) -> TaskRow:  # fmt: skip
+    """Return the row of a method; where no draw is given its decision is drawn."""
+    return TaskRow(f"discover {name}", "discover", claims, asked_on_neighbours(name, **options),
+                   draw or of_decision(name, **options), attained, mutants, delta)  # fmt: skip
+
 
 TASKS = (
-    TaskRow("discover table", "discover", ("contingency-table", "geometric"), asked_on_neighbours("table", PureDP(1)),
-            of_table, 0.4, ("a table of counts with sensitivity 1", "only the cells that occur")),
-    TaskRow("discover parities", "discover", by_contrasts.PROOFS,
-            asked_on_neighbours("parities", ApproxDP(1, 1e-6)), of_contrasts, 0.0,
-            ("contrasts of pairs by the bound of the single columns", "tests chosen by exact counts")),
-    TaskRow("discover moments", "discover", by_moments.PROOFS, asked_on_neighbours("moments", ApproxDP(1, 1e-6)),
-            of_moments, 0.0, ("second moments without shortening", "several histograms by the bound of one")),
-    TaskRow("discover priv-pc", "discover", (STEPS, "sparse-vector", "geometric"),
-            asked_on_neighbours("priv-pc", PureDP(1)), of_decision("priv-pc"), 0.0,
-            ("sparse vector without noise on the bar", *RANKS)),
-    TaskRow("discover svt-pc", "discover", (STEPS, "sparse-vector"), asked_on_neighbours("svt-pc", PureDP(1)),
-            of_decision("svt-pc"), 0.0, ("sparse vector that tells every answer", *RANKS)),
-    TaskRow("discover em-pc", "discover", (STEPS, "noisy-max"), asked_on_neighbours("em-pc", PureDP(1)),
-            of_decision("em-pc"), 0.0, ("noisy max with Δ for 2Δ", *RANKS)),
-    TaskRow("discover gaussian-pc", "discover", (STEPS, "gaussian"),
-            asked_on_neighbours("gaussian-pc", ApproxDP(1, 1e-6)), of_decision("gaussian-pc"), 0.0,
-            ("0.8 of the Gaussian noise", *RANKS)),
-    TaskRow("discover reconciled", "discover", reconciled.PROOFS,
-            asked_on_neighbours("reconciled", ApproxDP(1, 1e-6), max_order=1), of_decision("reconciled"), 0.0,
-            ("a smooth median with the printed decay", "smooth noise with β twice too large"), 1e-6),
-    TaskRow("discover ci-test", "discover", ("block-sum", "geometric"),
-            asked_on_neighbours("ci-test", PureDP(1), test="kendall", max_order=0),
-            of_decision("ci-test", test="kendall"), 0.0, ("0.8 of the geometric noise",)),
+    row("table", ("contingency-table", "geometric"), "a table of counts with sensitivity 1",
+        "only the cells that occur", draw=of_table, attained=0.4),
+    row("parities", ("contrasts", "gaussian"), "contrasts of pairs by the bound of the single columns",
+        "tests chosen by exact counts", draw=of_contrasts),
+    row("moments", ("column-histograms", "second-moments", "gaussian"), "second moments without shortening",
+        "several histograms by the bound of one", draw=of_moments),
+    row("ci-test", ("conditional-kendall", "laplace"), "0.8 of the Laplace noise", "T by the bound of one stratum",
+        **KENDALL),
+    row("papers.PrivPc", (STEPS, "sparse-vector", "geometric"), "sparse vector without noise on the bar", *RANKS),
+    row("papers.SvtPc", (STEPS, "sparse-vector"), "sparse vector that tells every answer", *RANKS),
+    row("papers.EmPc", (STEPS, "noisy-max"), "noisy max with Δ for 2Δ", *RANKS),
+    row("papers.SubsampledGaussian", (STEPS, "gaussian"), "0.8 of the Gaussian noise", *RANKS),
+    row("papers.ReconciledTests", ("smooth-median", "smooth-laplace"), "a smooth median with the printed decay",
+        "smooth noise with β twice too large", draw=of_reconciled, delta=1e-6, max_order=1),
 )  # fmt: skip
+
+WAYS = {f"discover {name}" for name in (*METHODS, *GRAPHS)}

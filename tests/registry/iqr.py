@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.audit import GreyBoxAudit
 from dpcausal.dependence.iqr import IqrReach
 from dpcausal.dependence.iqr_intervals import interval_sensitivity, proposal, proposal_sensitivity, proposed_distances
 from dpcausal.dependence.log_iqr import inverse_sensitivity, inverse_sensitivity_steps
 from dpcausal.dependence.log_iqr_smooth import LogIqrSteps, smooth_log_iqr, smooth_sensitivity
 from dpcausal.direction import iqr_release
-from dpcausal.mechanisms.propose_test_release import CORRECTED, propose_test_release
+from dpcausal.mechanisms.propose_test_release import propose_test_release
 from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
+from tests.registry import asked
+from tests.registry.rows import MechanismRow, Neighbours, SensitivityRow, TaskRow
 
 Rows = Any
 
@@ -27,8 +27,6 @@ BATCH = 20
 """Outputs from one allotment: the δ of all would not sum to a loss."""
 
 SMOOTH_DELTA, TESTED_DELTA = 0.04, 1e-6
-WIDE, NARROW = "wide", "narrow"
-"""The worst pair of noise scaled to a smooth bound: (0, S = e^β) and (1, S = 1), β as the loss has it."""
 
 
 def granted(loss: Loss, times: int, unit: Unit = Unit.ROW) -> Allotment:
@@ -50,39 +48,45 @@ def in_batches(run: Any, loss: Loss, size: int, unit: Unit = Unit.ROW) -> list[A
     return outputs
 
 
-def smooth(answer: str, epsilon: float, size: int, share: float) -> list[float]:
-    loss = ApproxDP(epsilon, SMOOTH_DELTA)
-    beta = smoothness(loss).beta
+def wide_and_narrow(epsilon: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the worst pair of noise scaled to a smooth bound: (0, S = e^β) and (1, S = 1), β as the loss has it."""
     # A hair less than β: the difference of two logarithms of floats is not exact.
-    value, bound = (0.0, math.exp(beta * (1 - 1e-9))) if answer == WIDE else (1.0, 1.0)
-    claim = Sensitivity(beta, Norm.SMOOTH, Relation.REPLACE_ONE, "log-iqr-smooth")
-    query = Query(np.array([value, share * bound]), claim, "audited")
+    beta = smoothness(ApproxDP(epsilon, SMOOTH_DELTA)).beta * (1 - 1e-9)
+    return (0.0, math.exp(beta)), (1.0, 1.0)
+
+
+def smooth(answer: tuple[float, float], epsilon: float, size: int, share: float) -> list[float]:
+    loss, beta = ApproxDP(round(epsilon / share, 9), SMOOTH_DELTA), smoothness(ApproxDP(epsilon, SMOOTH_DELTA)).beta
+    query = Query(np.array(answer), Sensitivity(beta, Norm.SMOOTH, Relation.REPLACE_ONE, "log-iqr-smooth"), "audited")
     return in_batches(lambda allotment: smooth_laplace(query, allotment, loss, largest=100.0), loss, size)
 
 
-def tested(answer: int, epsilon: float, size: int, share: float) -> list[Any]:
-    """Both distances stand at the threshold and grow by a record: "no answer" is then less likely by e^−ε."""
-    loss = ApproxDP(epsilon, TESTED_DELTA)
-    threshold = CORRECTED.threshold(2 / epsilon, TESTED_DELTA)
-    claim = Sensitivity(1, Norm.TESTED, Relation.REPLACE_ONE, "log-iqr-proposal")
-    answers = np.array([threshold + answer / share, threshold + answer / share, float(answer)])
-    query = Query(answers, claim, "audited")
+def at_the_threshold(epsilon: float) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """Return a worst pair of propose-test-release: both distances grow from the threshold, 1 + (2/ε) log(1/δ)."""
+    threshold = 1 + 2 / epsilon * math.log(1 / TESTED_DELTA)
+    return (threshold, threshold, 0.0), (threshold + 1, threshold + 1, 0.0)
+
+
+def tested(answer: tuple[float, ...], epsilon: float, size: int, share: float) -> list[float | None]:
+    loss = ApproxDP(round(epsilon / share, 9), TESTED_DELTA)
+    query = Query(np.array(answer), Sensitivity(1, Norm.TESTED, Relation.REPLACE_ONE, "log-iqr-proposal"), "audited")
     return in_batches(lambda allotment: propose_test_release(query, allotment, loss), loss, size)
 
 
 IQR_MECHANISMS = (
     MechanismRow(
-        "propose-test-release", "propose_test_release:propose_test_release", "propose-test-release", (0, 1), tested,
+        "propose-test-release", "propose_test_release:propose_test_release", "propose-test-release",
+        at_the_threshold(1.0), tested,
         ("propose-test-release with the printed threshold", "propose-test-release that pays half of its δ",
          "propose-test-release that tells which test was passed", "propose-test-release with exact distances"),
-        delta=lambda epsilon: TESTED_DELTA, draws=12_000, reached=0.45,
+        delta=lambda epsilon: TESTED_DELTA, draws=12_000,
     ),
-    # The loss ε is attained in the tail, at a δ of which few outputs are left: 12,000 show a third of it.
+    # The loss ε is attained in the tail, at a δ of which few outputs are left: see its exact row.
     MechanismRow(
-        "smooth-laplace", "smooth_sensitivity:smooth_laplace", "smooth-laplace", (WIDE, NARROW), smooth,
+        "smooth-laplace", "smooth_sensitivity:smooth_laplace", "smooth-laplace", wide_and_narrow(1.0), smooth,
         ("smooth noise with β twice too large", "smooth noise that pays a quarter of its δ",
          "smooth noise of scale S/ε", "the private scale in the event"),
-        delta=lambda epsilon: SMOOTH_DELTA, draws=12_000, reached=0.3,
+        delta=lambda epsilon: SMOOTH_DELTA, draws=12_000,
     ),
 )  # fmt: skip
 
@@ -111,14 +115,8 @@ IQR_SENSITIVITIES = (
 )  # fmt: skip
 
 
-def asked_on_neighbours(**arguments: Any) -> Any:
-    def audit(seed: int, answers: Any) -> GreyBoxAudit:
-        from tests.registry.tasks import asked_on_neighbours as asked  # that page takes its rows from here
-
-        found: GreyBoxAudit = asked("test", score="iqr", **arguments)(seed, answers)
-        return found
-
-    return audit
+def asked_on_neighbours(**arguments: Any) -> Neighbours:
+    return asked.asked_on_neighbours("test", score="iqr", **arguments)
 
 
 def on_a_tie(release: Any, delta: float) -> Any:
@@ -136,7 +134,11 @@ def on_a_tie(release: Any, delta: float) -> Any:
 
 CALL_DELTA = 0.04
 WITH_DELTA = {"loss": ApproxDP(1, CALL_DELTA)}
-METHODS = iqr_release.PROOFS
+METHODS = {
+    kind.name: kind().claims(None, None)  # type: ignore[arg-type]
+    for kind in (iqr_release.InverseSensitivity, iqr_release.SmoothSensitivity, iqr_release.ProposeTestRelease)
+}
+"""The claims of each method: they hang on nothing else."""
 
 IQR_TASKS = (
     TaskRow("direction inverse-sensitivity", "direction", METHODS["inverse-sensitivity"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 from unittest import mock
 
@@ -10,23 +11,24 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
-from dpcausal.direction import blocks as by_blocks
 from dpcausal.direction import holdout
-from dpcausal.direction.decide import run
+from dpcausal.direction import votes as by_blocks
 from dpcausal.direction.many import planned
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
-from tests.direction.neighbours import SCHEMA, halves, new_row, replaced, some_rows, table
-from tests.registry.rows import TaskRow, TextRow
+from tests.direction.neighbours import HIGH, LOW, SCHEMA, halves, new_row, replaced, some_rows, table
+from tests.registry.rows import Neighbours, Search, TaskRow, TextRow
 
 ROWS = 24
 SHAPES = 8
 
 
-def asked_on_neighbours(loss: Any, protect: str, scores: tuple[str, ...]) -> Callable[[int, Any], GreyBoxAudit]:
+def asked_on_neighbours(loss: Any, protect: str, scores: tuple[str, ...]) -> Neighbours:
     """Return the grey box for one pair and several scores: a row of the protected part is replaced."""
+    size = 80 if protect == "everyone" else ROWS
+    places = np.arange(size) if protect == "everyone" else halves(size)[1]
 
     def ask(rows: Any) -> Any:
         asked = table(rows, Ledger.in_memory(loss))
@@ -34,12 +36,11 @@ def asked_on_neighbours(loss: Any, protect: str, scores: tuple[str, ...]) -> Cal
 
     def audit(seed: int, answers: Any) -> GreyBoxAudit:
         rng = np.random.default_rng(seed)
-        rows = list(some_rows(rng, 80 if protect == "everyone" else ROWS))[seed % SHAPES]
-        places = np.arange(len(rows)) if protect == "everyone" else halves(len(rows))[1]
+        rows = list(some_rows(rng, size))[seed % SHAPES]
         neighbour = replaced(rows, int(rng.choice(places)), new_row(rng, rows))
         return compare(lambda: ask(rows), lambda: ask(neighbour), answers=answers)
 
-    return audit
+    return Neighbours(audit, Search(ask, size, LOW, HIGH, places))
 
 
 def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int], list[Any]]:
@@ -53,12 +54,14 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
         columns = {name: np.full(9, 0.8 if side else 0.2) for name in ("x", "y")}
         asked = dpc.Table(columns, SCHEMA, Ledger.in_memory(PureDP(1)))
         scores = ("igci", "igci-slope")
-        plans, _ = planned(asked, None, loss_of(epsilon), scores, None, False, blocks=1)
+        way = by_blocks.Votes(blocks=1)
+        plans, _ = planned(asked, None, loss_of(epsilon), scores, None, "everyone", way, None, False)
+        both = columns["x"], columns["y"]
         whole = PureDP(PureDP(epsilon).exact_epsilon * size)
         allotment = Ledger.in_memory(whole).allot(whole, task="audit")
         with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
             return [
-                min(run(columns, plan, generator_from_seed(1), allotment).margin or 0 for plan in plans)
+                min(plan.released(both, generator_from_seed(1), allotment).margin or 0 for plan in plans)
                 for _ in range(size)
             ]
 
@@ -69,7 +72,7 @@ def on_scored_rows(side: int, epsilon: float, size: int) -> list[Any]:
     """Return whether both of two scores of a test half favour the first, on rows at which both move by their bounds."""
     from tests.registry.tasks import ONE_DOWN_ONE_UP  # that page makes its rows with this one
 
-    part, whole = PureDP(epsilon).divided(2), PureDP(PureDP(epsilon).exact_epsilon * size)
+    part, whole = PureDP(epsilon).part(Fraction(1, 2)), PureDP(PureDP(epsilon).exact_epsilon * size)
     allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=Unit.TEST_ROW)
     rules = [holdout.RULES[score].direction for score in TEST_SCORES]
     rest = ONE_DOWN_ONE_UP[side]

@@ -1,8 +1,8 @@
 """Every mechanism: its proof, its worst-case pair, its outputs for the audit, its mutants.
 
 The outputs come from the public mechanism itself, through gate, ledger and fence: of real noise, or of simulated
-noise inside ``simulated_noise``.  ``share`` below 1 claims a smaller sensitivity than the pair has, which is the same
-as too little noise.
+noise inside ``simulated_noise``.  ``share`` below 1 pays for a loss of ε/share where ε is claimed, which is too little
+noise.
 """
 
 from __future__ import annotations
@@ -26,9 +26,6 @@ from tests.registry import discovery, panels, training_claims
 from tests.registry.iqr import IQR_MECHANISMS
 from tests.registry.rows import MechanismRow
 
-ONE_BALL = 1
-"""Dimension at which the ball's noise attains its loss on a half-line."""
-
 
 def granted(loss: Loss, times: int = 1, unproven: bool = False) -> Allotment:
     """Return an allotment of ``times`` × loss from a ledger in memory."""
@@ -49,17 +46,18 @@ def asked(answer: Any, bound: float | int, norm: Norm, claim: str = "laplace") -
 
 def _laplace(answer: Any, epsilon: float, size: int, share: float) -> Any:
     # One vector: its entries have independent noise of the law of a single answer.
-    return laplace(asked(np.full(size, float(answer)), share, Norm.L1), granted(PureDP(epsilon)), PureDP(epsilon))
+    loss = PureDP(epsilon / share)
+    return laplace(asked(np.full(size, float(answer)), 1, Norm.L1), granted(loss), loss)
 
 
 def _geometric(answer: Any, epsilon: float, size: int, share: float) -> Any:
-    loss = PureDP(epsilon / share)  # an integer's sensitivity is an integer: the loss is raised instead
+    loss = PureDP(epsilon / share)
     return geometric(asked(np.full(size, int(answer)), 1, Norm.L1), granted(loss), loss)
 
 
 def _gaussian(answer: Any, epsilon: float, size: int, share: float) -> Any:
-    loss = ZCDP(epsilon**2 / 2)
-    return gaussian(asked(np.full(size, float(answer)), share, Norm.L2), granted(loss), loss)
+    loss = ZCDP((epsilon / share) ** 2 / 2)
+    return gaussian(asked(np.full(size, float(answer)), 1, Norm.L2), granted(loss), loss)
 
 
 def _discrete_gaussian(answer: Any, epsilon: float, size: int, share: float) -> Any:
@@ -67,21 +65,26 @@ def _discrete_gaussian(answer: Any, epsilon: float, size: int, share: float) -> 
     return gaussian(asked(np.full(size, int(answer)), 1, Norm.L2), granted(loss), loss)
 
 
+def ball_vectors(answer: Any, epsilon: float, size: int, share: float) -> Any:
+    """Return noisy vectors, of as many dimensions as the answer has."""
+    loss = PureDP(epsilon / share)
+    allotment, query = granted(loss, size), asked(np.array(answer, dtype=np.float64, ndmin=1), 1, Norm.L2)
+    return np.array([l2_ball(query, allotment, loss) for _ in range(size)])
+
+
 def _ball(answer: Any, epsilon: float, size: int, share: float) -> Any:
-    loss = PureDP(epsilon)
-    allotment, query = granted(loss, size), asked(np.full(ONE_BALL, float(answer)), share, Norm.L2)
-    return np.array([l2_ball(query, allotment, loss)[0] for _ in range(size)])
+    return ball_vectors(answer, epsilon, size, share)[:, 0]
 
 
 def _noisy_max(answer: Any, epsilon: float, size: int, share: float) -> Any:
-    loss = PureDP(epsilon)
-    allotment, query = granted(loss, size), asked(np.asarray(answer, dtype=np.float64), share, Norm.LINF)
+    loss = PureDP(epsilon / share)
+    allotment, query = granted(loss, size), asked(np.asarray(answer, dtype=np.float64), 1, Norm.LINF)
     return np.array([noisy_max(query, allotment, loss) for _ in range(size)])
 
 
 def _exponential(answer: Any, epsilon: float, size: int, share: float) -> Any:
-    loss = PureDP(epsilon)
-    allotment, query = granted(loss, size), asked(np.asarray(answer, dtype=np.float64), share, Norm.LINF)
+    loss = PureDP(epsilon / share)
+    allotment, query = granted(loss, size), asked(np.asarray(answer, dtype=np.float64), 1, Norm.LINF)
     return np.array([exponential(query, allotment, loss) for _ in range(size)])
 
 
@@ -128,10 +131,6 @@ def _published(answer: Any, epsilon: float, size: int, share: float) -> Any:
     return [published_log_iqr(query, allotment, loss, epsilon=epsilon / 3, delta=PUBLISHED_DELTA) for _ in range(size)]
 
 
-def _softmax_loss(epsilon: float) -> float:
-    return math.log((1 + math.exp(3 * epsilon)) / (1 + math.exp(2 * epsilon)))
-
-
 MECHANISMS = (
     MechanismRow(
         "laplace", "additive:laplace", "laplace", (0.0, 1.0), _laplace,
@@ -152,21 +151,21 @@ MECHANISMS = (
     ),
     MechanismRow(
         "l2-ball", "additive:l2_ball", "l2-ball", (0.0, 1.0), _ball,
-        ("ball noise with the radius of one dimension", "ball noise with the bound of one coordinate"),
+        ("ball noise with the radius of one dimension", "ball noise with the bound of one coordinate"), draws=6_000,
     ),
     # (0, 0) to (1, −1): P(1) falls from ½ to ½e^{−ε}, exactly.
     MechanismRow(
         "noisy-max", "selection:noisy_max", "noisy-max", ([0.0, 0.0], [1.0, -1.0]), _noisy_max,
-        ("noisy max with the rate read as the mean", "noisy max with Δ for 2Δ"),
+        ("noisy max with the rate read as the mean", "noisy max with Δ for 2Δ"), draws=6_000,
     ),
-    # The loss ε is a limit of ever rarer answers; here P(1) = 1/(1 + e^{2ε}) falls to 1/(1 + e^{3ε}).
+    # The loss ε is a limit of ever rarer answers: see its exact row.
     MechanismRow(
         "exponential", "selection:exponential", "exponential", ([4.0, 0.0], [5.0, -1.0]), _exponential,
-        ("exponential mechanism with Δ for 2Δ",), attained=_softmax_loss,
+        ("exponential mechanism with Δ for 2Δ",), draws=6_000,
     ),
     MechanismRow(
         "propose-test-release-published", "propose_test_release:published_log_iqr", None, published_pair(), _published,
-        ("published second interval of the IQR",), delta=lambda epsilon: PUBLISHED_DELTA, attained=lambda epsilon: 1e9,
+        ("published second interval of the IQR",), delta=lambda epsilon: PUBLISHED_DELTA,
     ),
     *IQR_MECHANISMS,
     *discovery.MECHANISMS,

@@ -48,14 +48,14 @@ def neighbours() -> tuple[Columns, Columns]:
     return {"x": x, "y": y}, {"x": moved, "y": y}
 
 
-def call(columns: Columns, **arguments: Any) -> Callable[[], float | None]:
+def call(columns: Columns, method: Any) -> Callable[[], float | None]:
     """Return the public call on a table, from an in-memory ledger of its own; it answers with the margin."""
 
     def margin() -> float | None:
         table = dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(LOSS))
         answer = dpc.direction(
-            table, "x", "y", score="iqr", protect="test", loss=LOSS, training_share=SHARE, accept_unproven=True,
-            **arguments,
+            table, "x", "y", score="iqr", protect="test", loss=LOSS, accept_unproven=True,
+            method=method(training_share=SHARE),
         )  # fmt: skip
         return answer.margin
 

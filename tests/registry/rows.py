@@ -12,7 +12,7 @@ from dpcausal.audit import GreyBoxAudit
 from dpcausal.privacy.sensitivity import Sensitivity
 
 Draw = Callable[[Any, float, int, float], Sequence[Any] | npt.NDArray[Any]]
-"""(exact answer, claimed ε, number of outputs, share of the noise) → independent outputs of the mechanism."""
+"""(exact answer, claimed ε, number of outputs, share) → independent outputs of the mechanism at a loss of ε/share."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,10 @@ class MechanismRow:
         Outputs for the audit row.
     delta : callable of ε
         δ at which ε is the exact loss at the pair; 0 for a pure claim.
-    attained : callable of ε
-        The exact loss at the pair, at that δ.
     mutants : tuple of str
         Names in ``tests/mutants.py`` that break this mechanism.
     draws : int
-        Most outputs a side of the audit row; fewer where each is a call.
-    reached : float, optional
-        The share of the loss that so many outputs show; by default .85, or .6 of few.
+        Most outputs a side of a black-box audit; fewer where each is a call.
     """
 
     name: str
@@ -50,9 +46,7 @@ class MechanismRow:
     draw: Draw
     mutants: tuple[str, ...]
     delta: Callable[[float], float] = lambda epsilon: 0.0
-    attained: Callable[[float], float] = lambda epsilon: epsilon
     draws: int = 110_000
-    reached: float | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +90,40 @@ class TextRow:
 
 
 @dataclass(frozen=True)
+class Search:
+    """Where the falsifier looks for neighbours through a public call.
+
+    Attributes
+    ----------
+    ask : callable of rows
+        The call, with an in-memory ledger of its own.
+    rows : int
+        Number of records.
+    low, high : float arrays
+        The range of each column.
+    places : int array, optional
+        The records that are protected; by default all.
+    """
+
+    ask: Callable[[Any], object]
+    rows: int
+    low: npt.NDArray[Any]
+    high: npt.NDArray[Any]
+    places: npt.NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The grey box of a call: on made-up neighbours of a seed, and where to search for worse ones."""
+
+    audit: Callable[[int, Any], GreyBoxAudit]
+    search: Search
+
+    def __call__(self, seed: int, answers: Any) -> GreyBoxAudit:
+        return self.audit(seed, answers)
+
+
+@dataclass(frozen=True)
 class TaskRow:
     """A public call, or one way of it: what it brings to the gate on neighbours, and its outputs on a worst pair.
 
@@ -107,8 +135,8 @@ class TaskRow:
         The public function, ``"direction"``.
     claims : tuple of str
         What its guarantee names.
-    compare : callable of (seed, answers)
-        The grey box on one neighbour pair, made up from the seed.
+    compare : Neighbours
+        The grey box, called with (seed, answers).
     draw : callable of (side 0 or 1, ε, number of outputs)
         Outputs on a pair of neighbours for the audit row.
     attained : float
@@ -122,7 +150,7 @@ class TaskRow:
     name: str
     function: str
     claims: tuple[str, ...]
-    compare: Callable[[int, Any], GreyBoxAudit]
+    compare: Neighbours
     draw: Callable[[int, float, int], Sequence[Any] | npt.NDArray[Any]]
     attained: float
     mutants: tuple[str, ...]

@@ -9,39 +9,25 @@ from unittest import mock
 
 import numpy as np
 
-from dpcausal.audit import GreyBoxAudit, compare
-from dpcausal.direction import blocks as by_blocks
-from dpcausal.direction import holdout, published
+from dpcausal.direction import holdout
+from dpcausal.direction import votes as by_blocks
 from dpcausal.direction.anm import Residuals
-from dpcausal.direction.route import Released
+from dpcausal.direction.question import Pair, Released
+from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.papers import anm_test_privacy as published
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
-from tests.direction.neighbours import ask, halves, new_row, replaced, some_rows
+from tests.direction.neighbours import table
 from tests.registry import discovery, independence, panels
+from tests.registry.asked import asked_on_neighbours
 from tests.registry.iqr import IQR_TASKS
 from tests.registry.many import MANY
 from tests.registry.rows import TaskRow
 from tests.registry.training_tasks import TRAINING
 
-ROWS = 24
-SHAPES = 8
-"""Structured tables that ``some_rows`` yields; a seed takes the one of its number."""
-
-
-def asked_on_neighbours(protected: str, **arguments: Any) -> Callable[[int, Any], GreyBoxAudit]:
-    """Return the grey box for a direction: a row of the protected part is replaced."""
-
-    def audit(seed: int, answers: Any) -> GreyBoxAudit:
-        rng = np.random.default_rng(seed)
-        rows = list(some_rows(rng, 80 if protected == "everyone" else ROWS))[seed % SHAPES]
-        places = np.arange(len(rows)) if protected == "everyone" else halves(len(rows))[1]
-        neighbour = replaced(rows, int(rng.choice(places)), new_row(rng, rows))
-        call = {"protect": protected, **arguments}
-        return compare(lambda: ask(rows, **call), lambda: ask(neighbour, **call), answers=answers)
-
-    return audit
+ASKED = "x", "y", "hsic", "everyone", None
 
 
 def fitted(x: Any, left_y: Any, y: Any, left_x: Any) -> Residuals:
@@ -55,6 +41,20 @@ LINE = np.arange(1, 7) / 10
 TOP, BOTTOM = np.append(LINE, 0.9), np.append(LINE, 0.0)
 ONE_DOWN_ONE_UP = fitted(TOP, TOP, BOTTOM, TOP), fitted(BOTTOM, TOP, TOP, TOP)
 """The last row moves: "x causes y" falls from rank correlation 1 by the whole bound, "y causes x" rises to 1 by it."""
+
+FAR = {"width_x": 1e-3, "width_y": 1e-3, "width_left_y": 1e-3, "width_left_x": 1e-3}
+
+
+def grouped() -> tuple[Residuals, Residuals]:
+    """Return the tight construction of root-hsic for both scores: the first record leaves two others, and joins two."""
+    rows = np.full((200, 2), 0.5)
+    rows[:3] = 0.0
+    rows[3:23], rows[23:43] = (1.0, 0.5), (0.5, 1.0)
+    other = rows.copy()
+    other[0] = 1.0
+    one, two = (fitted(a[:, 0], a[:, 1], b[:, 0], b[:, 1]) for a, b in ((rows, other), (other, rows)))
+    return replace(one, **FAR), replace(two, **FAR)
+
 
 TIE = fitted(LINE, LINE, LINE, LINE)
 TIE_AND_BESIDE = TIE, replace(TIE, x=np.array([*LINE[:4], 0.55, LINE[5]]))
@@ -82,13 +82,14 @@ def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
     x = np.full(9, 0.2)
     if side:
         x[:] = 0.2
-        x[by_blocks.assign_blocks(9, 3, generator_from_seed(1))[0][0]] = 0.8
+        x[assign_blocks(9, 3, generator_from_seed(1))[0][0]] = 0.8
     loss = PureDP(epsilon)
     whole = PureDP(loss.exact_epsilon * size)
     allotment = Ledger.in_memory(whole).allot(whole, task="audit")
     with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
+        way, question = by_blocks.Votes(blocks=3), Pair.of(table(np.zeros((9, 2)), Ledger.in_memory(loss)), *ASKED)
         return [
-            by_blocks.release(x, x, "hsic", 3, generator_from_seed(1), allotment, loss).margin for _ in range(size)
+            way.release((x, x), question, loss, generator_from_seed(1), allotment).margin for _ in range(size)
         ]
 
 
@@ -98,11 +99,11 @@ HOLDOUT_MUTANTS = {
     "kendall": ("the signed margin in floats", "tie-corrected tau"),
     "iqr": ("the IQR's flip distance with its tie rule swapped",),
 }
-WORST = {"hsic": ONE_DOWN_ONE_UP, "spearman": ONE_DOWN_ONE_UP, "kendall": ONE_DOWN_ONE_UP, "iqr": TIE_AND_BESIDE}
+WORST = {"hsic": grouped(), "spearman": ONE_DOWN_ONE_UP, "kendall": ONE_DOWN_ONE_UP, "iqr": TIE_AND_BESIDE}
 ATTAINED = {"hsic": 0.0, "spearman": 0.6, "kendall": 0.6, "iqr": 0.6}
 
 TASKS = (
-    TaskRow("direction blocks", "direction", by_blocks.PROOFS,
+    TaskRow("direction votes", "direction", by_blocks.PROOFS,
             asked_on_neighbours("everyone", score="spearman", blocks=1), of_blocks, 0.6,
             ("blocks made by value", "votes against a median of all blocks", "constant blocks are skipped")),
     *(
@@ -118,9 +119,9 @@ TASKS = (
     ),
     *(
         TaskRow(f"direction published {score}", "direction", claims,
-                asked_on_neighbours("test", score=score, calibration="published"),
+                asked_on_neighbours("test", score=score, published=True),
                 of_rule(published_rule(score), WORST[score]), 0.0, HOLDOUT_MUTANTS[score])
-        for score, claims in published.PROOFS.items()
+        for score, claims in published.CLAIMS.items()
     ),
     *IQR_TASKS,
     *MANY,

@@ -18,6 +18,7 @@ from dpcausal.direction import stable, training
 from dpcausal.direction.joint import joint_sensitivity
 from dpcausal.direction.stable import choice_sensitivity, clearness, training_sensitivity
 from dpcausal.mechanisms.stable_value import stable_threshold, stable_value
+from dpcausal.papers import anm_training_privacy as published
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP
 from dpcausal.privacy.neighbours import Relation, Unit
@@ -110,7 +111,7 @@ SPREAD = np.arange(2 * GROUP) * 4.2 * RANK_SHIFT
 
 def of_ranks(rows: Rows) -> Rows:
     left_y, left_x = (SPREAD + RANK_SHIFT * (part - 0.5) for part in np.split(rows[0], 2))
-    steps = training.rank_distance(training.rank_gap(left_y, left_x), N, 1.0)
+    steps = published.rank_distance(published.rank_gap(left_y, left_x), N, 1.0)
     # Any change of the order is to show: a change of 1e-3 in a score counts as more than a step.
     return np.array([steps, 1e4 * (kendall(HELD_Z, left_y) + 3 * kendall(HELD_Z, left_x))])
 
@@ -148,7 +149,7 @@ TRAINING_SENSITIVITIES = (
                    lambda m: Sensitivity(1, Norm.TESTED, Relation.REPLACE_ONE, "training-ranks", Unit.TRAINING_ROW),
                    (1,), 1, ("stable ranks by gaps between ranks",), RANGES),
     SensitivityRow("hsic-training-published", of_published,
-                   lambda m: training.published_hsic_sensitivity(N, 2 * GROUP, 1.0), (1,), 1e-3, OWN, RANGES),
+                   lambda m: published.published_hsic_sensitivity(N, 2 * GROUP, 1.0), (1,), 1e-3, OWN, RANGES),
 )  # fmt: skip
 """``reached``: each slack stands on its page.  The joint row trains regressions on the records that are searched, and
 the worst record of one direction is not that of the other; Theorem 7 is thousands of times too large."""
@@ -158,24 +159,20 @@ TRAINING_TEXTS = (TextRow("ridge-rounding", "lemma", "an error bound inside the 
 STABLE_DELTA = 1e-6
 
 
-def stable_draws(answer: Any, epsilon: float, size: int, share: float) -> Any:
-    loss = ApproxDP(epsilon / share, STABLE_DELTA)
-    # The pair's steps count from one below the threshold, where the odds change from one side to the other.
-    distance = stable_threshold(loss) - 1 + answer[0]
+def stable_draws(answer: Any, epsilon: float, size: int, share: float) -> list[float | None]:
+    loss = ApproxDP(round(epsilon / share, 9), STABLE_DELTA)
     whole = ApproxDP(loss.exact_epsilon * size, loss.exact_delta * size)
     allotment = Ledger.in_memory(whole).allot(whole, task="audit")
     claim = Sensitivity(1, Norm.TESTED, Relation.REPLACE_ONE, "training-ranks")
-    query = Query(np.array([distance, *answer[1:]]), claim, "audited")
-    return [stable_value(query, allotment, loss) is None for _ in range(size)]
+    query = Query(np.array(answer, dtype=np.float64), claim, "audited")
+    found = (stable_value(query, allotment, loss) for _ in range(size))
+    return [None if one is None else float(one[0]) for one in found]
 
 
-def _stable_loss(epsilon: float) -> float:
-    low = math.exp(-epsilon) / (1 + math.exp(-epsilon))
-    return math.log((1 - low - STABLE_DELTA) / low)
-
+PASSES = float(stable_threshold(ApproxDP(1.0, STABLE_DELTA)))
 
 STABLE_VALUE = MechanismRow(
-    "stable-value", "stable_value:stable_value", "stable-value", ([0.0, 0.5], [1.0, 0.5]), stable_draws,
+    "stable-value", "stable_value:stable_value", "stable-value", ((PASSES, 0.5), (PASSES + 1, 0.5)), stable_draws,
     ("geometric noise at twice the ε", "stable ranks by gaps between ranks"), delta=lambda epsilon: STABLE_DELTA,
-    attained=_stable_loss, draws=6_000,
+    draws=6_000,
 )  # fmt: skip

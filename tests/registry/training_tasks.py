@@ -12,18 +12,19 @@ from dpcausal.direction import joint, stable, training
 from dpcausal.direction.stable import Setting
 from dpcausal.mechanisms.additive import laplace
 from dpcausal.mechanisms.stable_value import stable_value
+from dpcausal.papers import anm_training_privacy as published
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from tests.direction.neighbours import ask, halves, new_row, replaced, some_rows
-from tests.registry.rows import TaskRow
+from tests.direction.neighbours import HIGH, LOW, ask, halves, new_row, replaced, some_rows
+from tests.registry.rows import Neighbours, Search, TaskRow
 
 ROWS = 24
 SHAPES = 8
 
 
-def asked_on_neighbours(protect: str, **arguments: Any) -> Callable[[int, Any], GreyBoxAudit]:
+def asked_on_neighbours(protect: str, **arguments: Any) -> Neighbours:
     """Return the grey box for a direction: a row of the protected part is replaced."""
     call = {"protect": protect, **arguments}
     share = 0.5 if protect == "training" else 0.8
@@ -37,7 +38,9 @@ def asked_on_neighbours(protect: str, **arguments: Any) -> Callable[[int, Any], 
         neighbour = replaced(rows, int(rng.choice(places)), new_row(rng, rows))
         return compare(lambda: ask(rows, **call), lambda: ask(neighbour, **call), answers=answers)
 
-    return audit
+    everyone = protect == "everyone"
+    places = np.arange(ROWS) if everyone else halves(ROWS, share)[0]
+    return Neighbours(audit, Search(lambda rows: ask(rows, **call), ROWS, LOW, HIGH, places))
 
 
 def of_margins(bound: Callable[[float], Sensitivity], penalties: tuple[float, ...] = (1.0,)) -> Any:
@@ -76,7 +79,7 @@ def of_ranks(side: int, epsilon: float, size: int) -> list[Any]:
     loss = ApproxDP(epsilon, 1e-6)
     whole = ApproxDP(loss.exact_epsilon * size, loss.exact_delta * size)
     allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=Unit.TRAINING_ROW)
-    claim = Sensitivity(1, Norm.TESTED, training.published_hsic_sensitivity(9, 9, 1.0).relation, "training-ranks",
+    claim = Sensitivity(1, Norm.TESTED, published.published_hsic_sensitivity(9, 9, 1.0).relation, "training-ranks",
                         Unit.TRAINING_ROW)  # fmt: skip
     query = Query(np.array([1.0 + side, 0.5, 0.5]), claim, "rank scores")
     return [stable_value(query, allotment, loss) is None for _ in range(size)]
@@ -114,11 +117,11 @@ TRAINING = (
             asked_on_neighbours("training", **GRID), of_margins(of_training, (0.5, 2.0)), 0.1,
             ("clearness by one bound for all settings",)),
     TaskRow("direction training published hsic", "direction", ("hsic-training-published", "laplace"),
-            asked_on_neighbours("training", calibration="published"),
-            of_scores(training.published_hsic_sensitivity(1000, 1000, 1.0)), 0.6, OWN),
+            asked_on_neighbours("training", published=True),
+            of_scores(published.published_hsic_sensitivity(1000, 1000, 1.0)), 0.6, OWN),
     *(
         TaskRow(f"direction training published {score}", "direction", ("training-ranks", "stable-value"),
-                asked_on_neighbours("training", calibration="published", score=score, loss=RANKS), of_ranks, 0.0,
+                asked_on_neighbours("training", published=True, score=score, loss=RANKS), of_ranks, 0.0,
                 ("stable ranks by gaps between ranks",))
         for score in ("spearman", "kendall")
     ),

@@ -81,3 +81,24 @@ def test_only_one_chunk_of_features_is_in_memory():
 def test_features_that_mean_nothing_are_refused(pairs, width):
     with pytest.raises(ParameterError):
         draw_features(pairs, width, generator_from_seed(0))
+
+
+@pytest.mark.parametrize("of", [np.cos, np.sin, np.exp, np.log, np.sqrt, np.rint, lambda v: v / 3, lambda v: v * v])
+def test_an_elementwise_function_gives_a_value_the_same_bits_wherever_it_stands(of):
+    """The proofs take φ(z_i) for a function of row i: no remainder of a vector instruction may round otherwise."""
+    rng = np.random.default_rng(3)
+    odd = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e308, 5e-324, 1e22, -1e6, 800.0])
+    with np.errstate(all="ignore"):
+        for n in (1, 2, 3, 7, 8, 9, 31, 64, 65, 257):
+            values = rng.uniform(0, 40, n)
+            found = of(values)
+            assert found.tobytes() == b"".join(of(np.full(1, value)).tobytes() for value in values)
+            for _ in range(5):
+                beside, order = values.copy(), rng.permutation(n)
+                changed = rng.random(n) < 0.4
+                beside[changed] = rng.choice(odd, int(changed.sum()))
+                assert of(beside)[~changed].tobytes() == found[~changed].tobytes()
+                assert of(values[order]).tobytes() == found[order].tobytes()
+            table = of(np.tile(values, (7, 1)))
+            assert all(row.tobytes() == found.tobytes() for row in table)
+            assert all(column.tobytes() == found.tobytes() for column in of(np.tile(values[:, None], (1, 5))).T)

@@ -20,9 +20,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "output-perturbation by epsilon": {"method": "output-perturbation", "loss": dpc.PureDP(1)},
     "output-perturbation by rho": {"method": "output-perturbation", "loss": dpc.ApproxDP(1, 1e-6)},
     "objective-perturbation": {"method": "objective-perturbation", "loss": dpc.ApproxDP(1, 1e-6)},
-    "output-perturbation published": {
-        "method": "output-perturbation", "calibration": "published", "loss": dpc.PureDP(1)
-    },
+    "DPSC_out": {"method": dpc.papers.DpscOut(), "loss": dpc.PureDP(1)},
 }  # fmt: skip
 """Ways to release whose proofs hold."""
 

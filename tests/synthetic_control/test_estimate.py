@@ -12,6 +12,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import BudgetExceededError, InfeasibleError, LossError, ParameterError, UnprovenError
+from dpcausal.methods import Matched, OutputPerturbation
 from dpcausal.privacy.neighbours import Relation, Unit
 from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited
 
@@ -107,17 +108,17 @@ def test_a_hundred_donors_at_half_an_epsilon_have_no_interval_and_say_why() -> N
         ({"loss": ONE, "method": "objective-perturbation"}, LossError, "delta above 0"),
         ({"loss": dpc.ZCDP(1), "method": "objective-perturbation"}, LossError, "delta above 0"),
         ({"loss": ONE, "method": "simplex"}, LossError, "NoPrivacy"),
-        ({"loss": ONE, "calibration": "published"}, ParameterError, "goes with"),
+        ({"loss": ONE, "projection": "l1"}, ParameterError, r"OutputPerturbation\(projection='l1'\)"),
         ({"loss": ONE, "coverage": 0.5}, ParameterError, "5/6"),
-        ({"loss": ONE, "cut": -1}, ParameterError, "cut must be"),
-        ({"loss": ONE, "kernel_width": float("nan")}, ParameterError, "kernel_width must be"),
-        ({"loss": ONE, "penalty": True}, ParameterError, "penalty must be"),
-        ({"loss": ONE, "projection": "cube"}, ParameterError, "projection must be"),
+        ({"loss": ONE, "method": Matched(cut=-1)}, ParameterError, "cut must be"),
+        ({"loss": ONE, "method": Matched(kernel_width=float("nan"))}, ParameterError, "kernel_width must be"),
+        ({"loss": ONE, "method": OutputPerturbation(penalty=True)}, ParameterError, "penalty must be"),
+        ({"loss": ONE, "method": OutputPerturbation(projection="cube")}, ParameterError, "projection must be"),
         ({"loss": ONE, "force": 1}, ParameterError, "force must be"),
         ({"loss": ONE, "target": "nobody"}, ParameterError, "one of the panel's targets"),
         ({"loss": dpc.PureDP(30)}, LossError, "accept_large_epsilon"),
         ({"loss": dpc.PureDP(1e-9), "force": True}, LossError, "too small"),
-        ({"loss": ONE, "method": "objective-perturbation", "calibration": "published"}, UnprovenError, "accept"),
+        ({"loss": ONE, "method": dpc.papers.DpscObj()}, UnprovenError, "accept"),
     ],
 )
 def test_public_faults_are_told_before_anything_is_spent(arguments: Any, error: Any, words: str) -> None:
@@ -139,7 +140,7 @@ def test_no_privacy_goes_with_its_own_ledger_only() -> None:
 
 def test_the_published_variant_without_proof_is_stamped_and_refused_by_a_durable_ledger(tmp_path: Any) -> None:
     made = dpc.simulate.factor_panel(10, seed=1)
-    arguments: Any = {"method": "objective-perturbation", "calibration": "published", "accept_unproven": True}
+    arguments: Any = {"method": dpc.papers.DpscObj(), "accept_unproven": True}
     answer = dpc.synthetic_control(panel_of(made, ONE), loss=ONE, **arguments)
     assert not answer.guarantee.private and answer.summary().startswith("NOT PRIVATE")
     with dpc.Ledger.create(tmp_path / "study.ledger", budget=ONE) as ledger:
@@ -149,7 +150,7 @@ def test_the_published_variant_without_proof_is_stamped_and_refused_by_a_durable
         assert not ledger.entries()
 
 
-@pytest.mark.parametrize("name", [name for name in WAYS if "published" not in name])
+@pytest.mark.parametrize("name", [name for name in WAYS if name != "DPSC_out"])
 @pytest.mark.parametrize(
     "shape",
     ["one donor", "one period before", "one period after", "constant", "all missing", "at the bounds", "target too"],

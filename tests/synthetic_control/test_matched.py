@@ -13,8 +13,8 @@ from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.synthetic_control import matched
 from dpcausal.synthetic_control.forecast import donor_free
-from dpcausal.synthetic_control.matched import FULL, Matching, matched_sensitivity, matched_sums
-from dpcausal.synthetic_control.rows import GRID, on_grid
+from dpcausal.synthetic_control.matched import Matching, matched_sensitivity, matched_sums
+from dpcausal.synthetic_control.rows import FULL, GRID, on_grid
 from tests.conformance import check_claim
 
 NONE = np.empty(0)

@@ -21,6 +21,9 @@ from dpcausal.errors import ParameterError
 MOST_EVENTS = 8
 """Events that are counted on the fresh sample; each takes its share of the false-alarm probability."""
 
+_EXACT = 2**53
+"""Integers up to it are floats."""
+
 MOST_ATOMS = 64
 """Single numbers that are looked at by themselves on the first sample, the most frequent ones."""
 
@@ -231,21 +234,39 @@ def _checked(*amounts: float) -> tuple[float, float, float]:
 
 
 def _outputs(values: Sequence[Output] | npt.NDArray[Any]) -> _Outputs:
-    """Sort outputs into numbers and others; NaN is one of the others."""
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
+    """Sort outputs into numbers and others; −0.0 and numbers that a float rounds are both, NaN is one of the others."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and _are_floats(values):
         numbers = values.astype(np.float64)
         known = numbers[~np.isnan(numbers)]
-        return _Outputs(known, {"nan": len(numbers) - len(known)}, len(numbers))
+        others = {"nan": len(numbers) - len(known), "-0.0": int(np.count_nonzero(np.signbit(known) & (known == 0)))}
+        return _Outputs(known, others, len(numbers))
     found: list[float] = []
-    others: dict[str, int] = {}
+    others = {}
     for value in values:
         number = _number(value)
         if number is not None and not math.isnan(number):
             found.append(number)
-        else:
-            name = _name(value) if number is None else "nan"
+        name = _name(value) if number is None else _beside(value, number)
+        if name:
             others[name] = others.get(name, 0) + 1
     return _Outputs(np.asarray(found, dtype=np.float64), others, len(values))
+
+
+def _are_floats(values: npt.NDArray[Any]) -> bool:
+    """Return whether a float tells all these numbers apart."""
+    if values.dtype.kind == "f":
+        return values.dtype.itemsize <= 8
+    return values.size == 0 or (int(values.max()) <= _EXACT and int(values.min()) >= -_EXACT)
+
+
+def _beside(value: Any, number: float) -> str:
+    """Return the name of a number that a float does not tell from another; empty for others."""
+    exact = value.item() if isinstance(value, (np.generic, np.ndarray)) else value
+    if math.isnan(number):
+        return "nan"
+    if number == 0 and exact == 0:
+        return "-0.0" if isinstance(exact, float) and math.copysign(1, exact) < 0 else ""
+    return "" if exact == number and not (isinstance(exact, int) and abs(exact) > _EXACT) else str(exact)
 
 
 def _number(value: object) -> float | None:
@@ -284,7 +305,9 @@ def _choose(first: _Outputs, second: _Outputs, delta: float) -> list[_Event]:
         atoms = np.flatnonzero(times > 1) if len(values) > MOST_ATOMS else np.arange(len(values))
         atoms = atoms[np.argsort(-times[atoms], kind="stable")][:MOST_ATOMS]
         candidates += [_Event("is", float(value)) for value in values[atoms]]
-    candidates += [_Event("other", name) for name in sorted({*first.others, *second.others})]
+    names = sorted({*first.others, *second.others})
+    names.sort(key=lambda name: -first.others.get(name, 0) - second.others.get(name, 0))
+    candidates += [_Event("other", name) for name in names[:MOST_ATOMS]]
 
     def promise(event: _Event) -> float:
         counts = first.count(event), second.count(event)

@@ -7,9 +7,9 @@ every fault of calibration or control flow that the pair can show is shown at on
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -65,8 +65,9 @@ def compare(
     Parameters
     ----------
     run, run_neighbour : callable
-        Make the call on D and on D′, each with its own in-memory ledger.  Numbers, texts, arrays, and lists, tuples
-        and mappings of them that both return are compared; other objects are not.
+        Make the call on D and on D′, each with its own in-memory ledger.  Numbers, texts, arrays, and lists, tuples,
+        mappings and dataclasses of them that both return are compared, to the last bit; other objects, and fields
+        that a dataclass leaves out of its own equality, are not.
     answers : "low", "high", or a function of (event, exact value)
         What the gate answers instead of noise.  Use several: a fault can hide behind one branch.
     seed : int
@@ -122,11 +123,15 @@ def _recorded(run: Callable[[], Any], answers: FixedAnswers, seed: int) -> tuple
 
 
 def _plain(value: Any) -> Any:
-    """Return what a value says as something that ``==`` compares, NaN included; ``None`` for an unknown object."""
+    """Return what a value says, NaN and the sign of 0 too, as ``==`` compares it; ``None`` for an unknown object."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, (bool, int, float, str, type(None))):
-        return type(value).__name__, "nan" if isinstance(value, float) and math.isnan(value) else value
+    if isinstance(value, float):
+        return "float", value.hex()
+    if isinstance(value, (bool, int, str, Fraction, type(None))):
+        return type(value).__name__, value
+    if is_dataclass(value) and not isinstance(value, type):
+        return type(value).__name__, [_plain(getattr(value, part.name)) for part in fields(value) if part.compare]
     if isinstance(value, np.ndarray):
         return "array", value.shape, [_plain(entry) for entry in value.ravel().tolist()]
     if isinstance(value, (list, tuple)):

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpcausal.cli.methods import takes_method
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
@@ -20,18 +21,13 @@ from dpcausal.cli.shared import (
     exit_codes,
     loss_from,
     names_in,
-    show,
+    show_answer,
 )
+from dpcausal.direction.methods import METHODS
+from dpcausal.direction.votes import Votes
+from dpcausal.papers import DIRECTIONS
 
-PenaltyOption = Annotated[
-    list[float] | None, typer.Option(help="λ of protected regressions; several times: one is chosen, and charged.")
-]
-WidthOption = Annotated[list[float] | None, typer.Option(help="Their kernel's width; several times: as for λ.")]
-
-
-def _one_or_several(values: list[float] | None) -> float | tuple[float, ...] | None:
-    """Return a number given once as itself, several as the tuple to choose from."""
-    return (values[0] if len(values) == 1 else tuple(values)) if values else None
+WAYS = {"auto": Votes, **METHODS, **DIRECTIONS}
 
 
 def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
@@ -54,12 +50,14 @@ def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
 
 
 @app.command("direction")
+@takes_method(WAYS)
 def direction_command(
     data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
     x: Annotated[str, typer.Argument(help="First column.")],
     y: Annotated[str, typer.Argument(help="Second column.")],
     schema: SchemaOption,
     ledger: LedgerOption,
+    method: Any,
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
@@ -67,36 +65,32 @@ def direction_command(
         str, typer.Option(help="hsic, spearman, kendall, iqr; for everyone also variance, igci[-gaussian|-slope].")
     ] = "hsic",
     protect: Annotated[str, typer.Option(help="everyone, or test or training: that half only.")] = "everyone",
-    method: Annotated[str, typer.Option(help="auto, or for everyone blocks or joint; see the documentation.")] = "auto",
-    blocks: Annotated[int | None, typer.Option(help="Odd number of blocks; by default a public rule.")] = None,
-    penalty: PenaltyOption = None,
-    width: WidthOption = None,
-    release_scores: Annotated[bool, typer.Option(help="With one half protected: release both scores.")] = False,
     min_probability: LeastOption = None,
     accept_large_epsilon: LargeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Which of two columns is the cause?"""
     with exit_codes():
-        from dpcausal import Ledger, Schema, Table, direction
+        from dpcausal import direction
 
-        asked = loss_from(epsilon, delta, rho)
-        with Ledger.open(ledger) as opened:
-            table = Table(data, Schema.from_toml(schema), opened)
-            chosen: dict[str, Any] = {"score": score, "protect": protect, "method": method}
-            result = direction(
-                table, x, y, loss=asked, blocks=blocks, release_scores=release_scores,
-                penalty=_one_or_several(penalty), width=_one_or_several(width),
-                min_probability=min_probability, accept_large_epsilon=accept_large_epsilon, **chosen,
-            )  # fmt: skip
-            show(result, opened, as_json)
+        asked, way = loss_from(epsilon, delta, rho), method.built()
+        words: dict[str, Any] = {"score": score, "protect": protect}
+        show_answer(
+            data, schema, ledger, as_json,
+            lambda table: direction(
+                table, x, y, loss=asked, method=way, min_probability=min_probability,
+                accept_large_epsilon=accept_large_epsilon, **words,
+            ),
+        )  # fmt: skip
 
 
 @app.command("direction-all")
+@takes_method(WAYS)
 def direction_all_command(
     data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
     schema: SchemaOption,
     ledger: LedgerOption,
+    method: Any,
     pair: Annotated[
         list[str] | None, typer.Option(help="Two columns, as a,b; repeatable. By default all bounded columns.")
     ] = None,
@@ -107,10 +101,6 @@ def direction_all_command(
     delta: DeltaOption = None,
     rho: RhoOption = None,
     protect: Annotated[str, typer.Option(help="everyone, or test or training: that half only.")] = "everyone",
-    method: Annotated[str, typer.Option(help="auto, or for everyone blocks or joint; see the documentation.")] = "auto",
-    blocks: Annotated[int | None, typer.Option(help="Odd number of blocks; by default a public rule.")] = None,
-    penalty: PenaltyOption = None,
-    width: WidthOption = None,
     shares: Annotated[
         list[str] | None,
         typer.Option(help="a,b=3 or igci=3: pays that pair or score three times the others; repeatable."),
@@ -121,17 +111,16 @@ def direction_all_command(
 ) -> None:
     """Which of two columns is the cause, for many pairs under one budget?"""
     with exit_codes():
-        from dpcausal import Ledger, Schema, Table, direction_all
+        from dpcausal import direction_all
 
-        asked = loss_from(epsilon, delta, rho)
+        asked, way = loss_from(epsilon, delta, rho), method.built()
         named = [tuple(names_in("--pair", [each])) for each in pair] if pair else None
         asked_scores = names_in("--scores", scores) or ["hsic"]
-        with Ledger.open(ledger) as opened:
-            table = Table(data, Schema.from_toml(schema), opened)
-            chosen: dict[str, Any] = {"pairs": named, "protect": protect, "method": method, "shares": _shares(shares)}
-            result = direction_all(
-                table, loss=asked, scores=asked_scores, blocks=blocks, penalty=_one_or_several(penalty),
-                width=_one_or_several(width), min_probability=min_probability,
-                accept_large_epsilon=accept_large_epsilon, **chosen,
-            )  # fmt: skip
-            show(result, opened, as_json)
+        words: dict[str, Any] = {"pairs": named, "protect": protect, "shares": _shares(shares)}
+        show_answer(
+            data, schema, ledger, as_json,
+            lambda table: direction_all(
+                table, loss=asked, scores=asked_scores, method=way, min_probability=min_probability,
+                accept_large_epsilon=accept_large_epsilon, **words,
+            ),
+        )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpcausal.cli.methods import takes_method
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
@@ -21,22 +22,24 @@ from dpcausal.cli.shared import (
     names_in,
     show,
 )
+from dpcausal.discovery.methods import METHODS
+from dpcausal.papers import GRAPHS
 
 
 @app.command("discover")
+@takes_method({**METHODS, **GRAPHS})
 def discover_command(
     data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
     schema: SchemaOption,
     ledger: LedgerOption,
+    method: Any,
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
-    method: Annotated[str, typer.Option(help="auto, table, parities, moments, priv-pc, ...")] = "auto",
     columns: Annotated[
         list[str] | None, typer.Option(help="Columns of the graph, as a,b; repeatable; by default all.")
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="Level of the tests.")] = None,
-    max_order: Annotated[int | None, typer.Option(help="Largest conditioning set.")] = None,
     forbid: Annotated[list[str] | None, typer.Option(help="CAUSE,EFFECT that cannot be; repeatable.")] = None,
     require: Annotated[list[str] | None, typer.Option(help="CAUSE,EFFECT that must be; repeatable.")] = None,
     redraws: Annotated[int, typer.Option(help="Draws of fresh noise for the support of the edges; 0 for none.")] = 50,
@@ -53,13 +56,13 @@ def discover_command(
         if form not in texts or not 0 <= redraws <= 10_000:
             raise ParameterError("--format is text, dagitty, dot or graphml, --redraws a number from 0 to 10000")
         known = Knowledge(forbidden=_arrows(forbid), required=_arrows(require))
-        chosen: dict[str, Any] = {"method": method, "columns": names_in("--columns", columns) or None}
-        asked = loss_from(epsilon, delta, rho)
+        chosen = names_in("--columns", columns) or None
+        asked, way = loss_from(epsilon, delta, rho), method.built()
         with Ledger.open(ledger) as opened:
             table = Table(data, Schema.from_toml(schema), opened)
             result = discover(
-                table, loss=asked, alpha=alpha, max_order=max_order, knowledge=known,
-                accept_large_epsilon=accept_large_epsilon, **chosen,
+                table, loss=asked, method=way, columns=chosen, alpha=alpha, knowledge=known,
+                accept_large_epsilon=accept_large_epsilon,
             )  # fmt: skip
             if redraws and result.release is not None:
                 result = result.with_support(redraws)

@@ -40,11 +40,10 @@ def ledger_create(
 
 
 def _opened(path: Path, head: str | None = None) -> Ledger:
-    """Open a ledger to look at it: where it cannot be written, as it stands in its file."""
+    """Open a ledger to look at it, in a file that need not be writable."""
     from dpcausal import Ledger
-    from dpcausal.privacy.ledger_file import may_write
 
-    return Ledger.open(path, head, read_only=not may_write(path))
+    return Ledger.open(path, head, read_only=True)
 
 
 @ledger_app.command("show")
@@ -88,5 +87,7 @@ def ledger_verify(
         if not verification.ok:
             raise LedgerDamagedError(f"{path.name}: {'; '.join(verification.problems)}")
         print(f"{path.name}: {verification.entries} entries verified, head {verification.head}")
+        if verification.torn:
+            print(f"Left out: {verification.torn} bytes after the last line, of a write that failed.")
         if head is None:
             print("Whether an older copy was put back shows only against a head noted earlier: --head.")

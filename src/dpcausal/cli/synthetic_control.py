@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpcausal.cli.methods import takes_method
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
@@ -19,9 +20,12 @@ from dpcausal.cli.shared import (
     loss_from,
     show,
 )
+from dpcausal.papers import CONTROLS
+from dpcausal.synthetic_control.methods import METHODS
 
 
 @app.command("synthetic-control")
+@takes_method({**METHODS, **CONTROLS})
 def synthetic_control_command(
     data: Annotated[Path, typer.Argument(help="Long CSV with a header, or Parquet: a row for each unit and time.")],
     unit: Annotated[str, typer.Option(help="Column of the units.")],
@@ -32,10 +36,10 @@ def synthetic_control_command(
     lower: Annotated[float, typer.Option(help="Public lower bound of the outcome.")],
     upper: Annotated[float, typer.Option(help="Public upper bound of the outcome.")],
     ledger: LedgerOption,
+    method: Any,
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
-    method: Annotated[str, typer.Option(help="auto, matched, factor, output-perturbation, ...")] = "auto",
     coverage: Annotated[float, typer.Option(help="Nominal coverage of the interval.")] = 0.9,
     plan: Annotated[bool, typer.Option("--plan", help="Say what it would cost and whether it can work.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Run although the donors would add little but noise.")] = False,
@@ -50,7 +54,7 @@ def synthetic_control_command(
         with Ledger.open(ledger) as opened:
             panel = Panel(data, unit=unit, time=time, outcome=outcome, target=_named(target, data), start=start,
                           bounds=Bounded(lower, upper), ledger=opened)  # fmt: skip
-            chosen: dict[str, Any] = {"method": method, "coverage": coverage}
+            chosen: dict[str, Any] = {"method": method.built(), "coverage": coverage}
             if plan:
                 print(plan_synthetic_control(panel, loss=asked, **chosen))
                 return

@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpcausal.data.cleaning import check_declared, check_named, clean_levels
+from dpcausal.data.cleaning import check_declared, check_named
+from dpcausal.data.coding import level_codes
 from dpcausal.data.frame import source_of
-from dpcausal.data.schema import Bounded, Column, Levels, Schema
+from dpcausal.data.schema import Bounded, Column, Schema
 from dpcausal.data.source import Kind, Source, withheld
 from dpcausal.errors import HiddenAnswerError, SchemaError
 
@@ -23,9 +24,6 @@ USE = (
     "Use it to find slips: a wrong unit, a level spelled otherwise, a file read wrongly. Bounds that are fitted to "
     "these shares are a release that nobody paid for."
 )
-
-_UNSEEN = "\uffff no level \uffff"
-"""A name for what is not declared; a record that holds it is not declared either."""
 
 
 @dataclass(frozen=True)
@@ -128,14 +126,12 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
             above=float((raw > column.upper).mean()),
             substituted=float(np.isnan(raw).mean()),
         )
-    # A text that stands for the other integers or booleans is held by no record.
-    held = [label for label in column.labels if type(label) is type(column.values[0])]
-    fields = source.declared(name).kind is Kind.FIELD
+    fields, unseen = source.declared(name).kind is Kind.FIELD, len(column)
     codes = withheld(
-        lambda: clean_levels(collected.objects(name), Levels(held, _UNSEEN), rows, fields=fields),
+        lambda: level_codes(collected, name, column, fields=fields, rest=unseen),
         f"the {source.backend} columns cannot be read",
     )
-    return ColumnCheck(name, column, 0.0, 0.0, substituted=float((codes == len(held)).mean()))
+    return ColumnCheck(name, column, 0.0, 0.0, substituted=float((codes == unseen).mean()))
 
 
 def _percent(share: float) -> str:

@@ -3,22 +3,21 @@
 | declared | null, NaN | ±inf | outside | comes out as |
 |---|---|---|---|---|
 | Bounded | midpoint | nearer bound | clipped | float64 in [lower, upper] |
-| Levels | ``other``, else first level | the same | the same | int64 code of the level |
 
+A column of levels comes out as codes: see ``coding``.
 A record is cleaned by itself, so replacing one record changes one cleaned record: the map from tables to arrays
 keeps neighbours neighbours under replace-one, and any sensitivity proved on the arrays holds for the table.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.schema import Bounded, Column, Levels
+from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.source import Declared, Kind
 from dpcausal.errors import SchemaError
 
@@ -33,11 +32,6 @@ _NEEDS_LEVELS = {
     "integer": "a column of integers (or floats that hold them)",
     "boolean": "a column of booleans",
 }
-_MOST_QUOTED = 40
-"""More names are not listed in an error."""
-
-_INTEGER_FIELD = re.compile(r"[ \t]*([+-]?[0-9]{1,40})(?:\.0*)?[ \t]*")
-
 
 def check_declared(name: str, column: Column, declared: Declared) -> None:
     """Raise a SchemaError unless the declared type of a column fits its declaration in the schema."""
@@ -54,24 +48,28 @@ def check_declared(name: str, column: Column, declared: Declared) -> None:
         )
 
 
+def check_texts(names: Sequence[object]) -> tuple[str, ...]:
+    """Return the names of a frame's columns; a SchemaError that names the place of one that is no text."""
+    texts = tuple(name for name in names if isinstance(name, str))
+    if len(texts) < len(names):
+        place = next(place for place, name in enumerate(names, 1) if not isinstance(name, str))
+        raise SchemaError(f"the columns of a frame are named by texts: that of column {place} is none")
+    return texts
+
+
 def check_named(declared: Iterable[str], found: Sequence[str]) -> None:
     """Raise a SchemaError unless all declared columns are among those found.
 
-    The names found are quoted only where one of them, or a part between other separators than commas, is a declared
-    one: otherwise the line may be no header but the first record.
+    It quotes declared names alone: what was read as a header may be the first record.
     """
     names = tuple(declared)
     absent = next((name for name in names if name not in found), None)
     if absent is None:
         return
-    parts = {part.strip(" \"'") for name in found for part in re.split("[,;|\t]", name)}
-    if parts.isdisjoint(names):
-        told = "none of whose names is in the schema"
-    else:
-        told = f"which has {', '.join(map(repr, found[:_MOST_QUOTED]))}{', ...' * (len(found) > _MOST_QUOTED)}"
+    present = ", ".join(repr(name) for name in names if name in found) or "none"
     raise SchemaError(
-        f"column {absent!r} of the schema is not among the columns of the frame, {told}; a CSV file needs a header, "
-        "commas and UTF-8"
+        f"column {absent!r} of the schema is not among the columns of the frame, {len(found)} in number, of which the "
+        f"schema has {present}; names agree in case and blanks, and a CSV file needs a header, commas and UTF-8"
     )
 
 
@@ -82,52 +80,6 @@ def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> NDArray[np.float
         clean[np.isnan(clean)] = column.midpoint
         clean += 0.0
     return clean
-
-
-def clean_levels(
-    chunks: Iterable[Sequence[object]], column: Levels, rows: int, *, fields: bool
-) -> NDArray[np.int64]:
-    """Return the codes of ``rows`` values that arrive in chunks; ``fields`` says that they come from a text file."""
-    code = (_field_coder if fields else _value_coder)(column)
-    values = (code(value) for chunk in chunks for value in chunk)
-    return np.fromiter(values, dtype=np.int64, count=rows)
-
-
-def _value_coder(column: Levels) -> Callable[[object], int]:
-    """Return the map from one typed value to its code, total over all Python objects."""
-    substitute = column.substitute
-    codes = {label: code for code, label in enumerate(column.labels)}
-
-    def text(value: object) -> int:
-        return codes.get(value, substitute) if isinstance(value, str) else substitute
-
-    def boolean(value: object) -> int:
-        return codes.get(bool(value), substitute) if isinstance(value, (bool, np.bool_)) else substitute
-
-    def integer(value: object) -> int:
-        if isinstance(value, (bool, np.bool_)):
-            return substitute
-        if isinstance(value, (int, np.integer)):
-            return codes.get(int(value), substitute)
-        if isinstance(value, (float, np.floating)) and float(value).is_integer():
-            return codes.get(int(value), substitute)
-        return substitute
-
-    return {"text": text, "boolean": boolean, "integer": integer}[column.kind]
-
-
-def _field_coder(column: Levels) -> Callable[[object], int]:
-    """Return the map from the text of a field to its code: read the text as the levels' type, then match."""
-    typed = _value_coder(column)
-
-    def boolean(field: object) -> int:
-        return typed({"true": True, "false": False}.get(str(field).strip(" \t").lower()))
-
-    def integer(field: object) -> int:
-        written = _INTEGER_FIELD.fullmatch(str(field))
-        return typed(int(written[1]) if written else None)
-
-    return {"text": typed, "boolean": boolean, "integer": integer}[column.kind]
 
 
 def number_of(value: object) -> float:

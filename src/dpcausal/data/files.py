@@ -165,6 +165,9 @@ class CsvColumns:
         numbers: NDArray[np.float64] = text.cast(pyarrow.float64()).fill_null(np.nan).to_numpy()
         return numbers
 
+    def integers(self, name: str) -> None:
+        """Return ``None``: each field is text."""
+
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         for chunk in self._table[name].chunks:
             yield [field.decode("utf-8", "surrogateescape") for field in chunk.to_pylist()]

@@ -12,6 +12,7 @@ be computed from private values in a way the analyst does not mean to declare.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,10 +21,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.cleaning import number_of
-from dpcausal.data.schema import Bounded
+from dpcausal.data.cleaning import check_texts, number_of
+from dpcausal.data.coding import rule_of, size_of
+from dpcausal.data.schema import Column
 from dpcausal.data.source import CHUNK, Collected, Declared, Kind, Source, withheld
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
+from dpcausal.privacy.unheard import contained
 
 _BACKENDS = {
     nw.Implementation.PANDAS: "pandas",
@@ -31,6 +34,8 @@ _BACKENDS = {
     nw.Implementation.PYARROW: "pyarrow",
     nw.Implementation.DUCKDB: "duckdb",
 }
+Cells = NDArray[np.int64]
+
 _WIDE = {"Int128", "UInt128"}
 """Integers that numpy has no type for."""
 
@@ -69,7 +74,8 @@ class FrameSource:
             if importlib.util.find_spec("pyarrow") is None:
                 raise MissingDependencyError("pyarrow", "duckdb")
             _require_order(nw.to_native(frame))
-        self.names = tuple(withheld(self._column_names, self._unread))
+        names = withheld(self._column_names, self._unread)
+        self.names = check_texts(names)
 
     def _column_names(self) -> list[str]:
         lazy = isinstance(self.frame, nw.LazyFrame)  # the schema of an eager pandas frame would look at values
@@ -79,7 +85,13 @@ class FrameSource:
     def _unread(self) -> str:
         return f"the {self.backend} frame cannot be read"
 
+    @property
+    def _engine(self) -> Any:
+        return importlib.import_module(f"dpcausal.data.engines.{self.backend}")
+
     def declared(self, name: str) -> Declared:
+        if self.backend in {"polars", "duckdb"} and (name == "*" or (name.startswith("^") and name.endswith("$"))):
+            raise SchemaError(f"column {name!r}: {self.backend} reads this name as a pattern of names; rename it")
         return withheld(lambda: _declared(self.frame, name), f"column {name!r}: its declared type cannot be read")
 
     def count(self) -> int:
@@ -111,36 +123,29 @@ class FrameSource:
         """Whether the rows are elsewhere, in an engine that can count them."""
         return isinstance(self.frame, nw.LazyFrame)
 
-    def tally(
-        self, names: Sequence[str], bounded: Mapping[str, tuple[Bounded, list[float]]]
-    ) -> tuple[FrameColumns, NDArray[np.int64]]:
-        """Group the rows by some columns where they are, and return the groups and how many rows each has.
+    def evaluate(self, names: Sequence[str]) -> None:
+        """Compute every value of some columns of a lazy frame once, and keep none: a cast that fails fails here."""
+        failing = f"the {self.backend} frame cannot compute its columns for every row"
+        if self.lazy and names:
+            withheld(lambda: self._engine.evaluate(nw.to_native(self.frame), names), failing)
 
-        A bounded column is replaced by the number of its cuts at or below the value, a null or NaN by the midpoint's.
+    def tally(self, columns: Mapping[str, Column]) -> tuple[Cells, Cells] | None:
+        """Code and count the rows of a lazy frame where they are: the cells that occur and how many rows each has.
+
+        ``None`` where a column holds Python objects, which no engine can compare.
         """
-        count = "rows"
-        while count in {name.casefold() for name in names}:  # DuckDB does not tell ROWS from rows
-            count += "_"
-        wide = {name for name in names if self.declared(name).dtype in _WIDE}
+        native: Any = nw.to_native(self.frame)
+        kinds = {name: self.declared(name).kind for name in columns}
 
-        def key(name: str) -> nw.Expr:
-            if name not in bounded:
-                return (nw.col(name).cast(nw.String()) if name in wide else nw.col(name)).alias(name)
-            column, cuts = bounded[name]
-            value = nw.col(name).cast(nw.Float64())
-            middle = sum(column.midpoint >= cut for cut in cuts)
-            place = nw.lit(0)
-            for cut in cuts:
-                place = place + (value >= cut).cast(nw.Int64())
-            return nw.when(value.is_null() | value.is_nan()).then(nw.lit(middle)).otherwise(place).alias(name)
+        def counted() -> tuple[Cells, Cells] | None:
+            engine = self._engine
+            rules = [rule_of(column, kinds[name], engine.grid_of(native, name)) for name, column in columns.items()]
+            if None in rules:
+                return None
+            cells, rows = engine.counted(native, list(columns), rules, list(map(size_of, columns.values())))
+            return cells, rows
 
-        def counted() -> nw.DataFrame[Any]:
-            keys: Any = self.frame.select(key(name) for name in names)
-            groups = keys.group_by(list(names)).agg(nw.len().alias(count))
-            return groups.collect() if isinstance(groups, nw.LazyFrame) else groups
-
-        groups = withheld(counted, self._unread)
-        return FrameColumns(groups, wide), np.asarray(groups[count].to_numpy(), dtype=np.int64)
+        return withheld(counted, self._unread)
 
 
 class FrameColumns:
@@ -186,15 +191,13 @@ class ArraySource:
     backend = "numpy"
 
     def __init__(self, arrays: Mapping[Any, Any]) -> None:
-        if not all(isinstance(name, str) for name in arrays):
-            raise SchemaError("the columns of a mapping are named by texts")
+        self.names = check_texts(list(arrays))
         for name, array in arrays.items():
             if not isinstance(array, np.ndarray) or array.ndim != 1:
                 raise ParameterError(f"column {name!r}: {ACCEPTED}; this one is no one-dimensional numpy array")
         if len({len(array) for array in arrays.values()}) > 1:
             raise SchemaError("the arrays of a table must have the same length")
         self._arrays = dict(arrays)
-        self.names = tuple(self._arrays)
 
     def declared(self, name: str) -> Declared:
         dtype = self._arrays[name].dtype
@@ -235,8 +238,11 @@ class ArrayColumns:
         return array.astype(np.int64)
 
     def objects(self, name: str) -> Iterator[Sequence[object]]:
+        array = self._arrays[name]
+        if array.dtype.kind == "M":  # numpy makes bare numbers of nanoseconds
+            array = array.astype("datetime64[us]")
         for start in range(0, self._rows, CHUNK):
-            yield self._arrays[name][start : start + CHUNK].tolist()  # a masked entry comes out as None
+            yield array[start : start + CHUNK].tolist()  # a masked entry comes out as None
 
 
 def _listed(series: nw.Series[Any]) -> Sequence[object]:
@@ -261,12 +267,9 @@ def _salvaged(series: nw.Series[Any]) -> Sequence[object]:
 
     A back end refuses the whole column then: one record would decide whether a frame can be read.
     """
-    try:
-        return series.to_list()
-    except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
-        raise
-    except BaseException:  # a panic inside polars is no Exception
-        pass
+    found: list[object] | None = contained(series.to_list, None)
+    if found is not None:
+        return found
     middle = len(series) // 2
     return [*_salvaged(series[:middle]), *_salvaged(series[middle:])] if middle else [None] * len(series)
 

@@ -31,7 +31,8 @@ class Panel:
         Long: a row for each unit and time.  Back ends as for ``Table``.  *The donors' rows are private*; it must not
         change afterwards.
     unit, time, outcome : str
-        Columns.  Times are whole numbers, dates, timestamps, periods or texts that sort.
+        Columns.  Times are whole numbers, dates, timestamps, periods or texts that sort; timestamps with a time zone
+        are instants, named in UTC.  *The names of the units are public by declaration*, the donors' too: see the notes.
     target : name of a unit, or a list of them
         The treated units.  *Public: a target's own series is not protected*, and it is printed in results.
     start : time, or a mapping from target to time
@@ -62,6 +63,13 @@ class Panel:
     cleaned by itself by total rules (values outside the bounds are moved to the nearer one, several rows of one unit
     and time count as their mean, rows without a unit belong to nobody), so a replaced donor changes one row of the
     array that mechanisms see.  No error depends on a donor's values.
+
+    *Names of donors*: a replaced donor keeps its name.  No name of a donor is printed, recorded or released, but
+    sorted they give each donor its place, and methods that weigh donors one by one (``"output-perturbation"``,
+    ``"objective-perturbation"``) protect the donor in its place: another name would move all between.  Where names tell
+    something, number the donors.  Texts differ by their code points; 1, 1.0 and the decimal 1 are one name.
+
+    *Lazy frames* are computed once when the panel is made and again for each question: see ``Table``.
 
     Examples
     --------

@@ -114,7 +114,7 @@ def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], t
         check_declared(name, bounds, source.declared(name))
     as_text = source.declared(unit).kind is Kind.FIELD
     names = [str(target) if as_text else unit_name(target) for target in targets]
-    if not names or None in names or len(set(names)) < len(names):
+    if not names or None in names or len(set(names)) < len(names) or not _differ(targets):
         raise ParameterError("target must name one unit, or several different ones")
 
     rows = source.count()
@@ -162,6 +162,14 @@ def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], t
         lambda place: column(place)[len(names) :],
         lambda: confirm(source, columns, rows, stamp, (unit, time)),
     )
+
+
+def _differ(targets: list[Any]) -> bool:
+    """Whether a mapping by targets keeps them apart: it takes True for 1."""
+    try:
+        return len(set(targets)) == len(targets)
+    except TypeError:
+        return False
 
 
 def _source(frame: Any) -> Source:

@@ -1,6 +1,7 @@
 """Times of a panel: whatever a frame holds, brought to labels that sort and that JSON can hold.
 
 A label is a whole number, a float or a text; dates and timestamps become ISO texts, whose order is that of time.
+Timestamps with a time zone are instants: their texts are those of UTC, whatever zone a frame or a session shows.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -76,37 +76,64 @@ def _of_date(value: Any) -> str | None:
     return plain.date().isoformat() if plain.time() == time(0) else plain.isoformat()
 
 
-def unit_name(value: Any) -> Hashable | None:
-    """Return what a unit is called, as a text or a number; ``None`` for a null.  Total."""
+def unit_name(value: Any) -> str | int | float | None:
+    """Return what a unit is called, as a text or a number; ``None`` for a null.  Total.
+
+    1, 1.0 and the decimal 1 are one unit, the text "1" is another; a boolean is called by its word.  Texts are told
+    apart by their code points: two normal forms of one word are two units.
+    """
+    try:
+        return _name(value)
+    except Exception:  # an object that has no text
+        return None
+
+
+def _name(value: Any) -> str | int | float | None:
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if isinstance(value, str):
+        return str(value) or None
+    if isinstance(value, (float, Decimal)) and value != value:
         return None
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, int) and value.bit_length() > 4096:  # Python writes so long a number in hexadecimals only
-        return hex(value)
-    if isinstance(value, (str, int, float)):
-        return None if value == "" else value
-    try:
-        text = str(value)
-    except Exception:
-        return None
-    return None if text in ("<NA>", "NaT") else text
+    if isinstance(value, (float, Decimal)) and math.isfinite(value) and value == int(value):
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if value.bit_length() <= 4096 else hex(value)  # Python writes so long a number in no other way
+    if isinstance(value, float):
+        return value
+    text = str(value)
+    return None if value is None or text in ("<NA>", "NaT") else text
+
+
+_PLAIN = {str, int, float, bool, date}
+
+
+def _known_by(value: object) -> Hashable:
+    """Return what values of one name share, to make a name once; ``None`` where Python's equality may not be trusted.
+
+    Two instants of one clock are equal to Python if they read the same, as in the hour that summer time repeats.
+    """
+    if type(value) in _PLAIN:
+        return (type(value), value) if value == value else None  # each NaN would be a name of its own
+    if isinstance(value, datetime):
+        return type(value), value.replace(tzinfo=None), value.utcoffset()
+    return None
 
 
 def coded(
     chunks: Iterable[Sequence[object]], rows: int, name: Callable[[Any], Hashable | None]
 ) -> tuple[NDArray[np.int64], list[Hashable]]:
-    """Return the code of each value and the names in order of first appearance; nulls have the code −1."""
+    """Return the code of each value and the names in order of first appearance; nulls have the code −1.
+
+    The name of a record's code is the name of its own value, whatever other records hold.
+    """
     codes: dict[Hashable, int] = {}
-    seen: dict[tuple[type, Any], int] = {}
+    seen: dict[Hashable, int] = {}
+    texts: dict[Any, int] = {}  # texts by themselves: nearly all units are, and one look-up is the dearest step
 
     def _new(value: object) -> int:
         label = name(value)
         return -1 if label is None else codes.setdefault(label, len(codes))
-
-    texts: dict[Any, int] = {}  # texts by themselves: nearly all units are, and one look-up is the dearest step
 
     def code(value: object) -> int:
         if type(value) is str:
@@ -115,12 +142,15 @@ def coded(
                 known = texts[value] = _new(value)
             return known
         try:
-            return seen[type(value), value]  # a table of the raw values: names are made once each
-        except Exception:  # it is new, or has no hash
-            place = _new(value)
-            with suppress(Exception):
-                seen[type(value), value] = place
-            return place
+            key = _known_by(value)
+        except Exception:  # a clock that fails
+            key = None
+        if key is None:
+            return _new(value)
+        known = seen.get(key)
+        if known is None:
+            known = seen[key] = _new(value)
+        return known
 
     found = np.fromiter((code(value) for chunk in chunks for value in chunk), dtype=np.int64, count=rows)
     return found, list(codes)

@@ -6,18 +6,20 @@ Nothing that a back end says about the values leaves through here: its errors an
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.errors import SchemaError
+from dpcausal.privacy.unheard import contained
 
 Result = TypeVar("Result")
+
+_FAILED: Any = object()
 
 CHUNK = 1 << 18
 """Rows turned into Python objects at a time, so that a long column of text does not exist twice."""
@@ -61,6 +63,9 @@ class Collected(Protocol):
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return a column as float64, each value rounded to nearest once; what is no number is NaN."""
 
+    def integers(self, name: str) -> NDArray[np.int64] | None:
+        """Return a column of integers without nulls as int64, ``None`` for any other."""
+
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         """Yield a column as Python objects, ``CHUNK`` rows at a time; a null is None, NaN or pandas.NA."""
 
@@ -80,16 +85,11 @@ class Source(Protocol):
 
 
 def withheld(action: Callable[[], Result], rule: str) -> Result:
-    """Return ``action()``; whatever it warns is dropped, whatever it raises becomes a SchemaError stating ``rule``.
+    """Return ``action()``, unheard; whatever it raises becomes a SchemaError stating ``rule``.
 
     *Guarantee*: the error carries neither the text nor the chain nor the traceback of the first one.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return action()
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except BaseException:  # a panic inside polars is no Exception
-        pass
-    raise SchemaError(f"{rule}; the cause is withheld, since it may quote values")
+    found: Result = contained(action, _FAILED)
+    if found is _FAILED:
+        raise SchemaError(f"{rule}; the cause is withheld, since it may quote values")
+    return found

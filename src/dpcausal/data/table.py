@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.cleaning import check_declared, check_named, clean_levels, clean_numbers
-from dpcausal.data.frame import source_of
+from dpcausal.data.cleaning import check_declared, check_named, clean_numbers
+from dpcausal.data.coding import level_codes
+from dpcausal.data.frame import FrameSource, source_of
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
@@ -24,16 +25,16 @@ DEFAULT_MAX_ROWS = 20_000_000
 class Table:
     """Rows of people: a frame, its public schema, and the ledger.
 
-    Making a table reads the frame's column names, declared types and number of rows, and no values.  It costs no
-    budget: all three are public under the replace-one relation.
+    Making a table reads the frame's column names, declared types and number of rows, and keeps nothing else.  It costs
+    no budget: all three are public under the replace-one relation.
 
     Parameters
     ----------
     frame : frame, mapping or path
         A pandas, polars (eager or lazy) or pyarrow table, a DuckDB relation, a mapping of one-dimensional numpy
         arrays, or the path of a ``.csv`` or ``.parquet`` file.  *Private.*  It must not change afterwards: each
-        question reads it again, a lazy frame or a relation is computed again.  A question about a frame whose
-        columns, types or rows have changed is refused before it spends.  The order of its rows is kept.
+        question reads it again.  A question about a frame whose columns, types or rows have changed is refused before
+        it spends.  The order of its rows is kept.
     schema : Schema
         The columns that may be used, each with its bounds or levels.  *Public.*
     ledger : Ledger
@@ -44,7 +45,8 @@ class Table:
     Raises
     ------
     SchemaError
-        A declared column is missing, its declared type does not fit, or there is no row.
+        A declared column is missing, its declared type does not fit, or there is no row; or a lazy frame cannot compute
+        a declared column for every row.  For the curator: nothing was spent.
     RowLimitError
         There are more than ``max_rows`` rows.
 
@@ -53,6 +55,14 @@ class Table:
     *Guarantee*: each record is cleaned by itself by a total rule (see ``Bounded`` and ``Levels``); no row is
     dropped, and no error or warning depends on a value.  The unit is a row, the relation is replace-one, the number
     of rows ``n`` is public.
+
+    *Lazy frames and relations*: every declared column is computed once for every row when the table is made, and
+    nothing of it is kept; one record that a cast or a function refuses refuses the table, before any answer.  Each
+    question computes its columns again.  So the same records must come each time, which the curator sees to and no
+    later look could make good without telling of the data: no ``random()``, ``now()`` or sampling in the query, no
+    write to what it reads, no cast that fails or not by the order in which an engine filters (write ``TRY_CAST``, in
+    polars ``strict=False``).  Where that cannot be promised, make the table from a copy: ``frame.collect()``, or
+    ``CREATE TABLE ... AS``.  No copy is made here, since a relation may hold more rows than memory.
 
     Examples
     --------
@@ -100,6 +110,8 @@ class Table:
             raise SchemaError("a table needs at least one row")
         if rows > max_rows:
             raise RowLimitError(f"the table has more rows than max_rows = {max_rows}: raise it if memory allows")
+        if isinstance(source, FrameSource):
+            source.evaluate(schema.names)
         fields = {"_source": source, "_schema": schema, "_ledger": ledger, "_n": rows, "_stamp": stamp}
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -173,8 +185,7 @@ class Table:
         column = self._schema.column(name)
         if isinstance(column, Bounded):
             return clean_numbers(collected.numbers(name), column)
-        fields = self._source.declared(name).kind is Kind.FIELD
-        return clean_levels(collected.objects(name), column, self._n, fields=fields)
+        return level_codes(collected, name, column, fields=self._source.declared(name).kind is Kind.FIELD)
 
     def __repr__(self) -> str:
         return f"Table(n={self._n}, columns={self._schema.names!r}, backend={self._source.backend!r})"

@@ -27,6 +27,8 @@ def grid_bits(n: int, radius: float) -> int:
 def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:
     """Return rows shortened to length ``radius``, each entry on the grid 2^(−bits) rounded towards 0, times 2^bits.
 
+    Each from its own row alone, bit for bit: single correctly rounded operations, one column after another.
+
     Parameters
     ----------
     rows : float array, shape (n, p)
@@ -34,8 +36,10 @@ def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:
     radius : float
         Public; a longer row keeps its direction.
     """
-    length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    shrink = np.minimum(1.0, radius * (1 - 2.0**-40) / np.maximum(length, 1e-300))
+    squared = np.zeros(len(rows))
+    for column in rows.T:
+        squared += column * column
+    shrink = np.minimum(1.0, radius * (1 - 2.0**-40) / np.maximum(np.sqrt(squared), 1e-300))
     return np.asarray(np.trunc(np.ldexp(rows * shrink[:, None], bits)))
 
 

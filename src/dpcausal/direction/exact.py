@@ -2,43 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
 from dpcausal.direction import anm, igci
 from dpcausal.direction.anm import Column
-from dpcausal.direction.holdout import halves, settle_share
-from dpcausal.direction.route import Plan, Released, Route
+from dpcausal.direction.holdout import Halving
+from dpcausal.direction.question import Pair, Released
+from dpcausal.direction.scores import NAMES
+from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 
 
-def _release(x: Column, y: Column, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    book_exact("scores", allotment)
-    if plan.score in igci.SCORES:
-        forward, backward = igci.SCORES[plan.score](x, y)
-    else:
-        forward, backward = anm.SCORES[plan.score](halves(x, y, plan, generator))
-    return Released(backward - forward, "score", None, (forward, backward))
+@dataclass(frozen=True, kw_only=True)
+class Exact(Halving[PureDP]):
+    """The scores themselves: what every question gets with ``NoPrivacy()``, whomever it would protect."""
 
+    name: ClassVar[str] = "exact"
+    about: ClassVar[str] = "the exact scores, without privacy"
+    scores: ClassVar[tuple[str, ...]] = NAMES
 
-ROUTES = (
-    Route(
-        method="exact",
-        protect="everyone",
-        scores=tuple(anm.SCORES),
-        pay=lambda loss: (loss, ""),
-        proofs=lambda plan: (),
-        release=_release,
-        settle=settle_share,
-        takes=frozenset({"training_share"}),
-        gives_scores="always",
-    ),
-    Route(
-        method="exact",
-        protect="everyone",
-        scores=tuple(igci.SCORES),
-        pay=lambda loss: (loss, ""),
-        proofs=lambda plan: (),
-        release=_release,
-        gives_scores="always",
-    ),
-)
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+        return NoPrivacy(), ""
+
+    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+        return ()
+
+    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+        if question.score in igci.SCORES:
+            if self.training_share is not None:
+                raise ParameterError("training_share goes with the scores of residuals: this one fits no regression")
+            return self
+        return self.settled_share(question)
+
+    def release(
+        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        return self.exact(private, question, coins, allotment)
+
+    def exact(
+        self, private: tuple[Column, Column], question: Pair, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        book_exact("scores", allotment)
+        if question.score in igci.SCORES:
+            forward, backward = igci.SCORES[question.score](*private)
+        else:
+            forward, backward = anm.SCORES[question.score](self.halves(private, question, coins))
+        return Released(backward - forward, "score", None, (forward, backward))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -23,12 +24,11 @@ from dpcausal.dependence.rank import (
 )
 from dpcausal.direction.anm import SCORES, Column, Residuals, fit_halves, half_sizes, reaches, split_rows
 from dpcausal.direction.calculators import after_flip_draw, after_one_draw, after_two_draws
-from dpcausal.direction.route import Plan, Released, Route
+from dpcausal.direction.question import DirectionMethod, Pair, Released, Spent, pay_pure
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
@@ -152,45 +152,83 @@ TRAINING_SHARE = 0.5
 """Default share of the rows that the regressions are fitted on."""
 
 
-def settle_share(plan: Plan) -> Plan:
-    """Check the share of training rows, and the size of the test half that it leaves."""
-    share = TRAINING_SHARE if plan.training_share is None else plan.training_share
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+def checked_share(share: float | None, default: float) -> float:
+    """Return the share of training rows."""
+    chosen = default if share is None else share
+    if isinstance(chosen, bool) or not isinstance(chosen, (int, float)) or not 0 < chosen < 1:
         raise ParameterError("training_share must be a number above 0 and below 1")
-    if plan.score == "hsic" and half_sizes(plan.n, share)[1] > MOST_RECORDS["laplacian"]:
-        raise ParameterError(f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block or a test half")
-    return replace(plan, training_share=float(share))
+    return float(chosen)
 
 
-def halves(x: Column, y: Column, plan: Plan, generator: PublicGenerator) -> Residuals:
-    """Return the residuals of a public random test half, from regressions on the other half."""
-    train, test = split_rows(len(x), plan.training_share or TRAINING_SHARE, generator)
-    return fit_halves(x, y, train, test, plan.range_first, plan.range_second, generator)
+@dataclass(frozen=True, kw_only=True)
+class Halving(DirectionMethod[Spent]):
+    """A release of the scores of a test half, from regressions on the training half.
+
+    Parameters
+    ----------
+    training_share : float, optional
+        Share of the rows that the regressions are fitted on, in (0, 1), by default 0.5.
+    """
+
+    protect: ClassVar[str] = "test"
+
+    training_share: float | None = None
+
+    def settle(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
+        return super().settle(question, spent).settled_share(question)
+
+    def settled_share(self, question: Pair) -> Self:
+        """Check the share of training rows, and the size of the test half that it leaves."""
+        share = checked_share(self.training_share, TRAINING_SHARE)
+        if question.score == "hsic" and half_sizes(question.n, share)[1] > MOST_RECORDS["laplacian"]:
+            raise ParameterError(
+                f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block or a test half"
+            )
+        return replace(self, training_share=share)
+
+    def halves(self, private: tuple[Column, Column], question: Pair, coins: PublicGenerator) -> Residuals:
+        """Return the residuals of a public random test half, from regressions on the other half."""
+        train, test = split_rows(len(private[0]), self.training_share or TRAINING_SHARE, coins)
+        return fit_halves(*private, train, test, *question.ranges, coins)
 
 
-def _proofs(plan: Plan) -> tuple[str, ...]:
-    rule = RULES[plan.score]
-    return rule.score_proofs if plan.release_scores else rule.proofs
+@dataclass(frozen=True, kw_only=True)
+class Holdout(Halving[PureDP]):
+    """One draw of noise on the difference of the scores of a test half, or on its flip distance.
 
+    Parameters
+    ----------
+    release_scores : bool
+        Release both scores, at the same total loss and a less sure direction.
+    training_share : float, optional
+        Share of the rows that the regressions are fitted on, in (0, 1), by default 0.5.
+    """
 
-def _release(x: Column, y: Column, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    rule = RULES[plan.score]
-    release = rule.scores if plan.release_scores and rule.scores else rule.direction
-    return release(halves(x, y, plan, generator), allotment, plan.spent)  # type: ignore[arg-type]
+    name: ClassVar[str] = "holdout"
+    about: ClassVar[str] = "noise on the margin of a test half"
+    scores: ClassVar[tuple[str, ...]] = tuple(RULES)
 
+    release_scores: bool = False
 
-ROUTES = tuple(
-    Route(
-        method="holdout",
-        protect="test",
-        scores=scores,
-        pay=lambda loss: pure_part(loss, "this release"),
-        proofs=_proofs,
-        release=_release,
-        settle=settle_share,
-        takes=frozenset({"training_share"}),
-        gives_scores="if asked" if RULES[scores[0]].scores else "never",
-    )
-    for scores in (("hsic", "spearman", "kendall"), ("iqr",))
-)
-"""The interquartile scores themselves are released by ``iqr_release``."""
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+        return pay_pure(loss, self.name)
+
+    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+        rule = RULES[question.score]
+        return rule.score_proofs if self.release_scores else rule.proofs
+
+    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+        if not isinstance(self.release_scores, bool):
+            raise ParameterError("release_scores must be True or False")
+        ready = super().settle(question, spent)
+        if self.release_scores and RULES[question.score].scores is None:
+            raise ParameterError(f"both {question.score} scores go with method=dpc.methods.InverseSensitivity()")
+        return ready
+
+    def release(
+        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        rule = RULES[question.score]
+        release = rule.scores if self.release_scores and rule.scores else rule.direction
+        return release(self.halves(private, question, coins), allotment, spent)

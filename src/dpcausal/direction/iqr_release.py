@@ -12,36 +12,28 @@ For the direction alone the flip distance (``holdout``) is better than all three
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
 
 from dpcausal.dependence import iqr_intervals
 from dpcausal.dependence.iqr import IqrReach
 from dpcausal.dependence.log_iqr import enough_steps, inverse_sensitivity, log_iqr_grid, score_steps
 from dpcausal.dependence.log_iqr_smooth import LogIqrSteps, largest_bound, smooth_log_iqr, smooth_sensitivity
 from dpcausal.direction.anm import Column, Interval, Residuals
-from dpcausal.direction.holdout import halves, settle_share
-from dpcausal.direction.route import Plan, Released, Route
-from dpcausal.errors import LossError
-from dpcausal.mechanisms.propose_test_release import propose_test_release, published_log_iqr
+from dpcausal.direction.holdout import Halving
+from dpcausal.direction.question import Pair, Released, pay_pure, pay_with_delta
+from dpcausal.mechanisms.propose_test_release import propose_test_release
 from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
-from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Query
 
 FORWARD, BACKWARD = "score of first to second", "score of second to first"
 NAMES = ("the first", "the second's residuals", "the second", "the first's residuals")
-
-PROOFS = {
-    "inverse-sensitivity": ("iqr-reach", "log-iqr-inverse-sensitivity", "noisy-max"),
-    "smooth-sensitivity": ("iqr-reach", "log-iqr-smooth", "smooth-laplace"),
-    "propose-test-release": ("iqr-reach", "iqr-interval-distance", "log-iqr-proposal", "propose-test-release"),
-}
-"""The claims that each method rests on."""
-
 
 def score_columns(rest: Residuals) -> tuple[tuple[Column, Interval], ...]:
     """Return A, B and C, E with their public ranges: the forward score's columns, then the backward score's."""
@@ -53,13 +45,12 @@ def score_columns(rest: Residuals) -> tuple[tuple[Column, Interval], ...]:
     )
 
 
-def quartered(loss: ApproxDP) -> ApproxDP:
-    """Return a quarter of ε and of δ: four such releases sum to the loss exactly.
+QUARTER = Fraction(1, 4)
+"""Four releases at a quarter of ε and of δ sum to the loss exactly.
 
-    No composition theorem gives four releases more: by the optimal one (Kairouz, Oh & Viswanath 2015) four ε-DP
-    releases need at least a δ of (e^{4ε} − e^{ε′})/(1 + e^ε)⁴ to be within any ε′ < 4ε.
-    """
-    return ApproxDP(loss.exact_epsilon / 4, loss.exact_delta / 4)
+No composition theorem gives four releases more: by the optimal one (Kairouz, Oh & Viswanath 2015) four ε-DP releases
+need at least a δ of (e^{4ε} − e^{ε′})/(1 + e^ε)⁴ to be within any ε′ < 4ε.
+"""
 
 
 def by_inverse_sensitivity(rest: Residuals, allotment: Allotment, loss: PureDP) -> Released:
@@ -67,7 +58,7 @@ def by_inverse_sensitivity(rest: Residuals, allotment: Allotment, loss: PureDP) 
 
     The count of records is of both columns at once: two releases at ε/2, not four at ε/4.
     """
-    part = loss.divided(2)
+    part = loss.part(Fraction(1, 2))
     released = []
     for label, pair in ((FORWARD, score_columns(rest)[:2]), (BACKWARD, score_columns(rest)[2:])):
         (_, (lower, upper)), (_, second) = pair
@@ -86,7 +77,7 @@ def by_smooth_sensitivity(rest: Residuals, allotment: Allotment, loss: ApproxDP,
     How sure the margin's sign is depends on the scale of its noise, which is private: no probability is told.
     """
     steps = [LogIqrSteps(values, *interval) for values, interval in score_columns(rest)]
-    part = ApproxDP(loss.exact_epsilon / 2, loss.exact_delta / 2) if both else loss
+    part = loss.part(Fraction(1, 2)) if both else loss
     beta = smoothness(part).beta
 
     def released(label: str, columns: list[LogIqrSteps], signs: tuple[int, ...]) -> float:
@@ -106,101 +97,117 @@ def by_propose_test_release(rest: Residuals, allotment: Allotment, loss: ApproxD
     Each runs at (ε/4, δ/4), with noise Lap(8/ε) on its two tests and its value; claim ``propose-test-release``.
     """
     claim = iqr_intervals.proposal_sensitivity(Unit.TEST_ROW)
-    return _summed([
+    return summed([
         propose_test_release(
             Query(iqr_intervals.proposal(IqrReach(values, *interval)), claim, f"log IQR of {name}"),
             allotment,
-            quartered(loss),
+            loss.part(QUARTER),
         )
         for name, (values, interval) in zip(NAMES, score_columns(rest), strict=True)
     ])  # fmt: skip
 
 
-def as_printed(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Released:
-    """Return the sums of four log IQRs from propose-test-release as printed, or no answer if any is ⊥.
-
-    The paper counts (9ε, 3δ) for the four; so each runs at ε/9 and δ/3 of the loss.  (One row moves all four:
-    (12ε, 4δ), were the algorithm itself right.)  *Source*: Kusner et al. (2016), section 4.3 and appendix.
-    """
-    claimed = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "iqr-published-unproven", Unit.TEST_ROW)
-    return _summed([
-        published_log_iqr(
-            Query(
-                iqr_intervals.proposal(IqrReach(values, *interval), iqr_intervals.PUBLISHED), claimed,
-                f"log IQR of {name}",
-            ),
-            allotment,
-            quartered(loss),
-            epsilon=loss.epsilon / 9,
-            delta=loss.delta / 3,
-        )
-        for name, (values, interval) in zip(NAMES, score_columns(rest), strict=True)
-    ])  # fmt: skip
-
-
-def _summed(values: list[float | None]) -> Released:
+def summed(values: list[float | None]) -> Released:
     a, b, c, e = values
     if a is None or b is None or c is None or e is None:
         return Released(None, "score", None)
     return Released((c + e) - (a + b), "score", None, (a + b, c + e))
 
 
-def _release(x: Column, y: Column, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    rest, loss = halves(x, y, plan, generator), plan.spent
-    if isinstance(loss, PureDP):
-        return by_inverse_sensitivity(rest, allotment, loss)
-    if not isinstance(loss, ApproxDP):
-        raise LossError("this release is paid for in PureDP or ApproxDP")
-    if plan.method == "smooth-sensitivity":
-        return by_smooth_sensitivity(rest, allotment, loss, plan.release_scores)
-    release = as_printed if plan.calibration == "published" else by_propose_test_release
-    return release(rest, allotment, loss)
+@dataclass(frozen=True, kw_only=True)
+class InverseSensitivity(Halving[PureDP]):
+    """Both interquartile scores of a test half by an exponential mechanism: pure ε.
+
+    Parameters
+    ----------
+    training_share : float, optional
+        Share of the rows that the regressions are fitted on, in (0, 1), by default 0.5.
+    """
+
+    name: ClassVar[str] = "inverse-sensitivity"
+    about: ClassVar[str] = "both interquartile scores by noisy max over a grid"
+    scores: ClassVar[tuple[str, ...]] = ("iqr",)
+
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+        return pay_pure(loss, self.name)
+
+    def gives_probability(self, question: Pair) -> bool:
+        return False
+
+    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+        return "iqr-reach", "log-iqr-inverse-sensitivity", "noisy-max"
+
+    def release(
+        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        return by_inverse_sensitivity(self.halves(private, question, coins), allotment, spent)
 
 
-def _settle_smooth(plan: Plan) -> Plan:
-    loss = plan.spent
-    if isinstance(loss, ApproxDP):  # refused here if it is too small, before anything is spent
-        smoothness(ApproxDP(loss.exact_epsilon / 2, loss.exact_delta / 2))
-    return settle_share(plan)
+@dataclass(frozen=True, kw_only=True)
+class SmoothSensitivity(Halving[ApproxDP]):
+    """The margin of the interquartile scores, or both, with noise scaled to a smooth bound.
+
+    Parameters
+    ----------
+    release_scores : bool
+        Both scores, at half of the loss each.
+    training_share : float, optional
+        Share of the rows that the regressions are fitted on, in (0, 1), by default 0.5.
+    """
+
+    name: ClassVar[str] = "smooth-sensitivity"
+    about: ClassVar[str] = "interquartile scores with noise of a smooth bound"
+    scores: ClassVar[tuple[str, ...]] = ("iqr",)
+
+    release_scores: bool = False
+
+    def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
+        return pay_with_delta(loss, self.name)[0], "the scale of the noise depends on the data and is not told"
+
+    def gives_probability(self, question: Pair) -> bool:
+        return False
+
+    def settle(self, question: Pair, spent: ApproxDP | NoPrivacy) -> Self:
+        if isinstance(spent, ApproxDP):
+            smoothness(spent.part(Fraction(1, 2)))  # refused here if it is too small, before anything is spent
+        return super().settle(question, spent)
+
+    def claims(self, question: Pair, spent: ApproxDP) -> tuple[str, ...]:
+        return "iqr-reach", "log-iqr-smooth", "smooth-laplace"
+
+    def release(
+        self, private: tuple[Column, Column], question: Pair, spent: ApproxDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        return by_smooth_sensitivity(self.halves(private, question, coins), allotment, spent, self.release_scores)
 
 
-def _with_delta(loss: Loss) -> tuple[Loss, str]:
-    if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
-        raise LossError(
-            "smooth sensitivity and propose-test-release are paid for in ApproxDP with delta above 0, one answer a call"
-        )
-    return loss, ""
+@dataclass(frozen=True, kw_only=True)
+class ProposeTestRelease(Halving[ApproxDP]):
+    """Four log interquartile ranges, each by propose-test-release: it may decline to answer.
 
+    Parameters
+    ----------
+    training_share : float, optional
+        Share of the rows that the regressions are fitted on, in (0, 1), by default 0.5.
+    """
 
-def _smooth(loss: Loss) -> tuple[Loss, str]:
-    return _with_delta(loss)[0], "the scale of the noise depends on the data and is not told"
+    name: ClassVar[str] = "propose-test-release"
+    about: ClassVar[str] = "interquartile scores by propose-test-release"
+    scores: ClassVar[tuple[str, ...]] = ("iqr",)
 
+    def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
+        return pay_with_delta(loss, self.name)
 
-def _printed(loss: Loss) -> tuple[Loss, str]:
-    return _with_delta(loss)[0], "published algorithm without a valid proof"
+    def gives_probability(self, question: Pair) -> bool:
+        return False
 
+    def claims(self, question: Pair, spent: ApproxDP) -> tuple[str, ...]:
+        return "iqr-reach", "iqr-interval-distance", "log-iqr-proposal", "propose-test-release"
 
-SHARE = frozenset({"training_share"})
-
-_INVERSE = Route(
-    method="inverse-sensitivity",
-    protect="test",
-    scores=("iqr",),
-    pay=lambda loss: pure_part(loss, "inverse sensitivity"),
-    proofs=lambda plan: PROOFS[plan.method],
-    release=_release,
-    settle=settle_share,
-    takes=SHARE,
-    gives_scores="always",
-    gives_probability=lambda plan: False,
-)
-_TESTED = replace(_INVERSE, method="propose-test-release", pay=_with_delta)
-
-ROUTES = (
-    _INVERSE,
-    replace(_INVERSE, method="smooth-sensitivity", pay=_smooth, settle=_settle_smooth, gives_scores="if asked"),
-    _TESTED,
-    replace(
-        _TESTED, pay=_printed, proofs=lambda plan: (), calibration="published", unproven="the interquartile algorithm"
-    ),
-)
+    def release(
+        self, private: tuple[Column, Column], question: Pair, spent: ApproxDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        return by_propose_test_release(self.halves(private, question, coins), allotment, spent)

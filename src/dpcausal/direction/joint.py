@@ -9,16 +9,17 @@ Proofs: ``joint.md`` and ``stable.md``.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic_residual_sensitivity, root_hsic_sensitivity
 from dpcausal.direction import stable
 from dpcausal.direction.anm import Column
-from dpcausal.direction.route import Plan, Released, Route
-from dpcausal.direction.stable import Halves, training_sensitivity
+from dpcausal.direction.question import Pair, Released, pay_pure
+from dpcausal.direction.stable import StableFit, training_sensitivity
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
@@ -58,40 +59,42 @@ def joint_sensitivity(n: int, m: int, penalty: float) -> Sensitivity:
     return Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "joint-difference", Unit.ROW)
 
 
-def release(halves: Halves, plan: Plan, allotment: Allotment, loss: PureDP) -> Released:
-    """Return the margin of scaled halves, of one setting or of the chosen one."""
-    settings = stable.settings(plan)
-    margins = []
-    for setting in settings:
-        forward, backward = stable.root_scores(halves.x, halves.y, *halves.residuals(setting))
-        margins.append(backward - forward)
-    bounds = [joint_sensitivity(halves.n, halves.m, setting.penalty) for setting in settings]
-    return stable.release_margin(margins, bounds, settings, stable.LARGEST, allotment, loss)
+@dataclass(frozen=True, kw_only=True)
+class Joint(StableFit[PureDP]):
+    """Noise on the difference of the scores for the larger of what a test row and a training row can move.
 
+    Parameters
+    ----------
+    training_share : float, optional
+        By default 0.8, or more if over 50,000 rows would be scored.
+    penalty, width : float, or tuple or list of float, optional
+        As in ``StableFit``: λ of the ridge and its kernel's width; of several one is chosen, and charged.
+    """
 
-def _release(x: Column, y: Column, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    return release(stable.halved(x, y, plan, generator), plan, allotment, plan.spent)  # type: ignore[arg-type]
+    name: ClassVar[str] = "joint"
+    about: ClassVar[str] = "noise for both halves on the difference of the scores"
+    protect: ClassVar[str] = "everyone"
+    scores: ClassVar[tuple[str, ...]] = ("hsic",)
+    default_share: ClassVar[float] = SHARE
 
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+        return pay_pure(loss, self.name)
 
-def _settle(plan: Plan) -> Plan:
-    # Gaussian kernels cost O(m²): of many rows all but the most that are scored train.
-    return stable.settle(plan, share=max(SHARE, 1 - (MOST_RECORDS["gaussian"] - 1) / plan.n))
+    def share(self, question: Pair) -> float:
+        # Gaussian kernels cost O(m²): of many rows all but the most that are scored train.
+        return max(SHARE, 1 - (MOST_RECORDS["gaussian"] - 1) / question.n)
 
+    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+        return PROOFS + self.choice()
 
-def _proofs(plan: Plan) -> tuple[str, ...]:
-    choice = ("margin-choice", "noisy-max") if len(stable.settings(plan)) > 1 else ()
-    return PROOFS + choice
-
-
-ROUTES = (
-    Route(
-        method="joint",
-        protect="everyone",
-        scores=("hsic",),
-        pay=lambda loss: pure_part(loss, "joint"),
-        proofs=_proofs,
-        release=_release,
-        settle=_settle,
-        takes=frozenset({"training_share", "penalty", "width"}),
-    ),
-)
+    def release(
+        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        halves, settings = self.halved(private, question, coins), self.settings()
+        margins = []
+        for setting in settings:
+            forward, backward = stable.root_scores(halves.x, halves.y, *halves.residuals(setting))
+            margins.append(backward - forward)
+        bounds = [joint_sensitivity(halves.n, halves.m, setting.penalty) for setting in settings]
+        return stable.release_margin(margins, bounds, settings, stable.LARGEST, allotment, spent)

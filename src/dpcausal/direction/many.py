@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, groupby
-from typing import Any, Literal
+from typing import Any
 
+from dpcausal.asking import public
+from dpcausal.asking.ask import ask_all, settle
+from dpcausal.asking.method import Settled
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
-from dpcausal.direction.decide import PUBLIC, result, run, unused
+from dpcausal.direction.ask import Protect
 from dpcausal.direction.directions import Directions
-from dpcausal.direction.plan import checked
+from dpcausal.direction.methods import METHODS, chosen
 from dpcausal.direction.progress import progress
-from dpcausal.direction.route import Plan
+from dpcausal.direction.question import PUBLIC, DirectionMethod
+from dpcausal.direction.question import Pair as PairQuestion
 from dpcausal.direction.scores import rehearse, shared_fits
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.division import Division, divided
 from dpcausal.privacy.loss import Loss, exact_amount
 from dpcausal.privacy.neighbours import Relation
-from dpcausal.privacy.noise import generator_from_seed, public_generator
+from dpcausal.privacy.noise import public_generator
 from dpcausal.report import Guarantee
 
 MOST_RELEASES = 2000
@@ -35,14 +40,11 @@ def direction_all(
     loss: Loss,
     scores: str | Sequence[str] = ("hsic",),
     shares: Mapping[Pair | str, float] | None = None,
-    protect: Literal["everyone", "test", "training"] = "everyone",
-    method: Literal["auto", "blocks", "joint", "holdout"] = "auto",
-    blocks: int | None = None,
-    training_share: float | None = None,
-    penalty: float | tuple[float, ...] | None = None,
-    width: float | tuple[float, ...] | None = None,
+    protect: Protect = "everyone",
+    method: str | DirectionMethod[Any] = "auto",
     min_probability: float | None = None,
     accept_large_epsilon: bool = False,
+    **misplaced: Any,
 ) -> Directions:
     """Release the directions of many pairs, by one score or several, under one loss.
 
@@ -68,7 +70,7 @@ def direction_all(
         Positive shares wᵢ, by pair (in either order) or by score, 1 where none is given; those of an answer's pair and
         score multiply.
         ``{("x", "y"): 3}`` pays that pair three times the ε of the others.
-    protect, method, blocks, training_share, penalty, width, min_probability, accept_large_epsilon
+    protect, method, min_probability, accept_large_epsilon
         As in ``direction``, for every answer.  Where one half is protected, it is the same half for all answers.
 
     Returns
@@ -99,38 +101,37 @@ def direction_all(
     >>> [(one.cause, one.score, one.spent) for one in answers.directions]
     [('x', 'hsic', PureDP(1)), ('x', 'igci', PureDP(1))]
     """
+    public.refuse_options(misplaced, method, METHODS)
     scores = (scores,) if isinstance(scores, str) else scores
     plans, division = planned(
-        table, pairs, loss, scores, shares, accept_large_epsilon, protect=protect, method=method, blocks=blocks,
-        training_share=training_share, penalty=penalty, width=width, min_probability=min_probability,
-    )  # fmt: skip
-    for score in dict.fromkeys(plan.score for plan in plans):
+        table, pairs, loss, scores, shares, protect, method, min_probability, accept_large_epsilon
+    )
+    for score in dict.fromkeys(plan.question.score for plan in plans):
         rehearse(score)
     allotment = table.ledger.allot(
         division.spent,
         task="direction_all",
-        unit=plans[0].unit,
+        unit=plans[0].question.unit,
         relation=Relation.REPLACE_ONE,
         zcdp=division.zcdp,
         detail=detail(plans, division, scores),
     )
     _, seed = public_generator()
-    columns = table.columns(dict.fromkeys(name for plan in plans for name in (plan.first, plan.second)))
-    caveats = (*((division.note,) if division.note else ()), *unused(loss, protect, method))
+    columns = table.columns(dict.fromkeys(name for plan in plans for name in _named(plan)))
     directions = []
     with progress(len(plans), "directions") as step:
-        for _, of_pair in groupby(plans, lambda plan: (plan.first, plan.second)):
+        for names, of_pair in groupby(plans, _named):
+            x, y = (columns[name] for name in names)
             with shared_fits():
                 for plan in of_pair:
                     # The same seed for all: one split of the rows, so that one half of them is the protected one.
-                    released = run(columns, plan, generator_from_seed(seed), allotment)
-                    directions.append(result(plan, allotment, released, seed, caveats))
-                    step(f"{plan.first}, {plan.second}: {plan.score}")
+                    directions += ask_all([plan], allotment, read=lambda question, x=x, y=y: (x, y), seed=seed)  # type: ignore[misc]
+                    step(f"{', '.join(names)}: {plan.question.score}")
     # Those of every answer, each once: whom they leave out, and what was not spent.
     told = dict.fromkeys(caveat for one in directions for caveat in one.guarantee.caveats)
     return Directions(
         directions=tuple(directions),
-        pairs=tuple(dict.fromkeys((plan.first, plan.second) for plan in plans)),
+        pairs=tuple(dict.fromkeys(_named(plan) for plan in plans)),
         scores=tuple(scores),
         n=table.n,
         seed=seed,
@@ -143,18 +144,17 @@ def direction_all(
     )
 
 
+def _named(plan: Settled[PairQuestion]) -> Pair:
+    return plan.question.first, plan.question.second
+
+
 def planned(
-    table: Table,
-    pairs: Sequence[Pair] | None,
-    loss: Loss,
-    scores: Sequence[str],
-    shares: Mapping[Pair | str, float] | None,
-    accept_large_epsilon: bool,
-    **arguments: Any,
-) -> tuple[list[Plan], Division]:
+    table: Table, pairs: Sequence[Pair] | None, loss: Loss, scores: Sequence[str],
+    shares: Mapping[Pair | str, float] | None, protect: str, method: str | DirectionMethod[Any],
+    min_probability: float | None, accept_large_epsilon: bool,
+) -> tuple[list[Settled[PairQuestion]], Division]:  # fmt: skip
     """Check every public argument and return a plan for each answer, and what each is paid; nothing is read."""
-    if not isinstance(table, Table):
-        raise ParameterError("table must be a dpcausal Table")
+    public.check_table(table)
     check_large(loss, accept_large_epsilon)
     asked = _all_pairs(table) if pairs is None else _checked_pairs(pairs)
     _check_scores(scores)
@@ -162,12 +162,16 @@ def planned(
         raise ParameterError(f"pairs times scores must be at most {MOST_RELEASES}")
     weights = _weights(asked, scores, shares)
     division = divided(loss, [weights[pair] * weights[score] for pair in asked for score in scores])
-    releases = [(pair, score) for pair in asked for score in scores]
-    plans = [
-        checked(table, *pair, part, score=score, accept_large_epsilon=accept_large_epsilon, **arguments)
-        for (pair, score), part in zip(releases, division.parts, strict=True)
+    questions = [
+        PairQuestion.of(table, *pair, score, protect, min_probability) for pair in asked for score in scores
     ]
-    if plans[0].protect != "everyone" and len({plan.training_share for plan in plans}) > 1:
+    way, unused = chosen(method, protect, loss)
+    besides = (*((division.note,) if division.note else ()), *unused)
+    plans = [
+        settle(replace(question, besides=besides), way, part)
+        for question, part in zip(questions, division.parts, strict=True)
+    ]
+    if protect != "everyone" and len({getattr(plan.method, "training_share", None) for plan in plans}) > 1:
         raise ParameterError("the protected half must be one half for all answers: give training_share")
     return plans, division
 
@@ -216,30 +220,27 @@ def _weights(pairs: Sequence[Pair], scores: Sequence[str], shares: object) -> di
     return weights
 
 
-def detail(plans: Sequence[Plan], division: Division, scores: Sequence[str]) -> dict[str, Any]:
+def detail(plans: Sequence[Settled[PairQuestion]], division: Division, scores: Sequence[str]) -> dict[str, Any]:
     """Return what the ledger's entry says of a call: public arguments, pairs as places in the list of columns."""
-    names = list(dict.fromkeys(name for plan in plans for name in (plan.first, plan.second)))
+    names = list(dict.fromkeys(name for plan in plans for name in _named(plan)))
     places = {name: place for place, name in enumerate(names)}
-    pairs = dict.fromkeys((places[plan.first], places[plan.second]) for plan in plans)
+    pairs = dict.fromkeys(tuple(places[name] for name in _named(plan)) for plan in plans)
     epsilons = [getattr(plan.spent, "epsilon", None) for plan in plans]
+    options = [{"method": plan.method.name, **plan.method.options()} for plan in plans]
     return {
         "columns": names,
         "pairs": [list(pair) for pair in pairs],
         "scores": list(scores),
         "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,
         "divided_by": "rho" if division.by_rho else "epsilon",
-        "protect": plans[0].protect,
-        "methods": list(dict.fromkeys(plan.method for plan in plans)),
-        "blocks": list(dict.fromkeys(plan.blocks for plan in plans)),
-        "training_shares": list(dict.fromkeys(plan.training_share for plan in plans)),
-        "penalties": list(dict.fromkeys(plan.penalty for plan in plans)),
-        "widths": list(dict.fromkeys(plan.width for plan in plans)),
-        "min_probability": plans[0].min_probability,
+        "protect": plans[0].question.protect,
+        "methods": [one for place, one in enumerate(options) if one not in options[:place]],
+        "min_probability": plans[0].question.min_probability,
     }
 
 
-def _proofs(plans: Sequence[Plan]) -> tuple[str, ...]:
-    own = dict.fromkeys(proof for plan in plans for proof in plan.proofs)
+def _proofs(plans: Sequence[Settled[PairQuestion]]) -> tuple[str, ...]:
+    own = dict.fromkeys(claim for plan in plans for claim in plan.claims)
     if not own:
         return ()  # without privacy
-    return (*own, "divided-loss", *(("one-half-for-all",) if plans[0].protect != "everyone" else ()))
+    return (*own, "divided-loss", *(("one-half-for-all",) if plans[0].question.protect != "everyone" else ()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dpcausal.privacy.loss import Loss, NoPrivacy
@@ -41,14 +41,14 @@ class Direction(Result):
     scores : tuple of two floats, or None
         The released scores of (first causes second, second causes first), the smaller wins; ``None`` unless both
         were released.
-    score, protect, method, calibration : str
+    score, protect, method : str
         As asked for, ``"auto"`` resolved.
+    settings : dict
+        The method's options as used, by name.
     columns : tuple of str
         The two columns in the order they were named.
     n : int
         Rows, public.
-    blocks : int or None
-        Number of blocks.
     seed : int
         Seed of the public randomness (splits, blocks, features).
     min_probability : float or None
@@ -70,16 +70,20 @@ class Direction(Result):
     score: str
     protect: str
     method: str
-    calibration: str
+    settings: dict[str, Any] = field(hash=False)
     columns: tuple[str, str]
     n: int
-    blocks: int | None
-    seed: int
+    seed: int | None
     min_probability: float | None
     spent: Loss
     guarantee: Guarantee
     penalty: float | None = None
     width: float | None = None
+
+    @property
+    def blocks(self) -> int | None:
+        """Number of blocks, where there are any."""
+        return self.settings.get("blocks")
 
     @property
     def undecided(self) -> bool:
@@ -133,7 +137,7 @@ class Direction(Result):
             each = f"{first} -> {second} {forward:.4g}, {second} -> {first} {backward:.4g}"
             lines.append(f"Scores, the smaller wins: {each}.")
         where = f"{self.blocks} block{'' if self.blocks == 1 else 's'}, " if self.blocks else ""
-        lines.append(f"Score {self.score}, {where}{self.n} rows, method {self.method}, {self.calibration} constants.")
+        lines.append(f"Score {self.score}, {where}{self.n} rows, method {self.method}.")
         if self.spent != self.guarantee.loss:
             lines.append(f"One of several answers of a call: it was paid {self.spent} of {self.guarantee.loss}.")
         return lines

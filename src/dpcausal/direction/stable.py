@@ -11,18 +11,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar, Self
 
 import numpy as np
 
 from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic, root_hsic_residual_sensitivity
 from dpcausal.direction.anm import Column, Interval, half_sizes, split_rows
 from dpcausal.direction.calculators import after_one_draw
-from dpcausal.direction.route import Plan, Released
+from dpcausal.direction.holdout import checked_share
+from dpcausal.direction.question import DirectionMethod, Pair, Released, Spent
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
@@ -101,23 +103,6 @@ def scaled(values: Column, interval: Interval) -> Column:
     return np.clip((values - lower) / (upper - lower) * 2 - 1, -1.0, 1.0)
 
 
-def halved(x: Column, y: Column, plan: Plan, generator: PublicGenerator) -> Halves:
-    """Return the two halves of a public random split, scaled."""
-    train, test = split_rows(len(x), share_of(plan), generator)
-    x, y = scaled(x, plan.range_first), scaled(y, plan.range_second)
-    return Halves(x[train], y[train], x[test], y[test])
-
-
-def share_of(plan: Plan) -> float:
-    """Return the settled share of training rows."""
-    return 0.5 if plan.training_share is None else plan.training_share
-
-
-def sizes(plan: Plan) -> tuple[int, int]:
-    """Return the public numbers of training and test rows of a settled plan."""
-    return half_sizes(plan.n, share_of(plan))
-
-
 def root_scores(x: Column, y: Column, left_y: Column, left_x: Column) -> tuple[float, float]:
     """Return √HSIC_V of ("x causes y", "y causes x")."""
 
@@ -149,13 +134,6 @@ def training_sensitivity(n: int, m: int, penalty: float, unit: Unit = Unit.TRAIN
     )
 
 
-def settings(plan: Plan) -> tuple[Setting, ...]:
-    """Return the settings to choose from: the product of the declared penalties and widths, in their order."""
-    penalties = plan.penalty if isinstance(plan.penalty, tuple) else (plan.penalty,)
-    widths = plan.width if isinstance(plan.width, tuple) else (plan.width,)
-    return tuple(Setting(float(penalty), float(width)) for penalty in penalties for width in widths)  # type: ignore[arg-type]
-
-
 def default_penalty(rows: int, epsilon: float) -> float:
     """Return the public λ for n training rows at ε: (8000/(nε))^{3/4}, within [.01, 1].
 
@@ -170,34 +148,77 @@ def default_penalty(rows: int, epsilon: float) -> float:
     return min(1.0, max(0.01, float((8000 / (rows * epsilon)) ** 0.75)))
 
 
-def settle(plan: Plan, *, share: float, most_penalty: float = LARGEST_PENALTY, several: bool = True) -> Plan:
-    """Check the share of training rows, λ and the width, and fill their defaults, from public numbers."""
-    listed = {name: tuple(given) for name in ("penalty", "width") if isinstance(given := getattr(plan, name), list)}
-    plan = replace(plan, **listed)  # type: ignore[arg-type]
-    if not several and (isinstance(plan.penalty, tuple) or isinstance(plan.width, tuple)):
-        raise ParameterError("the published variants take one penalty and one width: choosing is not part of them")
-    given = share if plan.training_share is None else plan.training_share
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < 1:
-        raise ParameterError("training_share must be a number above 0 and below 1")
-    plan = replace(plan, training_share=float(given))
-    n, m = sizes(plan)
-    if n > MOST_ROWS:
-        raise ParameterError(f"protected regressions take at most {MOST_ROWS} training rows, here {n}")
-    if plan.score == "hsic" and m > MOST_RECORDS["gaussian"]:
-        raise ParameterError(
-            f"the hsic score takes at most {MOST_RECORDS['gaussian']} rows in a test half here: give a training_share "
-            f"of at least {math.ceil(10**4 * (1 - MOST_RECORDS['gaussian'] / plan.n)) / 10**4}"
+@dataclass(frozen=True, kw_only=True)
+class StableFit(DirectionMethod[Spent]):
+    """A release of the scores of a test half whose regressions are protected too.
+
+    Parameters
+    ----------
+    training_share : float, optional
+        Share of the rows that the regressions are fitted on, in (0, 1).
+    penalty, width : float, or tuple or list of float, optional
+        λ of the ridge, in [1e-5, 1e5], and the width of its Gaussian kernel, in [.01, 100] halves of the regressor's
+        public range.  By default λ follows a public rule of n and ε, and the width is 0.3.  Of several one is chosen by
+        report noisy max, for a quarter of the loss: the one whose margin stands out most from its noise, which need not
+        be the one that is right most often.
+    """
+
+    default_share: ClassVar[float] = 0.5
+    most_penalty: ClassVar[float] = LARGEST_PENALTY
+
+    training_share: float | None = None
+    penalty: float | tuple[float, ...] | None = None
+    width: float | tuple[float, ...] | None = None
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return the settings to choose from: the product of the penalties and widths, in their order."""
+        penalties = self.penalty if isinstance(self.penalty, tuple) else (self.penalty or 0.0,)
+        widths = self.width if isinstance(self.width, tuple) else (self.width or 0.0,)
+        return tuple(Setting(float(penalty), float(width)) for penalty in penalties for width in widths)
+
+    def sizes(self, question: Pair) -> tuple[int, int]:
+        """Return the public numbers of training and test rows."""
+        return half_sizes(question.n, self.training_share or self.default_share)
+
+    def choice(self) -> tuple[str, ...]:
+        """Return the claims of choosing among several settings."""
+        return ("margin-choice", "noisy-max") if len(self.settings()) > 1 else ()
+
+    def halved(self, private: tuple[Column, Column], question: Pair, coins: PublicGenerator) -> Halves:
+        """Return the two halves of a public random split, scaled."""
+        train, test = split_rows(len(private[0]), self.training_share or self.default_share, coins)
+        x, y = (scaled(values, interval) for values, interval in zip(private, question.ranges, strict=True))
+        return Halves(x[train], y[train], x[test], y[test])
+
+    def share(self, question: Pair) -> float:
+        """Return the default share of training rows."""
+        return self.default_share
+
+    def settle(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
+        """Check the share of training rows, λ and the width, and fill their defaults, from public numbers."""
+        listed = {name: tuple(given) for name in ("penalty", "width") if isinstance(given := getattr(self, name), list)}
+        ready = replace(super().settle(question, spent), **listed)  # type: ignore[arg-type]
+        ready = replace(ready, training_share=checked_share(ready.training_share, self.share(question)))
+        n, m = ready.sizes(question)
+        if n > MOST_ROWS:
+            raise ParameterError(f"protected regressions take at most {MOST_ROWS} training rows, here {n}")
+        if question.score == "hsic" and m > MOST_RECORDS["gaussian"]:
+            least = math.ceil(10**4 * (1 - MOST_RECORDS["gaussian"] / question.n)) / 10**4
+            raise ParameterError(
+                f"the hsic score takes at most {MOST_RECORDS['gaussian']} rows in a test half here: give a "
+                f"training_share of at least {least}"
+            )
+        usual = 1.0 if isinstance(spent, NoPrivacy) else default_penalty(n, float(spent.exact_epsilon))
+        penalty = usual if ready.penalty is None else ready.penalty
+        width = WIDTH if ready.width is None else ready.width
+        ready = replace(
+            ready,
+            penalty=_checked("penalty", penalty, LEAST_PENALTY, self.most_penalty),
+            width=_checked("width", width, LEAST_WIDTH, LARGEST_WIDTH),
         )
-    epsilon = float(plan.spent.exact_epsilon)  # type: ignore[union-attr]
-    penalty = default_penalty(n, epsilon) if plan.penalty is None else plan.penalty
-    plan = replace(
-        plan,
-        penalty=_checked("penalty", penalty, LEAST_PENALTY, most_penalty),
-        width=_checked("width", WIDTH if plan.width is None else plan.width, LEAST_WIDTH, LARGEST_WIDTH),
-    )
-    if len(settings(plan)) > MOST_SETTINGS:
-        raise ParameterError(f"penalty and width together may name at most {MOST_SETTINGS} settings")
-    return plan
+        if len(ready.settings()) > MOST_SETTINGS:
+            raise ParameterError(f"penalty and width together may name at most {MOST_SETTINGS} settings")
+        return ready
 
 
 def _checked(name: str, value: object, least: float, most: float) -> float | tuple[float, ...]:
@@ -237,9 +258,9 @@ def chosen(
         return 0, loss
     unit = sensitivities[0].unit
     clear = clearness(margins, sensitivities)
-    part = PureDP(loss.exact_epsilon * CHOICE_SHARE)
+    part = loss.part(CHOICE_SHARE)
     place = noisy_max(Query(clear, choice_sensitivity(unit), "choice of the setting"), allotment, part)
-    return place, PureDP(loss.exact_epsilon - part.exact_epsilon)
+    return place, loss.part(1 - CHOICE_SHARE)
 
 
 def release_margin(

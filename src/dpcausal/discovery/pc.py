@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, permutations
+from itertools import combinations
 
 from dpcausal.discovery.graph import Cpdag
 from dpcausal.discovery.knowledge import Knowledge
@@ -126,31 +126,6 @@ def find_skeleton(
                 edges.discard(pair)
                 separating[pair] = given
     return Skeleton(frozenset(edges), separating, weakest, count)
-
-
-def find_skeleton_at_once(nodes: Sequence[str], ask: Ask, *, knowledge: Knowledge, max_order: int) -> Skeleton:
-    """Remove each edge as soon as a set separates its ends, as the first form of PC does: for replications.
-
-    The neighbours are those of the moment, of the first end only, over all ordered pairs; the outcome depends on the
-    order of the columns.  *Source*: Spirtes, Glymour & Scheines (2000), steps A and B; Wang, Pang & Song (2020),
-    Algorithms 2 and 3.
-    """
-    edges = starting_edges(nodes, knowledge)
-    separating: dict[Edge, tuple[str, ...]] = {}
-    count = 0
-    for order in range(max_order + 1):
-        for x, y in permutations(nodes, 2):
-            pair = frozenset((x, y))
-            if pair not in edges or knowledge.joined(x, y):
-                continue
-            around = [node for node in nodes if node != y and frozenset((x, node)) in edges and node != x]
-            for given in combinations(around, order):
-                count += 1
-                if ask(x, y, given).separated:
-                    edges.discard(pair)
-                    separating[pair] = given
-                    break
-    return Skeleton(frozenset(edges), separating, {}, count)
 
 
 def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) -> Cpdag:

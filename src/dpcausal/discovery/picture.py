@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpcausal.discovery.graph import Cpdag
 from dpcausal.discovery.orient import extend
 from dpcausal.plots import axes, without_math
-
-if TYPE_CHECKING:
-    from dpcausal.discovery.result import Discovery
 
 
 def layers(graph: Cpdag) -> list[list[str]]:
@@ -47,14 +44,15 @@ def positions(graph: Cpdag) -> dict[str, tuple[float, float]]:
     }
 
 
-def draw_graph(result: Discovery, ax: Any = None) -> Any:
-    """Draw a discovery and return the axes: arrows, plain lines where the direction is open, dashed where untested.
+def draw_graph(ax: Any, *, graph: Cpdag, edges: list[dict[str, Any]], width: str, stamp: str) -> Any:
+    """Draw a graph and return the axes: arrows, plain lines where the direction is open, dashed where untested.
 
-    The width of an edge shows the share of re-drawn noise in which it stands, or else how far its margin goes.
+    The width of an edge shows the share of re-drawn noise in which it stands, or else how far its margin goes;
+    ``width`` says which.
     """
     ax = axes(ax, (6, 4.5))
-    place = positions(result.graph)
-    for row in result.edges():
+    place = positions(graph)
+    for row in edges:
         if row["support"] is not None:
             strength = row["support"]
         else:
@@ -82,7 +80,5 @@ def draw_graph(result: Discovery, ax: Any = None) -> Any:
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
     ax.set_axis_off()
-    words = "width: share of re-drawn noise in which the edge stands" if result.support else "width: margin of the edge"
-    stamp = result.stamp()
-    ax.set_title(f"{words}\n{stamp}" if stamp else words, fontsize="small")
+    ax.set_title(f"width: {width}\n{stamp}" if stamp else f"width: {width}", fontsize="small")
     return without_math(ax)

@@ -1,4 +1,4 @@
-"""The result of a discovery: a graph, how firmly its edges stand, what it cost, and the statistics to ask again."""
+"""The result of a discovery: a graph, how firmly its edges stand, what it cost, and the numbers to ask again."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from dpcausal.asking import public
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.release import Release
-from dpcausal.discovery.search import Settings, Support, support
+from dpcausal.discovery.search import Support, Terms, support
 from dpcausal.errors import MissingDependencyError, ParameterError
 from dpcausal.privacy.noise import public_generator
+from dpcausal.releases.release import Release
 from dpcausal.report import Guarantee, Result, plain
 
 
@@ -25,22 +26,14 @@ class Discovery(Result):
         ``graph.directed``, ``graph.undirected``, ``graph.skeleton``.
     method : str
         As asked for, ``"auto"`` resolved.
-    calibration : str
-        ``"corrected"`` or ``"published"``.
-    search : str
-        ``"score"`` or ``"pc"``.
-    alpha : float
-        Level of the tests.
-    later_alpha : float or None
-        Level of the tests given two or more columns, if it is another.
-    max_order : int
-        Largest conditioning set.
-    knowledge : Knowledge
-        What was known before.
+    settings : dict
+        The method's options as used, by name.
+    terms : Terms
+        How the numbers were searched; ``search`` (``"score"`` or ``"pc"``), ``alpha``, ``later_alpha`` (the level given
+        two or more columns, if it is another), ``max_order`` and ``knowledge`` show its parts.
     margin : dict from pairs of names to float
-        How far each edge is from falling out, in ``margin_unit``; empty where the method releases decisions only.
-    margin_unit : str
-        ``"nats"`` of score, or ``"powers of ten"`` between the level and the largest p-value.
+        How far each edge is from falling out, in ``margin_unit``: ``"nats"`` of score, or ``"powers of ten"`` between
+        the level and the largest p-value; empty where the method releases decisions only.
     untested : frozenset of pairs
         Edges that stand because no test could be made for them.
     support : Support or None
@@ -50,25 +43,20 @@ class Discovery(Result):
     n : int
         Rows, public.
     reported : str
-        The loss that a published system reports of itself, in words; empty otherwise.
+        What a replicated system reports of its own loss, in words; empty otherwise.
     seed : int or None
         Seed of the public randomness, where a method has one partition of the rows or a replica's noise.
     release : Release or None
-        The released statistics: ``dpcausal.discover(result.release, ...)`` costs nothing.
+        The released numbers: ``result.release.discover(...)`` costs nothing, ``to_json()`` saves them.
     guarantee : Guarantee
         What was spent and whom it protects.
     """
 
     graph: Cpdag
     method: str
-    calibration: str
-    search: str
-    alpha: float
-    later_alpha: float | None
-    max_order: int
-    knowledge: Knowledge
+    settings: dict[str, Any]
+    terms: Terms
     margin: dict[Edge, float]
-    margin_unit: str
     untested: frozenset[Edge]
     support: Support | None
     tests: int
@@ -78,9 +66,29 @@ class Discovery(Result):
     release: Release | None
     guarantee: Guarantee
 
-    def settings(self) -> Settings:
-        """Return how the statistics were searched."""
-        return Settings(self.search, self.alpha, self.max_order, self.knowledge, self.later_alpha)
+    @property
+    def search(self) -> str:
+        return self.terms.search
+
+    @property
+    def alpha(self) -> float:
+        return self.terms.alpha
+
+    @property
+    def later_alpha(self) -> float | None:
+        return self.terms.later
+
+    @property
+    def max_order(self) -> int:
+        return self.terms.max_order
+
+    @property
+    def knowledge(self) -> Knowledge:
+        return self.terms.knowledge
+
+    @property
+    def margin_unit(self) -> str:
+        return "nats" if self.terms.search == "score" else "powers of ten"
 
     def with_support(self, redraws: int = 100) -> Discovery:
         """Return the result with the share of re-drawn noise in which each edge stands; it costs nothing.
@@ -95,12 +103,11 @@ class Discovery(Result):
         ParameterError
             The method releases decisions only, so there is nothing to draw again.
         """
-        if isinstance(redraws, bool) or not isinstance(redraws, int) or not 1 <= redraws <= 10_000:
-            raise ParameterError("redraws must be a whole number from 1 to 10000")
+        public.whole("redraws", redraws, 1, 10_000)
         if self.release is None:
-            raise ParameterError(f"{self.method} releases decisions only: there are no statistics to draw again")
+            raise ParameterError(f"{self.method} releases decisions only: there are no numbers to draw again")
         generator, _ = public_generator()
-        found = support(self.release.statistic, self.settings(), redraws, generator)
+        found = support(self.release, self.terms, redraws, generator)
         return dataclasses.replace(self, support=found)
 
     def edges(self) -> list[dict[str, Any]]:
@@ -139,14 +146,14 @@ class Discovery(Result):
             f"{self.alpha:g}."
         )
         if self.reported:
-            lines.append(f"Loss that the published system reports of itself: {self.reported}.")
+            lines.append(f"Loss that the replicated system reports of itself: {self.reported}.")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the released statistics as JSON's types; those are ``release.to_dict()``."""
+        """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
         return {
             "graph": self.graph.to_dict(), "edges": plain(self.edges()), "method": self.method,
-            "calibration": self.calibration, "search": self.search, "alpha": self.alpha,
+            "settings": plain(self.settings), "search": self.search, "alpha": self.alpha,
             "later_alpha": self.later_alpha, "max_order": self.max_order,
             "knowledge": {
                 "forbidden": sorted(list(arc) for arc in self.knowledge.forbidden),
@@ -180,4 +187,5 @@ class Discovery(Result):
         """Draw the graph in layers; the widths of the edges show their support, or their margins."""
         from dpcausal.discovery.picture import draw_graph
 
-        return draw_graph(self, ax)
+        width = "share of re-drawn noise in which the edge stands" if self.support else "margin of the edge"
+        return draw_graph(ax, graph=self.graph, edges=self.edges(), width=width, stamp=self.stamp())

@@ -22,7 +22,9 @@ import numpy.typing as npt
 
 from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.tables import NoisyTable
+from dpcausal.discovery.orient import close_under_meek
+from dpcausal.discovery.pc import apply_knowledge
+from dpcausal.releases.table import NoisyTable
 
 NOISE_FACTOR = 0.3
 """c, tuned on networks that the benchmarks do not score."""
@@ -143,9 +145,6 @@ def _popcounts(masks: npt.NDArray[np.int64], d: int) -> npt.NDArray[np.int64]:
 
 def class_of(names: Sequence[str], dag: Iterable[Arc], knowledge: Knowledge) -> Cpdag:
     """Return the class of a DAG, with the arrows that knowledge adds."""
-    from dpcausal.discovery.orient import close_under_meek
-    from dpcausal.discovery.pc import apply_knowledge
-
     marks = Cpdag.from_dag(names, dag).marks()
     apply_knowledge(marks, knowledge)
     close_under_meek(marks, lambda a, b: not knowledge.allows(a, b))

@@ -1,4 +1,4 @@
-"""From released statistics to a graph: PC with tests that know the noise, or on a table the exact score search.
+"""From released numbers to a graph: PC with tests that know the noise, or on a table the exact score search.
 
 All of it is post-processing, defined for every released value.
 """
@@ -8,29 +8,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Skeleton, find_skeleton, orient
-from dpcausal.discovery.release import Statistic
-from dpcausal.discovery.score_search import MOST_COLUMNS, best_dag, class_of, local_scores
-from dpcausal.discovery.tables import NoisyTable
+from dpcausal.discovery.pc import Ask, Skeleton, Verdict, find_skeleton, orient
+from dpcausal.discovery.pvalues import pvalue_of
+from dpcausal.discovery.score_search import best_dag, class_of, local_scores
 from dpcausal.privacy.noise import PublicGenerator
-
-SCREEN_ORDER = 1
-"""Largest conditioning set of the tests that screen edges for the score search."""
+from dpcausal.releases.release import Release
+from dpcausal.releases.table import NoisyTable
 
 LARGEST_MARGIN = 300.0
 
-LATER_ALPHA = 0.03
-"""Default level of contrasts' tests given two or more columns: noise leaves those the least power, and an edge should
-not fall for want of power alone."""
-
 
 @dataclass(frozen=True)
-class Settings:
-    """How released statistics are searched: public, and free to change.
+class Terms:
+    """How numbers are searched: public, and free to change.
 
     Attributes
     ----------
@@ -45,11 +39,15 @@ class Settings:
         Level of the tests given two or more columns, by default ``alpha``.
     """
 
-    search: str
+    search: Literal["score", "pc"]
     alpha: float
     max_order: int
     knowledge: Knowledge
     later: float | None = None
+
+    def level(self, given: int) -> float:
+        """Return the level of a test given so many columns."""
+        return self.alpha if self.later is None or given < 2 else self.later
 
 
 @dataclass(frozen=True)
@@ -72,28 +70,30 @@ class Found:
     tests: int
 
 
-def default_settings(method: str, columns: int) -> tuple[str, float, int]:
-    """Return the default search, level and largest order of a method."""
-    if method == "table":
-        return ("score", 0.05, SCREEN_ORDER) if columns <= MOST_COLUMNS else ("pc", 0.01, 2)
-    if method in ("parities", "moments"):
-        return "pc", 0.01, 2 if method == "parities" else 3
-    return ("pc", 0.05, 1) if method == "ci-test" else ("pc", 0.1, 2)
+def asker(release: Release, terms: Terms) -> Ask:
+    """Return the pruner of released numbers; what cannot be tested by them is not tested."""
+    place = {name: number for number, name in enumerate(release.names)}
+
+    def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
+        pvalue = pvalue_of(release, place[x], place[y], tuple(place[z] for z in given))
+        return Verdict(None) if pvalue is None else Verdict(pvalue > terms.level(len(given)), pvalue)
+
+    return ask
 
 
-def search(statistic: Statistic, settings: Settings) -> Found:
-    """Return the graph of released statistics."""
-    ask: Any = statistic.asker(settings.alpha, settings.later)
-    known = settings.knowledge
-    skeleton = find_skeleton(statistic.names, ask, knowledge=known, max_order=settings.max_order)
-    if settings.search == "score" and isinstance(statistic, NoisyTable):
-        return _by_score(statistic, skeleton, known)
-    return by_tests(statistic.names, skeleton, settings)
+def search(release: Release, terms: Terms) -> Found:
+    """Return the graph of released numbers."""
+    skeleton = find_skeleton(
+        release.names, asker(release, terms), knowledge=terms.knowledge, max_order=terms.max_order
+    )
+    if terms.search == "score" and isinstance(release, NoisyTable):
+        return _by_score(release, skeleton, terms.knowledge)
+    return by_tests(release.names, skeleton, terms)
 
 
-def by_tests(names: tuple[str, ...], skeleton: Skeleton, settings: Settings) -> Found:
+def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms) -> Found:
     """Return the oriented skeleton with the margins of its tests."""
-    graph = orient(names, skeleton, settings.knowledge)
+    graph = orient(names, skeleton, terms.knowledge)
     margin, untested = {}, set()
     for edge in skeleton.edges:
         weakest = skeleton.weakest.get(edge)
@@ -101,7 +101,7 @@ def by_tests(names: tuple[str, ...], skeleton: Skeleton, settings: Settings) -> 
             untested.add(edge)
         else:
             lowest = 10.0 ** (-LARGEST_MARGIN)
-            margin[edge] = math.log10(settings.alpha) - math.log10(max(weakest, lowest))
+            margin[edge] = math.log10(terms.alpha) - math.log10(max(weakest, lowest))
     return Found(graph, margin, frozenset(untested), skeleton.tests)
 
 
@@ -136,16 +136,16 @@ class Support:
     arrows: dict[tuple[str, str], float]
 
 
-def support(statistic: Statistic, settings: Settings, redraws: int, generator: PublicGenerator) -> Support:
+def support(release: Release, terms: Terms, redraws: int, generator: PublicGenerator) -> Support:
     """Return how often edges and arrows stand when the noise is drawn again: a parametric bootstrap, free of cost.
 
-    The released statistics stand for the truth and get fresh noise of the stated law.  It speaks of the noise alone,
+    The released numbers stand for the truth and get fresh noise of the stated law.  It speaks of the noise alone,
     not of the sampling of the rows.
     """
     edges: Counter[Edge] = Counter()
     arrows: Counter[tuple[str, str]] = Counter()
     for _ in range(redraws):
-        graph = search(statistic.redrawn(generator), settings).graph
+        graph = search(release.redrawn(generator), terms).graph
         edges.update(graph.skeleton)
         arrows.update(graph.directed)
     return Support(

@@ -11,8 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.discovery.pc import Verdict
-
 Reals = npt.NDArray[np.float64]
 
 RIDGE = 1.0
@@ -118,14 +116,6 @@ def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> Wald 
         covariance[place * width : (place + 1) * width, place * width : (place + 1) * width] += blocks[place]
     vector = residual.ravel()
     return Wald(float(vector @ np.linalg.solve(covariance, vector)), vector.size)
-
-
-def verdict(found: Wald | None, alpha: float) -> Verdict:
-    """Return what a test says at a level."""
-    if found is None or not math.isfinite(found.statistic):
-        return Verdict(None)
-    pvalue = upper_tail(found.statistic, found.freedom)
-    return Verdict(pvalue > alpha, pvalue)
 
 
 def _shares(sums: Reals, totals: Reals) -> Reals:

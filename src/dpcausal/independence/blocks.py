@@ -9,25 +9,27 @@ needed for privacy.  Proof: ``mechanisms/block_sum.md``, block-sum.
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.asking.public import whole
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Rows
-from dpcausal.independence.guests import has_guests, unheard
+from dpcausal.independence.guests import has_guests
 from dpcausal.independence.law import REACH, STEPS_PER_UNIT, block_pvalue, term
-from dpcausal.independence.route import Plan, Released
+from dpcausal.independence.question import Hypothesis, PureTest, Released
+from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.block_sum import block_sum
 from dpcausal.mechanisms.subsample import assign_blocks
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, own_streams
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.privacy.unheard import contained
 from dpcausal.regression.threads import one_thread
 
 LEAST_BLOCK = 60
@@ -48,9 +50,6 @@ MOST_WORKERS = 64
 
 DROWNED = "at this epsilon and number of blocks even data that all speak against independence can well be missed"
 
-Score = Callable[[Rows, Plan, PublicGenerator], float]
-"""A block's standard score, large or of large size against the null; it may fail or be no number."""
-
 
 def default_blocks(rows: int, epsilon: float) -> int:
     """Return the public number of blocks for n rows at ε: M = min(max(8, 24/ε), n/60, 5000), rounded down.
@@ -65,59 +64,110 @@ def default_blocks(rows: int, epsilon: float) -> int:
     return math.floor(min(max(8.0, 24 / epsilon), rows / LEAST_BLOCK, MOST_BLOCKS))
 
 
-def settle_blocks(plan: Plan, two_sided: bool = True) -> Plan:
-    """Check the number of blocks, of copies and of workers, or choose them; without privacy there are none."""
-    if isinstance(plan.spent, NoPrivacy):
+@dataclass(frozen=True, kw_only=True)
+class BlockTest(PureTest):
+    """A test that scores disjoint blocks.
+
+    Parameters
+    ----------
+    blocks : int, optional
+        Public number of blocks; by default a public rule of n and ε.
+    regression : str or regressor, optional
+        Inside blocks: ``"additive"`` (default) or ``"isotropic"`` kernel ridge, or a scikit-learn regressor.
+    resamples : int, optional
+        Permuted or resampled copies in a block, by default 99.
+    workers : int, optional
+        Threads over the blocks, with the library's own regressions.
+    """
+
+    blocks: int | None = None
+    regression: Any = None
+    resamples: int | None = None
+    workers: int | None = None
+
+    @abstractmethod
+    def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float:
+        """Return a block's standard score, large or of large size against the null; it may fail or be no number."""
+
+    def two_sided(self, question: Hypothesis) -> bool:
+        """Return whether sums far below 0 speak against the null, too."""
+        return True
+
+    @property
+    def guests(self) -> bool:
+        """Whether code of the caller's runs inside blocks."""
+        return has_guests(self.regression)
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return PROOFS
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        if isinstance(spent, NoPrivacy) or self.blocks is None:
+            return ()
+        farthest = block_pvalue(REACH * self.blocks, self.blocks, spent.epsilon, self.two_sided(question))
+        return (DROWNED,) if farthest > question.alpha else ()
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        """Check the number of blocks, of copies and of workers, or choose them; without privacy there are none."""
+        ready = self._without_blocks() if isinstance(spent, NoPrivacy) else self._with_blocks(question, spent)
+        return replace(ready, regression=checked_regression(ready.regression, question, ready.blocks))
+
+    def _without_blocks(self) -> Self:
         for name in ("blocks", "resamples", "workers"):
-            if getattr(plan, name) is not None:
-                whole(name, getattr(plan, name), 1, 10**9)
-        return replace(plan, blocks=None, resamples=None, workers=None)
-    if plan.n < LEAST_ROWS:
-        raise ParameterError(f"method {plan.method!r} needs at least {LEAST_ROWS} rows, the table has {plan.n}")
-    most = min(plan.n // LEAST_BLOCK, MOST_BLOCKS)
-    blocks = plan.blocks if plan.blocks is not None else default_blocks(plan.n, plan.spent.epsilon)  # type: ignore[union-attr]
-    whole("blocks", blocks, 2, most, f"n/{LEAST_BLOCK}, {most}")
-    resamples = RESAMPLES if plan.resamples is None else plan.resamples
-    whole("resamples", resamples, 19, MOST_RESAMPLES)
-    workers = 1 if plan.workers is None else plan.workers
-    whole("workers", workers, 1, MOST_WORKERS)
-    if workers > 1 and has_guests(plan):
-        raise ParameterError("workers go with the library's own regressions: a regressor or sampler runs with one")
-    loss: PureDP = plan.spent  # type: ignore[assignment]
-    drowned = block_pvalue(REACH * int(blocks), int(blocks), loss.epsilon, two_sided) > plan.alpha
-    caveats = (*plan.caveats, DROWNED) if drowned else plan.caveats
-    return replace(plan, blocks=int(blocks), resamples=int(resamples), workers=int(workers), caveats=caveats)
+            if getattr(self, name) is not None:
+                whole(name, getattr(self, name), 1, 10**9)
+        return replace(self, blocks=None, resamples=None, workers=None)
+
+    def _with_blocks(self, question: Hypothesis, spent: PureDP) -> Self:
+        blocks = settled_blocks(self.name, self.blocks, default_blocks(question.n, spent.epsilon), question.n)
+        resamples = whole("resamples", RESAMPLES if self.resamples is None else self.resamples, 19, MOST_RESAMPLES)
+        workers = whole("workers", 1 if self.workers is None else self.workers, 1, MOST_WORKERS)
+        if workers > 1 and self.guests:
+            raise ParameterError("workers go with the library's own regressions: a regressor or sampler runs with one")
+        return replace(self, blocks=blocks, resamples=resamples, workers=workers)
+
+    def release(
+        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
+        terms = [term(found) for found in block_scores(self, private, question, coins)]
+        noisy = geometric(block_sum(terms, REACH, "sum of block scores"), allotment, spent)
+        pvalue = block_pvalue(noisy, len(terms), spent.epsilon, self.two_sided(question))
+        return Released(noisy / STEPS_PER_UNIT / math.sqrt(len(terms)), pvalue)
 
 
-def whole(name: str, value: object, least: int, most: int, why: str = "") -> None:
-    """Refuse what is not a whole number of the range."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
-        raise ParameterError(f"{name} must be a whole number between {least} and {why or most}")
+def settled_blocks(method: str, blocks: int | None, default: int, rows: int) -> int:
+    """Check a number of blocks, or take the default."""
+    if rows < LEAST_ROWS:
+        raise ParameterError(f"method {method!r} needs at least {LEAST_ROWS} rows, the table has {rows}")
+    most = min(rows // LEAST_BLOCK, MOST_BLOCKS)
+    return whole("blocks", default if blocks is None else blocks, 2, most, f"n/{LEAST_BLOCK}, {most}")
 
 
-def block_scores(score: Score, rows: Rows, plan: Plan, generator: PublicGenerator) -> list[float]:
+class Scorer(Protocol):
+    """What scores a block."""
+
+    @property
+    def blocks(self) -> int | None: ...
+
+    def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float: ...
+
+
+def block_scores(scorer: Scorer, rows: Rows, question: Hypothesis, generator: PublicGenerator) -> list[float]:
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
-    Nothing is said of a failure: it would depend on the rows.  Workers are threads: rows stay in this process.  Code of
-    others, a regressor or a sampler, runs with one worker, one call at a time: then it has streams of its own in each
-    block, and what it prints or logs goes nowhere.
+    Nothing is said of a failure, of whatever kind: it would depend on the rows.  Workers are threads: rows stay in this
+    process.
     """
-    parts = assign_blocks(rows.n, plan.blocks or 1, generator)
+    parts = assign_blocks(rows.n, scorer.blocks or 1, generator)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
-    guests, workers = has_guests(plan), plan.workers or 1
+    workers = getattr(scorer, "workers", None) or 1
 
     def one(part: npt.NDArray[np.int64], seed: int) -> float:
-        try:
-            with np.errstate(all="ignore"), own_streams(seed) if guests else nullcontext():
-                found = float(score(rows.at(part), plan, generator_from_seed(seed)))
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException:  # no failure of a fit may show, of foreign kinds neither
-            return 0.0
+        found = contained(lambda: float(scorer.score(rows.at(part), question, generator_from_seed(seed))), 0.0)
         return found if math.isfinite(found) else 0.0
 
-    with unheard() if guests else nullcontext(), warnings.catch_warnings(), one_thread():
-        warnings.simplefilter("ignore")
+    with one_thread():
         if workers == 1:
             return [one(part, seed) for part, seed in zip(parts, seeds, strict=True)]
         from joblib import Parallel, delayed  # type: ignore[import-untyped]
@@ -125,16 +175,3 @@ def block_scores(score: Score, rows: Rows, plan: Plan, generator: PublicGenerato
         tasks = (delayed(one)(part, seed) for part, seed in zip(parts, seeds, strict=True))
         # Whatever joblib was told elsewhere: no other process, and no word.
         return list(Parallel(n_jobs=workers, require="sharedmem", verbose=0)(tasks))
-
-
-def block_terms(score: Score, rows: Rows, plan: Plan, generator: PublicGenerator) -> list[int]:
-    """Return one integer term a block."""
-    return [term(found) for found in block_scores(score, rows, plan, generator)]
-
-
-def release_sum(terms: Sequence[int], plan: Plan, allotment: Allotment, *, two_sided: bool) -> Released:
-    """Return the noisy sum of the terms over √M, and its p-value under the exact null law."""
-    loss: PureDP = plan.spent  # type: ignore[assignment]
-    noisy = geometric(block_sum(terms, REACH, "sum of block scores"), allotment, loss)
-    pvalue = block_pvalue(noisy, len(terms), loss.epsilon, two_sided)
-    return Released(noisy / STEPS_PER_UNIT / math.sqrt(len(terms)), pvalue)

@@ -10,21 +10,23 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
-from dpcausal.independence.blocks import PROOFS, block_terms, release_sum, settle_blocks
+from dpcausal.independence.blocks import BlockTest
 from dpcausal.independence.columns import Integers, Reals, Rows, width_of
-from dpcausal.independence.model_x import ModelX
+from dpcausal.independence.guests import has_guests
+from dpcausal.independence.model_x import LawOfRows, ModelX
+from dpcausal.independence.question import Hypothesis, Released
 from dpcausal.independence.ranks import score_of_rank
-from dpcausal.independence.residuals import checked_regression, residuals
-from dpcausal.independence.route import Plan, Released, Route
+from dpcausal.independence.residuals import residuals
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 
 FITTED = "the model of x was fitted inside each block: the level is approximate, not exact"
@@ -55,32 +57,6 @@ def bounds_of(schema: Schema, x: str) -> tuple[float, float]:
     if isinstance(declared, Bounded):
         return declared.lower, declared.upper
     return 0.0, float(max(1, len(declared) - 1))
-
-
-def score(rows: Rows, plan: Plan, generator: PublicGenerator) -> float:
-    """Return one block's standard score."""
-    return _score(rows, plan, plan.resamples or 0, generator)
-
-
-def _score(rows: Rows, plan: Plan, count: int, generator: PublicGenerator) -> float:
-    x = values_of(rows)
-    if plan.model_x == "fit":
-        both = residuals(rows.given, np.column_stack([x, rows.y]), plan.regression, generator).residuals
-        r_x, r_y = both[:, 0], both[:, 1]
-        spread = r_x.std()
-        zeros = np.zeros(rows.n)
-        return _ranked(
-            r_x, lambda size: spread * generator.standard_normal((size, rows.n)), count, zeros, r_y, generator
-        )
-    r_y = residuals(rows.given, rows.y, plan.regression, generator).residuals[:, 0]
-    law, bounds = plan.model_x.at(rows.raw), bounds_of(plan.schema, plan.x[0])
-    centre = np.clip(law.centre, *bounds)
-    if plan.method == "cpt":
-        orders = iter(permuted_copies(law.log_density(x, bounds), count, generator))
-        return _ranked(
-            x, lambda size: x[np.stack(list(itertools.islice(orders, size)))], count, centre, r_y, generator
-        )
-    return _ranked(x, lambda size: law.copies(size, bounds, generator), count, centre, r_y, generator)
 
 
 def _ranked(
@@ -139,71 +115,111 @@ def _swapped(orders: Integers, pairs: Integers, log_density: Reals, generator: P
     return after
 
 
-def _release(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    terms = block_terms(score, rows, plan, generator)
-    return release_sum(terms, plan, allotment, two_sided=True)
-
-
-def _exact(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    """Return the test of all rows without privacy: the score of the rank among 999 copies, two-sided."""
-    from scipy.special import ndtr
-
-    book_exact("rank among copies", allotment)
-    found = _score(rows, plan, EXACT_RESAMPLES, generator)
-    return Released(found, float(2 * ndtr(-abs(found))))
-
-
-def check_model(plan: Plan, fitted: bool) -> ModelX | str:
-    """Return the model of x if it fits the columns, checked on made-up rows."""
-    if len(plan.x) != 1 or width_of(plan.schema, plan.y) != 1:
-        raise ParameterError(f"method {plan.method!r} takes one column x and one column y of numbers or of two levels")
-    model = plan.model_x
+def check_model(method: str, model: Any, question: Hypothesis, fitted: bool) -> None:
+    """Refuse a model of x that does not fit the columns; it is tried on made-up rows."""
+    if len(question.x) != 1 or width_of(question.schema, question.y) != 1:
+        raise ParameterError(f"method {method!r} takes one column x and one column y of numbers or of two levels")
     if isinstance(model, str):
         if model != "fit":
             raise ParameterError("model_x must be a ModelX, or 'fit'")
         if not fitted:
             raise ParameterError(
-                f"method {plan.method!r} needs a public model of x: one fitted on the same rows is neither private nor "
+                f"method {method!r} needs a public model of x: one fitted on the same rows is neither private nor "
                 "exact; method 'crt' can fit one inside each block"
             )
-        if not isinstance(plan.schema[plan.x[0]], Bounded):
+        if not isinstance(question.schema[question.x[0]], Bounded):
             raise ParameterError("model_x='fit' needs a column x declared Bounded")
-        return model
+        return
     if not isinstance(model, ModelX):
-        raise ParameterError(f"method {plan.method!r} needs model_x: a ModelX with the law of x given z")
-    model.check(plan.schema, plan.x[0], plan.given)
-    return model
+        raise ParameterError(f"method {method!r} needs model_x: a ModelX with the law of x given z")
+    model.check(question.schema, question.x[0], question.given)
 
 
-def _settle(plan: Plan) -> Plan:
-    model = check_model(plan, fitted=plan.method == "crt")
-    if plan.method == "cpt" and isinstance(model, ModelX) and model.kind == "sampler":
-        raise ParameterError("method 'cpt' needs a density: a ModelX with mean or table")
-    caveats = (FITTED,) if model == "fit" else ()
-    plan = replace(plan, caveats=caveats)
-    plan = settle_blocks(plan)
-    in_block = -(-plan.n // (plan.blocks or 1))
-    if plan.method == "cpt" and in_block > MOST_CPT_ROWS:
-        raise ParameterError(f"method 'cpt' takes at most {MOST_CPT_ROWS} rows in a block: give more blocks")
-    if plan.method == "cpt" and in_block * max(plan.resamples or 0, in_block) * (plan.workers or 1) > MOST_CPT_CELLS:
-        raise ParameterError("method 'cpt' cannot hold so many copies: give more blocks, or fewer resamples or workers")
-    return replace(plan, regression=checked_regression(plan))
+@dataclass(frozen=True, kw_only=True)
+class Crt(BlockTest):
+    """Ranks among copies of x that its law given z draws, in blocks.
+
+    Parameters
+    ----------
+    model_x : ModelX or "fit"
+        The law of x given z.  ``"fit"`` learns a normal law inside each block; the level is then approximate.
+    blocks, regression, resamples, workers
+        As in ``Gcm``.
+    """
+
+    name: ClassVar[str] = "crt"
+    about: ClassVar[str] = "ranks among copies of x, in blocks"
+
+    model_x: ModelX | Literal["fit"] | None = None
+
+    @property
+    def guests(self) -> bool:
+        return has_guests(self.regression, self.model_x)
+
+    def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float:
+        return self.ranked(rows, question, self.resamples or 0, coins)
+
+    def ranked(self, rows: Rows, question: Hypothesis, count: int, coins: PublicGenerator) -> float:
+        """Return the score of x among so many copies."""
+        x = values_of(rows)
+        if not isinstance(self.model_x, ModelX):
+            both = residuals(rows.given, np.column_stack([x, rows.y]), self.regression, coins).residuals
+            r_x, r_y = both[:, 0], both[:, 1]
+            spread = r_x.std()
+            zeros = np.zeros(rows.n)
+            return _ranked(
+                r_x, lambda size: spread * coins.standard_normal((size, rows.n)), count, zeros, r_y, coins
+            )
+        r_y = residuals(rows.given, rows.y, self.regression, coins).residuals[:, 0]
+        law, bounds = self.model_x.at(rows.raw), bounds_of(question.schema, question.x[0])
+        return _ranked(x, self.copies(x, law, bounds, count, coins), count, np.clip(law.centre, *bounds), r_y, coins)
+
+    def copies(
+        self, x: Reals, law: LawOfRows, bounds: tuple[float, float], count: int, coins: PublicGenerator
+    ) -> Callable[[int], Reals]:
+        """Return a function that draws so many copies of x at a time."""
+        return lambda size: law.copies(size, bounds, coins)
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        check_model(self.name, self.model_x, question, fitted=True)
+        return super().settle(question, spent)
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        fitted = (FITTED,) if self.model_x == "fit" else ()
+        return (*fitted, *super().caveats(question, spent))
+
+    def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+        """Return the test of all rows: the score of the rank among 999 copies, two-sided."""
+        from scipy.special import ndtr
+
+        book_exact("rank among copies", allotment)
+        found = self.ranked(private, question, EXACT_RESAMPLES, coins)
+        return Released(found, float(2 * ndtr(-abs(found))))
 
 
-def _route(method: str, tests: str) -> Route:
-    return Route(
-        method=method,
-        pay=lambda loss: pure_part(loss, method),
-        proofs=lambda plan: PROOFS,
-        release=_release,
-        exact=_exact,
-        settle=_settle,
-        takes=frozenset({"blocks", "regression", "resamples", "workers", "model_x"}),
-        tests=tests,
-    )
+@dataclass(frozen=True, kw_only=True)
+class Cpt(Crt):
+    """Ranks among permutations of x that its law given z weighs, in blocks; options as in ``Crt``."""
 
+    name: ClassVar[str] = "cpt"
+    about: ClassVar[str] = "ranks among permutations of x that a model of x weighs, in blocks"
 
-ROUTES = (
-    _route("crt", "ranks among copies of x, in blocks"),
-    _route("cpt", "ranks among permutations of x that a model of x weighs, in blocks"),
-)
+    def copies(
+        self, x: Reals, law: LawOfRows, bounds: tuple[float, float], count: int, coins: PublicGenerator
+    ) -> Callable[[int], Reals]:
+        orders = iter(permuted_copies(law.log_density(x, bounds), count, coins))
+        return lambda size: x[np.stack(list(itertools.islice(orders, size)))]
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        check_model(self.name, self.model_x, question, fitted=False)
+        if isinstance(self.model_x, ModelX) and self.model_x.kind == "sampler":
+            raise ParameterError("method 'cpt' needs a density: a ModelX with mean or table")
+        ready = super().settle(question, spent)
+        in_block = -(-question.n // (ready.blocks or 1))
+        if in_block > MOST_CPT_ROWS:
+            raise ParameterError(f"method 'cpt' takes at most {MOST_CPT_ROWS} rows in a block: give more blocks")
+        if in_block * max(ready.resamples or 0, in_block) * (ready.workers or 1) > MOST_CPT_CELLS:
+            raise ParameterError(
+                "method 'cpt' cannot hold so many copies: give more blocks, or fewer resamples or workers"
+            )
+        return ready

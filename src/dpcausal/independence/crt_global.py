@@ -1,4 +1,4 @@
-"""Randomisation tests of all rows at once: a decision by noisy statistics, and the paper's noisy rank.
+"""Randomisation tests of all rows at once: noisy statistics of x and of copies of it.
 
 T_j = Σ_i c_i^{(j)} r_i, c the residuals of x (j = 0) or of a copy of x from its public model, in units of half x's
 public range and clipped to [−1, 1], r the residuals of y given z, or y itself.  One row moves each T_j by at most Δ.
@@ -7,101 +7,38 @@ public range and clipped to [−1, 1], r the residuals of y given z, or y itself
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
+from dpcausal.asking import public
 from dpcausal.errors import ParameterError
-from dpcausal.independence.blocks import whole
 from dpcausal.independence.columns import Reals, Rows
 from dpcausal.independence.crt import bounds_of, check_model, values_of
-from dpcausal.independence.features import WIDTH, chunks_of, unit_column
-from dpcausal.independence.route import Plan, Released, Route, checked_calibration
-from dpcausal.independence.scalar import settle_global
+from dpcausal.independence.features import unit_column
+from dpcausal.independence.model_x import ModelX
+from dpcausal.independence.question import Hypothesis, PureTest, Released
+from dpcausal.independence.scalar import features, settled_ridge
 from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_margin, rank_scores
-from dpcausal.mechanisms.selection import noisy_max
+from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_margin
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Sensitivity
 from dpcausal.regression.residual_products import (
     CHUNK_ROWS,
     fit_weights,
     fitted_residuals,
-    published_resample_bound,
     resample_sum_sensitivity,
 )
 
 RESAMPLES, MOST_RESAMPLES = 499, 9_999
-PUBLISHED_RESAMPLES = 19
-"""As in the paper: with more copies its noisy maximum loses power."""
-
 PENALTY = 10.0
 """Default λ: the level does not depend on it, and a heavy one keeps Δ small."""
 
-NO_LEVEL = "the p-value's level is not proved: it is that of the published method"
-
 CELLS = 4_000_000
 """Numbers of copies in memory at a time."""
-
-
-def statistics(rows: Rows, plan: Plan, generator: PublicGenerator) -> Reals:
-    """Return T_0, …, T_m, shape (m + 1,).
-
-    The coins of the copies are drawn without a look at the rows and the model is asked row by row, so a replaced row
-    changes its own copies only.
-    """
-    name = plan.x[0]
-    low, high = bounds_of(plan.schema, name)
-    half = (high - low) / 2
-    law = plan.model_x.at(rows.raw, row_by_row=True)
-    left = unit_column(rows.y[:, 0], plan.schema, plan.y[0])[:, None]
-    if plan.given:
-        chunks = chunks_of(rows, plan.schema, plan.given, plan.width or WIDTH, generator)
-        left = fitted_residuals(chunks, left, fit_weights(chunks, left, plan.penalty or 0))
-    found = np.zeros(1 + (plan.resamples or 0))
-    found[0] = _summed(np.clip((values_of(rows) - law.centre) / half, -1, 1)[None, :], left[:, 0])[0]
-    at_once = max(1, CELLS // rows.n)
-    for start in range(1, found.size, at_once):
-        size = min(at_once, found.size - start)
-        copies = law.copies(size, (low, high), generator)
-        found[start : start + size] = _summed(np.clip((copies - law.centre) / half, -1, 1), left[:, 0])
-    return found
-
-
-def _summed(left: Reals, right: Reals) -> Reals:
-    total = np.zeros(len(left))
-    for start in range(0, len(right), CHUNK_ROWS):
-        part = slice(start, start + CHUNK_ROWS)
-        total += left[:, part] @ right[part]
-    return total
-
-
-def _penalty(plan: Plan) -> float | None:
-    return plan.penalty if plan.given else None
-
-
-def _release_decision(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    loss: PureDP = plan.spent  # type: ignore[assignment]
-    each = resample_sum_sensitivity(plan.n, _penalty(plan))
-    claim = margin_sensitivity(each, each, loss.epsilon)
-    found = np.abs(statistics(rows, plan, generator))
-    rank = largest_rank(plan.alpha, plan.resamples or 0)
-    query = rank_margin(found, rank, laplace_scale(claim.bound, loss), claim, generator, "margin over the copies")
-    margin = laplace(query, allotment, loss)
-    return Released(margin, None, margin > 0)
-
-
-def _release_published(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    loss: PureDP = plan.spent  # type: ignore[assignment]
-    each = resample_sum_sensitivity(plan.n, _penalty(plan))
-    bound = each.rounded_up
-    if plan.calibration == "published":
-        bound = max(bound, published_resample_bound(plan.penalty or 0))
-    found = statistics(rows, plan, generator)
-    place = noisy_max(rank_scores(found, bound, "scores of ranks", each), allotment, loss)
-    return Released(float(place), (1 + place) / found.size)
 
 
 def largest_rank(alpha: float, resamples: int) -> int:
@@ -115,46 +52,101 @@ def largest_rank(alpha: float, resamples: int) -> int:
     return math.floor(alpha * (resamples + 1) + 1e-9)
 
 
-def settle_rank(plan: Plan, default: int) -> Plan:
+def settled_copies(resamples: int | None, default: int, alpha: float) -> int:
     """Check the number of copies, or choose it: enough for the level."""
-    resamples = default if plan.resamples is None else plan.resamples
-    whole("resamples", resamples, 1, MOST_RESAMPLES)
-    if not 1 <= largest_rank(plan.alpha, resamples) <= resamples:
-        raise ParameterError(f"at alpha = {plan.alpha:g} resamples must be at least 1/alpha - 1")
-    return replace(plan, resamples=int(resamples))
+    count = public.whole("resamples", default if resamples is None else resamples, 1, MOST_RESAMPLES)
+    if not 1 <= largest_rank(alpha, count) <= count:
+        raise ParameterError(f"at alpha = {alpha:g} resamples must be at least 1/alpha - 1")
+    return count
 
 
-def _settle(plan: Plan) -> Plan:
-    model = check_model(plan, fitted=False)
-    if getattr(model, "kind", "") == "sampler":
-        raise ParameterError(
-            f"method {plan.method!r} needs a model of single rows: a ModelX with mean and sd, or a table; a sampler's "
-            "coins could carry one row's value to another's copy"
-        )
-    published = plan.method == "crt-published"
-    plan = settle_rank(settle_global(plan, PENALTY), PUBLISHED_RESAMPLES if published else RESAMPLES)
-    if not published:
-        return plan
-    return replace(plan, calibration=checked_calibration(plan), caveats=(NO_LEVEL,))
+@dataclass(frozen=True, kw_only=True)
+class GlobalCrt(PureTest):
+    """A test by statistics of all rows and of copies of x.
+
+    Parameters
+    ----------
+    model_x : ModelX
+        The law of x given z, row by row: with mean and sd, or a table.
+    resamples : int, optional
+        Copies.
+    penalty, width : float, optional
+        λ of y's ridge, by default 10, and its kernel's width in units of half the public range of a column.
+    """
+
+    default_resamples: ClassVar[int] = RESAMPLES
+
+    model_x: ModelX | None = None
+    resamples: int | None = None
+    penalty: float | None = None
+    width: float | None = None
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        check_model(self.name, self.model_x, question, fitted=False)
+        if isinstance(self.model_x, ModelX) and self.model_x.kind == "sampler":
+            raise ParameterError(
+                f"method {self.name!r} needs a model of single rows: a ModelX with mean and sd, or a table; a "
+                "sampler's coins could carry one row's value to another's copy"
+            )
+        penalty, width = settled_ridge(self.name, question, self.penalty, self.width, PENALTY)
+        resamples = settled_copies(self.resamples, self.default_resamples, question.alpha)
+        return replace(self, penalty=penalty, width=width, resamples=resamples)
+
+    def sensitivity(self, question: Hypothesis) -> Sensitivity:
+        """Return how far one row moves each statistic."""
+        return resample_sum_sensitivity(question.n, self.penalty if question.given else None)
+
+    def statistics(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> Reals:
+        """Return T_0, …, T_m, shape (m + 1,).
+
+        The coins of the copies are drawn without a look at the rows and the model is asked row by row, so a replaced
+        row changes its own copies only.
+        """
+        if self.model_x is None:
+            raise ParameterError("statistics need a model of x")
+        bounds = bounds_of(question.schema, question.x[0])
+        half = (bounds[1] - bounds[0]) / 2
+        law = self.model_x.at(rows.raw, row_by_row=True)
+        left = unit_column(rows.y[:, 0], question.schema, question.y[0])[:, None]
+        if question.given:
+            chunks = features(rows, question, self.width, coins)
+            left = fitted_residuals(chunks, left, fit_weights(chunks, left, self.penalty or 0))
+        found = np.zeros(1 + (self.resamples or 0))
+        found[0] = _summed(np.clip((values_of(rows) - law.centre) / half, -1, 1)[None, :], left[:, 0])[0]
+        at_once = max(1, CELLS // rows.n)
+        for start in range(1, found.size, at_once):
+            size = min(at_once, found.size - start)
+            copies = law.copies(size, bounds, coins)
+            found[start : start + size] = _summed(np.clip((copies - law.centre) / half, -1, 1), left[:, 0])
+        return found
 
 
-ROUTES = (
-    Route(
-        method="crt-decision",
-        pay=lambda loss: pure_part(loss, "crt-decision"),
-        proofs=lambda plan: ("resample-product-sum", "residual-rounding", "noisy-rank", "laplace"),
-        release=_release_decision,
-        settle=_settle,
-        takes=frozenset({"penalty", "width", "resamples", "model_x"}),
-        tests="a noisy statistic among noisy copies",
-    ),
-    Route(
-        method="crt-published",
-        pay=lambda loss: pure_part(loss, "crt-published"),
-        proofs=lambda plan: ("resample-product-sum", "residual-rounding", "rank-scores", "noisy-max"),
-        release=_release_published,
-        settle=_settle,
-        takes=frozenset({"penalty", "width", "resamples", "model_x", "calibration"}),
-        tests="a noisy rank among copies",
-    ),
-)
+@dataclass(frozen=True, kw_only=True)
+class CrtDecision(GlobalCrt):
+    """A noisy statistic among noisy copies: a decision."""
+
+    name: ClassVar[str] = "crt-decision"
+    about: ClassVar[str] = "a noisy statistic among noisy copies"
+    releases_pvalue: ClassVar[bool] = False
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return "resample-product-sum", "residual-rounding", "noisy-rank", "laplace"
+
+    def release(
+        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        each = self.sensitivity(question)
+        claim = margin_sensitivity(each, each, spent.epsilon)
+        found = np.abs(self.statistics(private, question, coins))
+        rank = largest_rank(question.alpha, self.resamples or 0)
+        scale = laplace_scale(claim.bound, spent)
+        margin = laplace(rank_margin(found, rank, scale, claim, coins, "margin over the copies"), allotment, spent)
+        return Released(margin, None, margin > 0)
+
+
+def _summed(left: Reals, right: Reals) -> Reals:
+    total = np.zeros(len(left))
+    for start in range(0, len(right), CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
+        total += left[:, part] @ right[part]
+    return total

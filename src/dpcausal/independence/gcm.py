@@ -7,21 +7,22 @@ plain statistic of a block is skewed, and the sum over blocks then rejects true 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass
 from statistics import NormalDist
+from typing import ClassVar, Self
 
 import numpy as np
 
 from dpcausal.errors import ParameterError
-from dpcausal.independence.blocks import PROOFS, block_terms, release_sum, settle_blocks
-from dpcausal.independence.columns import Reals, Rows, width_of
+from dpcausal.independence.blocks import BlockTest
+from dpcausal.independence.columns import Reals, Rows
 from dpcausal.independence.law import LEAST_PVALUE
+from dpcausal.independence.question import Hypothesis, Released
 from dpcausal.independence.ranks import permutation_score, studentised
-from dpcausal.independence.residuals import checked_regression, residuals
-from dpcausal.independence.route import Plan, Released, Route
+from dpcausal.independence.residuals import residuals
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 
 MOST_COLUMNS = 400
@@ -47,67 +48,56 @@ def weights(rows: Rows) -> Reals:
     return np.stack(found, axis=1)
 
 
-def _residuals(rows: Rows, plan: Plan, generator: PublicGenerator) -> tuple[Reals, Reals, float]:
-    p = rows.x.shape[1]
-    found = residuals(rows.given, np.hstack([rows.x, rows.y]), plan.regression, generator)
-    left, right = found.residuals[:, :p], found.residuals[:, p:]
-    if plan.method == "gcm-weighted":
-        right = (right[:, :, None] * weights(rows)[:, None, :]).reshape(rows.n, -1)
-    return left, right, found.spread
+@dataclass(frozen=True, kw_only=True)
+class Gcm(BlockTest):
+    """Covariance of the residuals of x and of y given z, in blocks."""
+
+    name: ClassVar[str] = "gcm"
+    about: ClassVar[str] = "the covariance of residuals in blocks"
+
+    def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float:
+        left, right, spread = self.residuals(rows, coins)
+        return permutation_score(left, right, self.resamples or 0, spread, coins)
+
+    def residuals(self, rows: Rows, coins: PublicGenerator) -> tuple[Reals, Reals, float]:
+        """Return what is correlated, shapes (n, p) and (n, q), and the spread that smoothing leaves it."""
+        p = rows.x.shape[1]
+        found = residuals(rows.given, np.hstack([rows.x, rows.y]), self.regression, coins)
+        return found.residuals[:, :p], found.residuals[:, p:], found.spread
+
+    def two_sided(self, question: Hypothesis) -> bool:
+        """Return whether it is one pair of columns: of several the largest absolute covariance is scored."""
+        return question.pairs == 1
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        if question.pairs > MOST_COLUMNS:
+            raise ParameterError(f"x and y may have at most {MOST_COLUMNS} pairs of columns, levels counted one by one")
+        return super().settle(question, spent)
+
+    def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+        """Return the measure of all rows: normal for one pair of columns, by permutations for more."""
+        book_exact("covariance of residuals", allotment)
+        left, right, spread = self.residuals(private, coins)
+        observed = float(np.abs(studentised(left, right)).max()) / math.sqrt(spread)
+        if left.shape[1] == right.shape[1] == 1:
+            signed = float(studentised(left, right)[0, 0]) / math.sqrt(spread)
+            return Released(signed, max(LEAST_PVALUE, 2 * NormalDist().cdf(-observed)))
+        above = 0
+        for _ in range(EXACT_PERMUTATIONS):
+            above += float(np.abs(studentised(left[coins.permutation(private.n)], right)).max()) >= observed
+        return Released(observed, (1 + above) / (1 + EXACT_PERMUTATIONS))
 
 
-def score(rows: Rows, plan: Plan, generator: PublicGenerator) -> float:
-    """Return one block's standard score."""
-    left, right, spread = _residuals(rows, plan, generator)
-    return permutation_score(left, right, plan.resamples or 0, spread, generator)
+@dataclass(frozen=True, kw_only=True)
+class WeightedGcm(Gcm):
+    """The same with weights that change their sign with z: power where the covariance does."""
 
+    name: ClassVar[str] = "gcm-weighted"
+    about: ClassVar[str] = "weighted covariances of residuals in blocks"
 
-def one_sided(plan: Plan) -> bool:
-    """Return whether a block's score is of a largest absolute covariance, so that only large sums count."""
-    pairs = width_of(plan.schema, plan.x) * width_of(plan.schema, plan.y)
-    return pairs > 1 or (plan.method == "gcm-weighted" and bool(plan.given))
+    def residuals(self, rows: Rows, coins: PublicGenerator) -> tuple[Reals, Reals, float]:
+        left, right, spread = super().residuals(rows, coins)
+        return left, (right[:, :, None] * weights(rows)[:, None, :]).reshape(rows.n, -1), spread
 
-
-def _release(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    terms = block_terms(score, rows, plan, generator)
-    return release_sum(terms, plan, allotment, two_sided=not one_sided(plan))
-
-
-def _exact(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    """Return the measure of all rows without privacy: normal for one pair of columns, by permutations for more."""
-    book_exact("covariance of residuals", allotment)
-    left, right, spread = _residuals(rows, plan, generator)
-    observed = float(np.abs(studentised(left, right)).max()) / math.sqrt(spread)
-    if left.shape[1] == right.shape[1] == 1:
-        signed = float(studentised(left, right)[0, 0]) / math.sqrt(spread)
-        return Released(signed, max(LEAST_PVALUE, 2 * NormalDist().cdf(-observed)))
-    above = 0
-    for _ in range(EXACT_PERMUTATIONS):
-        above += float(np.abs(studentised(left[generator.permutation(rows.n)], right)).max()) >= observed
-    return Released(observed, (1 + above) / (1 + EXACT_PERMUTATIONS))
-
-
-def _settle(plan: Plan) -> Plan:
-    if width_of(plan.schema, plan.x) * width_of(plan.schema, plan.y) > MOST_COLUMNS:
-        raise ParameterError(f"x and y may have at most {MOST_COLUMNS} pairs of columns, levels counted one by one")
-    plan = settle_blocks(plan, two_sided=not one_sided(plan))
-    return replace(plan, regression=checked_regression(plan))
-
-
-def _route(method: str, tests: str) -> Route:
-    return Route(
-        method=method,
-        pay=lambda loss: pure_part(loss, method),
-        proofs=lambda plan: PROOFS,
-        release=_release,
-        exact=_exact,
-        settle=_settle,
-        takes=frozenset({"blocks", "regression", "resamples", "workers"}),
-        tests=tests,
-    )
-
-
-ROUTES = (
-    _route("gcm", "the covariance of residuals in blocks"),
-    _route("gcm-weighted", "weighted covariances of residuals in blocks"),
-)
+    def two_sided(self, question: Hypothesis) -> bool:
+        return question.pairs == 1 and not question.given

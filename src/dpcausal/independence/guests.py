@@ -1,43 +1,78 @@
-"""Code of others inside blocks, a regressor or a sampler: what it may say, and one call of it at a time.
+"""Code of others on private rows, a regressor or a model of x: what it may say, draw and break off.
 
-What stays beyond this: files that it writes by itself, streams of coins that are neither numpy's nor Python's, writing
-past Python's own output, and what it remembers from one block to the next.
+What stays beyond this: files and processes that it makes by itself, streams of coins that are neither numpy's nor
+Python's, what it remembers from one block to the next, and what ``privacy/unheard.py`` says it does not reach.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
-from functools import lru_cache
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
-from dpcausal.independence.route import Plan
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.noise import own_streams
+from dpcausal.privacy.unheard import alone, contained
 
-_one_at_a_time = threading.RLock()
-"""Output, logging and the streams of coins belong to the process: two calls would put back each other's."""
+Result = TypeVar("Result")
 
 
-def has_guests(plan: Plan) -> bool:
-    """Return whether code that the caller gave runs inside blocks and may draw coins: a regressor, a sampler."""
-    a_regressor = plan.regression is not None and not isinstance(plan.regression, str)
-    return a_regressor or getattr(plan.model_x, "sample", None) is not None
+def has_guests(regression: object, model_x: object = None) -> bool:
+    """Return whether what runs inside blocks is mostly code that the caller gave: a regressor, a sampler."""
+    a_regressor = regression is not None and not isinstance(regression, str)
+    return a_regressor or getattr(model_x, "sample", None) is not None
+
+
+def guest(action: Callable[[], Result], seed: int) -> Result:
+    """Return ``action()``, which runs code of others: unheard, in this process and thread, with its own public coins.
+
+    What it raises is raised: it is for the caller to contain.
+    """
+
+    def visit() -> Result:
+        from joblib import parallel_config  # type: ignore[import-untyped]
+
+        # Whatever joblib was told elsewhere: rows go to no other process.
+        with _settings_kept(), own_streams(seed), parallel_config(backend="threading", n_jobs=1):
+            return action()
+
+    return alone(visit)
+
+
+def tried(action: Callable[[], Result], who: str, rule: str = "") -> Result:
+    """Return ``action()``, which runs code of others on made-up rows.
+
+    Raises
+    ------
+    ParameterError
+        It failed: the rows are public, and so is the kind of failure.
+    """
+    kind = ""
+
+    def watched() -> Result | None:
+        nonlocal kind
+        try:
+            return action()
+        except BaseException as error:
+            kind = type(error).__name__
+            raise
+
+    found = guest(lambda: contained(watched, None), 0)
+    if kind:
+        raise ParameterError(f"{who} fails on made-up rows with {kind}{rule}")
+    return found  # type: ignore[return-value]
 
 
 @contextmanager
-def unheard() -> Iterator[None]:
-    """Let nothing that is printed or logged inside be heard: it could tell of rows."""
-    with _one_at_a_time, ExitStack() as stack:
-        stack.enter_context(redirect_stdout(_nowhere()))
-        stack.enter_context(redirect_stderr(_nowhere()))
-        stack.callback(logging.disable, logging.root.manager.disable)
-        logging.disable(logging.CRITICAL)
+def _settings_kept() -> Iterator[None]:
+    """Undo what a guest sets for the whole process without putting it back: filters of warnings, the level of logs."""
+    filters = warnings.filters
+    before, level = list(filters), logging.root.manager.disable
+    try:
         yield
-
-
-@lru_cache(maxsize=1)
-def _nowhere() -> Any:
-    # Open for as long as the process lives.
-    return open(os.devnull, "w", encoding="utf-8")
+    finally:
+        if warnings.filters is filters:  # or else another thread has put its own there, or taken it away
+            filters[:] = before  # type: ignore[index]
+        logging.disable(level)

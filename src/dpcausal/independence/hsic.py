@@ -5,23 +5,24 @@ A replaced row stands in one pair of the observed statistic, but in two of a per
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar, Self
 
 import numpy as np
 
+from dpcausal.asking import public
 from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic, root_hsic_sensitivity
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Rows, width_of
 from dpcausal.independence.crt import bounds_of, values_of
-from dpcausal.independence.crt_global import largest_rank, settle_rank
-from dpcausal.independence.route import Plan, Released, Route
+from dpcausal.independence.crt_global import largest_rank, settled_copies
+from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_margin
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Sensitivity
 
@@ -39,46 +40,61 @@ def sensitivities(n: int) -> tuple[Sensitivity, Sensitivity]:
     return replace(own, bound=own.bound + _ROUNDING), replace(copies, bound=copies.bound + _ROUNDING)
 
 
-def _release(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    loss: PureDP = plan.spent  # type: ignore[assignment]
-    claim = margin_sensitivity(*sensitivities(plan.n), loss.epsilon)
-    x, y = values_of(rows), rows.y @ np.arange(1.0, rows.y.shape[1] + 1)
-    range_x, range_y = bounds_of(plan.schema, plan.x[0]), bounds_of(plan.schema, plan.y[0])
-    widths = [(plan.width or WIDTH) * (high - low) / 2 for low, high in (range_x, range_y)]
-    orders = [np.arange(rows.n), *(generator.permutation(rows.n) for _ in range(plan.resamples or 0))]
-    found = np.array(
-        [
-            root_hsic(x, y[order], width_x=widths[0], width_y=widths[1], range_x=range_x, range_y=range_y)
-            for order in orders
-        ]
-    )
-    rank = largest_rank(plan.alpha, plan.resamples or 0)
-    query = rank_margin(found, rank, laplace_scale(claim.bound, loss), claim, generator, "margin over permutations")
-    margin = laplace(query, allotment, loss)
-    return Released(margin, None, margin > 0)
+@dataclass(frozen=True, kw_only=True)
+class PermutedHsic(PureTest):
+    """Kernel dependence among noisy permutations, for ``given=[]``: a decision.
 
+    Parameters
+    ----------
+    resamples : int, optional
+        Permutations, by default 199.
+    width : float, optional
+        Of both kernels, in units of half a column's range; by default 0.4.
+    """
 
-def _settle(plan: Plan) -> Plan:
-    if plan.given:
-        raise ParameterError("method 'hsic' is for given=[]: permuting x is right only where nothing is conditioned on")
-    if len(plan.x) != 1 or len(plan.y) != 1 or width_of(plan.schema, (*plan.x, *plan.y)) < 2:
-        raise ParameterError("method 'hsic' takes one column x and one column y")
-    if not 2 <= plan.n <= MOST_RECORDS["laplacian"]:
-        raise ParameterError(f"method 'hsic' takes 2 to {MOST_RECORDS['laplacian']} rows")
-    width = WIDTH if plan.width is None else plan.width
-    if isinstance(width, bool) or not isinstance(width, (int, float)) or not 1e-3 <= width <= 1000:
-        raise ParameterError("width must be between 0.001 and 1000, in units of half a column's range")
-    return settle_rank(replace(plan, width=float(width)), RESAMPLES)
+    name: ClassVar[str] = "hsic"
+    about: ClassVar[str] = "kernel dependence among noisy permutations"
+    releases_pvalue: ClassVar[bool] = False
 
+    resamples: int | None = None
+    width: float | None = None
 
-ROUTES = (
-    Route(
-        method="hsic",
-        pay=lambda loss: pure_part(loss, "hsic"),
-        proofs=lambda plan: ("root-hsic", "permuted-root-hsic", "noisy-rank", "laplace"),
-        release=_release,
-        settle=_settle,
-        takes=frozenset({"resamples", "width"}),
-        tests="kernel dependence among noisy permutations",
-    ),
-)
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return "root-hsic", "permuted-root-hsic", "noisy-rank", "laplace"
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        if question.given:
+            raise ParameterError(
+                "method 'hsic' is for given=[]: permuting x is right only where nothing is conditioned on"
+            )
+        both = (*question.x, *question.y)
+        if len(question.x) != 1 or len(question.y) != 1 or width_of(question.schema, both) < 2:
+            raise ParameterError("method 'hsic' takes one column x and one column y")
+        if not 2 <= question.n <= MOST_RECORDS["laplacian"]:
+            raise ParameterError(f"method 'hsic' takes 2 to {MOST_RECORDS['laplacian']} rows")
+        width = WIDTH if self.width is None else self.width
+        in_halves = ", in units of half a column's range"
+        return replace(
+            self,
+            width=public.number("width", width, 1e-3, 1000, in_halves),
+            resamples=settled_copies(self.resamples, RESAMPLES, question.alpha),
+        )
+
+    def release(
+        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        claim = margin_sensitivity(*sensitivities(question.n), spent.epsilon)
+        x, y = values_of(private), private.y @ np.arange(1.0, private.y.shape[1] + 1)
+        range_x, range_y = bounds_of(question.schema, question.x[0]), bounds_of(question.schema, question.y[0])
+        widths = [(self.width or WIDTH) * (high - low) / 2 for low, high in (range_x, range_y)]
+        orders = [np.arange(private.n), *(coins.permutation(private.n) for _ in range(self.resamples or 0))]
+        found = np.array(
+            [
+                root_hsic(x, y[order], width_x=widths[0], width_y=widths[1], range_x=range_x, range_y=range_y)
+                for order in orders
+            ]
+        )
+        rank = largest_rank(question.alpha, self.resamples or 0)
+        query = rank_margin(found, rank, laplace_scale(claim.bound, spent), claim, coins, "margin over permutations")
+        margin = laplace(query, allotment, spent)
+        return Released(margin, None, margin > 0)

@@ -5,41 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from dpcausal.asking import public
+from dpcausal.asking.ask import ask_all, settle
+from dpcausal.asking.method import Settled
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
-from dpcausal.independence.decide import PUBLIC, Method, answer
-from dpcausal.independence.plan import ROUTES, checked
+from dpcausal.independence.methods import ALL, METHODS
+from dpcausal.independence.question import PUBLIC, Hypothesis, IndependenceTest
 from dpcausal.independence.results import Independences
-from dpcausal.independence.route import OPTIONS, Plan
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.division import Division, divided
-from dpcausal.privacy.loss import Loss, NoPrivacy, exact_amount
+from dpcausal.privacy.loss import Loss, exact_amount
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.report import Guarantee
 
-Hypothesis = tuple[str | Sequence[str], str | Sequence[str], Sequence[str]]
+Named = tuple[str | Sequence[str], str | Sequence[str], Sequence[str]]
 Correction = Literal["holm", "benjamini-hochberg", "none"]
 
 MOST_HYPOTHESES = 2000
 ONE_OF_MANY = "one of many tests: the loss is that of all together, and its own decision is not adjusted for them"
-DECISIONS_ONLY = ("crt-decision", "hsic")
 
 
 def ci_tests(
     table: Table,
-    hypotheses: Sequence[Hypothesis],
+    hypotheses: Sequence[Named],
     *,
     loss: Loss,
-    method: Method = "gcm",
+    method: str | IndependenceTest[Any] = "auto",
     alpha: float = 0.05,
     correction: Correction = "holm",
     shares: Sequence[float] | None = None,
     progress: Callable[[int, int], None] | None = None,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
-    **options: Any,
+    **misplaced: Any,
 ) -> Independences:
     """Test many hypotheses "x is independent of y given z" under one loss.
 
@@ -54,7 +55,7 @@ def ci_tests(
         As in ``ci_test``; at most 2,000, fewer where their lists of columns are long.
     loss : Loss
         The most that the whole call may cost; no default.
-    method, alpha, accept_unproven, accept_large_epsilon, options
+    method, alpha, accept_unproven, accept_large_epsilon
         As in ``ci_test``, for every test; a method with p-values.
     correction : str
         ``"holm"`` (the default: the probability of any false rejection is at most α), ``"benjamini-hochberg"`` (the
@@ -92,26 +93,25 @@ def ci_tests(
     >>> found.decisions
     ('dependent', 'not shown')
     """
-    plans, division = _planned(
-        table, hypotheses, loss, method, alpha, shares, accept_unproven, accept_large_epsilon, options
-    )
-    if not isinstance(correction, str) or correction not in ("holm", "benjamini-hochberg", "none"):
-        raise ParameterError("correction must be one of holm, benjamini-hochberg, none")
+    public.refuse_options(misplaced, method, METHODS)
+    public.one_of("correction", correction, get_args(Correction))
     if progress is not None and not callable(progress):
         raise ParameterError("progress must be a function of (done, all)")
-    asked = [(frozenset((plan.x, plan.y)), frozenset(plan.given)) for plan in plans]
+    check_large(loss, accept_large_epsilon)
+    way = _with_pvalues(method)
+    division = divided(loss, _weights(hypotheses, shares))
+    plans = [
+        replace(settle(_one(table, named, alpha), way, part, accept_unproven=accept_unproven), note="")
+        for named, part in zip(hypotheses, division.parts, strict=True)
+    ]
+    asked = [(frozenset((plan.question.x, plan.question.y)), frozenset(plan.question.given)) for plan in plans]
     if len(set(asked)) < len(asked):
         raise ParameterError("a hypothesis is named twice: each would be paid for, and may answer otherwise")
-    plans = [replace(plan, caveats=(*plan.caveats, ONE_OF_MANY)) for plan in plans]
     allotment = table.ledger.allot(
         division.spent, task="ci_tests", relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
-        detail=_detail(plans, correction, division), unproven=bool(plans[0].unproven),
+        detail=_detail(plans, correction, division), unproven=bool(way.unproven),
     )  # fmt: skip
-    tests = []
-    for done, plan in enumerate(plans, start=1):
-        tests.append(answer(table, plan, allotment))
-        if progress is not None:
-            progress(done, len(plans))
+    tests = ask_all(plans, allotment, told=progress)
     pvalues = [test.pvalue if test.pvalue is not None else 1.0 for test in tests]
     told = dict.fromkeys(caveat for test in tests for caveat in test.guarantee.caveats if caveat != ONE_OF_MANY)
     caveats = (division.note, *(caveat for caveat in told if caveat not in allotment.caveats))
@@ -121,7 +121,7 @@ def ci_tests(
         tests=tuple(tests),
         adjusted=tuple(adjusted(pvalues, correction)),
         correction=correction,
-        alpha=plans[0].alpha,
+        alpha=plans[0].question.alpha,
         n=table.n,
         guarantee=Guarantee.of(
             allotment,
@@ -158,56 +158,43 @@ def adjusted(pvalues: Sequence[float], correction: str) -> list[float]:
     return found
 
 
-def _planned(
-    table: Table,
-    hypotheses: Sequence[Hypothesis],
-    loss: Loss,
-    method: str,
-    alpha: float,
-    shares: Sequence[float] | None,
-    accept_unproven: bool,
-    accept_large_epsilon: bool,
-    options: dict[str, Any],
-) -> tuple[list[Plan], Division]:
-    """Check every public argument and return a plan for each hypothesis, and what each is paid."""
-    check_large(loss, accept_large_epsilon)
+def _with_pvalues(method: object) -> IndependenceTest[Any]:
+    way: IndependenceTest[Any] = public.chosen(method, IndependenceTest, METHODS)
+    if not way.releases_pvalue:
+        with_pvalues = ", ".join(kind.name for kind in ALL if kind.releases_pvalue)
+        raise ParameterError(f"method {way.name} releases no p-value to adjust: take one of {with_pvalues}")
+    return way
+
+
+def _weights(hypotheses: object, shares: object) -> list[Fraction]:
+    """Return each hypothesis's share, exactly."""
     if not isinstance(hypotheses, (list, tuple)) or not 1 <= len(hypotheses) <= MOST_HYPOTHESES:
         raise ParameterError(f"hypotheses must be a list of 1 to {MOST_HYPOTHESES} of (x, y, given)")
-    if not all(isinstance(one, (list, tuple)) and len(one) == 3 for one in hypotheses):
+    if shares is None:
+        return [Fraction(1)] * len(hypotheses)
+    if not isinstance(shares, (list, tuple)) or len(shares) != len(hypotheses):
+        raise ParameterError("shares must be one positive number a hypothesis")
+    return [exact_amount(share, "a share") for share in shares]
+
+
+def _one(table: Table, named: object, alpha: float) -> Hypothesis:
+    if not (isinstance(named, (list, tuple)) and len(named) == 3):
         raise ParameterError("each hypothesis must be (x, y, given)")
-    if isinstance(method, str) and method in DECISIONS_ONLY:
-        with_pvalues = ", ".join(name for name in ROUTES if name not in DECISIONS_ONLY)
-        raise ParameterError(f"method {method} releases no p-value to adjust: take one of {with_pvalues}")
-    weights = [Fraction(1)] * len(hypotheses)
-    if shares is not None:
-        if not isinstance(shares, (list, tuple)) or len(shares) != len(hypotheses):
-            raise ParameterError("shares must be one positive number a hypothesis")
-        weights = [exact_amount(share, "a share") for share in shares]
-    division = divided(loss, weights)
-    defaults = dict.fromkeys(OPTIONS)
-    unknown = set(options) - set(defaults)
-    if unknown:
-        raise ParameterError(f"{sorted(unknown)[0]} is no argument of a test")
-    plans = [
-        checked(
-            table, x, y, given, part, method=method, alpha=alpha, accept_unproven=accept_unproven,
-            accept_large_epsilon=accept_large_epsilon, **{**defaults, **options},
-        )
-        for (x, y, given), part in zip(hypotheses, division.parts, strict=True)
-    ]  # fmt: skip
-    return [replace(plan, note="") for plan in plans], division
+    x, y, given = named
+    return replace(Hypothesis.of(table, x, y, given, alpha), besides=(ONE_OF_MANY,))
 
 
-def _detail(plans: Sequence[Plan], correction: str, division: Division) -> dict[str, Any]:
+def _detail(plans: Sequence[Settled[Hypothesis]], correction: str, division: Division) -> dict[str, Any]:
     """Return what the ledger's entry says: public arguments, columns as places in one list."""
-    names = list(dict.fromkeys(name for plan in plans for name in plan.names))
+    questions = [plan.question for plan in plans]
+    names = list(dict.fromkeys(name for one in questions for name in one.names))
     places = {name: place for place, name in enumerate(names)}
-    epsilons = [None if isinstance(plan.spent, NoPrivacy) else getattr(plan.spent, "epsilon", None) for plan in plans]
+    epsilons = [getattr(plan.spent, "epsilon", None) for plan in plans]
     return {
         "columns": names,
-        "hypotheses": [[[places[name] for name in part] for part in (plan.x, plan.y, plan.given)] for plan in plans],
-        "method": plans[0].method,
-        "alpha": plans[0].alpha,
+        "hypotheses": [[[places[name] for name in part] for part in (one.x, one.y, one.given)] for one in questions],
+        "method": plans[0].method.name,
+        "alpha": questions[0].alpha,
         "correction": correction,
         "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,
         "divided_by": "rho" if division.by_rho else "epsilon",

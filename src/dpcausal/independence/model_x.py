@@ -19,10 +19,14 @@ import numpy.typing as npt
 
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.independence.guests import guest, tried
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, restart_streams
+from dpcausal.privacy.unheard import contained
 
 Reals = npt.NDArray[np.float64]
 RowFunction = Callable[[Reals], Any]
+
+WHO = "the model of x"
 
 PROBES = 24
 """Made-up rows on which a model is tried before anything is spent."""
@@ -115,10 +119,8 @@ class ModelX:
         for function in functions:
             _check_rowwise(function, Z, probability=self.kind == "levels")
         if self.sample is not None:
-            try:
-                drawn = np.asarray(self.sample(Z.copy(), generator_from_seed(0)), dtype=np.float64)
-            except Exception as error:  # on made-up rows: public
-                raise ParameterError(f"the model of x fails on made-up rows with {type(error).__name__}") from None
+            sample = self.sample
+            drawn = tried(lambda: np.asarray(sample(Z.copy(), generator_from_seed(0)), dtype=np.float64), WHO)
             if drawn.shape != (len(Z),):
                 raise ParameterError("sample must return one value a row")
 
@@ -166,9 +168,12 @@ class LawOfRows:
         The coins are drawn without a look at the rows, one a row and copy, so each copy of a row is a function of it.
         """
         n = len(self.Z)
-        if self.model.sample is not None:
-            draws = [self.model.sample(self.Z.copy(), generator) for _ in range(count)]
-            drawn = np.asarray(draws, dtype=np.float64).reshape(count, n)
+        sample = self.model.sample
+        if sample is not None:
+            drawn = guest(
+                lambda: np.array([sample(self.Z.copy(), generator) for _ in range(count)], dtype=np.float64),
+                int(generator.integers(2**63)),
+            ).reshape(count, n)
         elif self.model.kind == "normal":
             drawn = self.centre + self.spread * generator.standard_normal((count, n))
         else:
@@ -218,38 +223,29 @@ def probes(schema: Schema, given: tuple[str, ...]) -> Reals:
 
 def rowwise(function: RowFunction, Z: Reals) -> Reals:
     """Return a function of rows, total: where it fails on all rows together it is asked row by row."""
-    try:
-        found = np.asarray(function(Z.copy()), dtype=np.float64)
-        if found.shape == (len(Z),):
-            return np.where(np.isfinite(found), found, 0.0)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException:  # a failure at one row must not change another row's value
-        pass
-    return single_rows(function, Z)
+    found = guest(lambda: contained(lambda: np.array(function(Z.copy()), dtype=np.float64), np.empty(0)), 0)
+    if found.shape == (len(Z),):
+        return np.where(np.isfinite(found), found, 0.0)
+    return single_rows(function, Z)  # a failure at one row must not change another row's value
 
 
 def single_rows(function: RowFunction, Z: Reals) -> Reals:
-    """Return a function of rows, asked for each row alone; total."""
-    return np.array([_single(function, Z[place : place + 1]) for place in range(len(Z))])
+    """Return a function of rows, asked for each row alone, with the same coins; total."""
 
+    def single(row: Reals) -> float:
+        restart_streams(0)  # where one row's draws end, the next one's must not begin
+        found = contained(lambda: float(np.ravel(np.asarray(function(row.copy()), dtype=np.float64))[0]), 0.0)
+        return found if math.isfinite(found) else 0.0
 
-def _single(function: RowFunction, row: Reals) -> float:
-    try:
-        found = float(np.ravel(np.asarray(function(row.copy()), dtype=np.float64))[0])
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException:
-        return 0.0
-    return found if math.isfinite(found) else 0.0
+    return guest(lambda: np.array([single(Z[place : place + 1]) for place in range(len(Z))]), 0)
 
 
 def _check_rowwise(function: RowFunction, Z: Reals, probability: bool) -> None:
-    try:
-        whole = np.asarray(function(Z.copy()), dtype=np.float64)
-        single = np.array([np.ravel(np.asarray(function(row[None, :].copy()), dtype=np.float64))[0] for row in Z])
-    except Exception as error:  # on made-up rows: public
-        raise ParameterError(f"the model of x fails on made-up rows with {type(error).__name__}") from None
+    def answers() -> tuple[Reals, Reals]:
+        rows = [np.ravel(np.asarray(function(row[None, :].copy()), dtype=np.float64))[0] for row in Z]
+        return np.array(function(Z.copy()), dtype=np.float64), np.array(rows)
+
+    whole, single = tried(answers, WHO)
     if whole.shape != (len(Z),) or not np.isfinite(whole).all():
         raise ParameterError("the functions of a model of x must return one finite number a row")
     if probability and not ((whole >= 0) & (whole <= 1)).all():

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from dpcausal.asking import public
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
-from dpcausal.independence.decide import Method, ci_test
+from dpcausal.independence.ask import ci_test
+from dpcausal.independence.hsic import PermutedHsic
+from dpcausal.independence.methods import METHODS
 from dpcausal.independence.model_x import ModelX
-from dpcausal.independence.plan import ROUTES
-from dpcausal.independence.route import OPTIONS
+from dpcausal.independence.question import IndependenceTest
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss, NoPrivacy
@@ -69,7 +71,7 @@ def power(
     n: int,
     *,
     loss: Loss,
-    method: Method = "gcm",
+    method: str | IndependenceTest[Any] = "auto",
     effect: float = 0.2,
     complexity: float = 2.0,
     dimensions: int = 1,
@@ -78,7 +80,9 @@ def power(
     alpha: float = 0.05,
     repetitions: int = 100,
     seed: int | None = None,
-    **options: Any,
+    accept_unproven: bool = False,
+    accept_large_epsilon: bool = False,
+    **misplaced: Any,
 ) -> Power:
     """Return how often a test with n rows and this loss would reject, on tables drawn from public assumptions.
 
@@ -88,8 +92,9 @@ def power(
         Number of rows.
     loss : Loss
         What the test would cost; nothing is spent here.
-    method, alpha, options
-        As in ``ci_test``.  For the crt methods and cpt the law of x is that of the library's design.
+    method, alpha, accept_unproven, accept_large_epsilon
+        As in ``ci_test``.  For the crt methods and cpt the law of x is, unless it is given, that of the library's
+        design.
     effect, complexity, dimensions, bound
         Of ``simulate.smooth_design``: x = f(z) + e, y = −f(z) + e′ + βe, both noises standard normal, so an effect β is
         a partial correlation of β/√(1 + β²); 0 gives the level.
@@ -106,23 +111,19 @@ def power(
     >>> dpc.power(600, loss=dpc.PureDP(2), effect=1.0, repetitions=5, seed=1).rate
     1.0
     """
-    for name, value, most in (("repetitions", repetitions, MOST_REPETITIONS), ("n", n, 100_000_000)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise ParameterError(f"{name} must be a whole number between 1 and {most}")
+    public.whole("repetitions", repetitions, 1, MOST_REPETITIONS)
+    public.whole("n", n, 1, 100_000_000)
     if seed is None:
         _, seed = public_generator()
     elif isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ParameterError("the seed must be a whole number of at least 0")
     if design is not None and not callable(design):
         raise ParameterError("design must be a function of (n, seed)")
-    if not (isinstance(method, str) and method in ROUTES):
-        raise ParameterError(f"method must be one of {', '.join(ROUTES)}")
-    check_large(loss, bool(options.get("accept_large_epsilon", False)))
-    wrong = set(options) - {*OPTIONS, "accept_unproven", "accept_large_epsilon"}
-    if wrong:
-        raise ParameterError(f"{sorted(wrong)[0]} is no option of a test; columns and given are the design's to say")
-    if design is None and "model_x" in ROUTES[method].takes and options.get("model_x") is None:
-        options["model_x"] = smooth_model(complexity)
+    public.refuse_options(misplaced, method, METHODS)
+    way = public.chosen(method, IndependenceTest, METHODS)
+    check_large(loss, accept_large_epsilon)
+    if design is None and getattr(way, "model_x", ...) is None:
+        way = replace(way, model_x=smooth_model(complexity))
     rejected = 0
     seeds = generator_from_seed(seed).integers(2**62, size=(repetitions, 2)).tolist()
     for for_data, for_noise in seeds:
@@ -133,16 +134,19 @@ def power(
             raise ParameterError("design must return what dpcausal.simulate does: columns, schema and given")
         ledger = Ledger.without_privacy() if isinstance(loss, NoPrivacy) else Ledger.in_memory(loss)
         table = Table(data.columns, data.schema, ledger)
-        given = [] if method == "hsic" and design is None else list(data.given)
+        given = [] if isinstance(way, PermutedHsic) and design is None else list(data.given)
         with simulated_noise(for_noise):
-            found = ci_test(table, "x", "y", given=given, loss=loss, method=method, alpha=alpha, **options)
+            found = ci_test(
+                table, "x", "y", given=given, loss=loss, method=way, alpha=alpha, accept_unproven=accept_unproven,
+                accept_large_epsilon=accept_large_epsilon,
+            )  # fmt: skip
         rejected += found.decision == "dependent"
     return Power(
         rate=rejected / repetitions,
         interval=wilson(rejected, repetitions),
         repetitions=repetitions,
         n=n,
-        method=method,
+        method=way.name,
         loss=loss,
         alpha=alpha,
         effect=effect if design is None else None,

@@ -1,17 +1,17 @@
-"""Kendall's tau and Spearman's rho within strata of z: the paper's baseline, with statistics that one row moves little.
+"""Kendall's tau and Spearman's rho within strata of z, as statistics that one row moves little.
 
-Numbers among z are cut at public places: their declared cuts, or ``strata`` equal parts of their range.  As published,
-``calibration="published"``, the strata are weighted otherwise; for tau no constant bounds what one row can move then.
+Numbers among z are cut at public places: their declared cuts, or ``strata`` equal parts of their range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dpcausal.asking import public
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.dependence.conditional_kendall import (
     conditional_kendall,
@@ -19,21 +19,14 @@ from dpcausal.dependence.conditional_kendall import (
     conditional_spearman,
     conditional_spearman_sensitivity,
 )
-from dpcausal.dependence.published_rank import (
-    claimed_kendall_sensitivity,
-    published_kendall,
-    published_spearman,
-    published_spearman_sensitivity,
-)
 from dpcausal.errors import ParameterError
-from dpcausal.independence.blocks import whole
-from dpcausal.independence.columns import Integers, Rows
+from dpcausal.independence.columns import Integers, Reals, Rows
 from dpcausal.independence.crt import values_of
 from dpcausal.independence.law import normal_laplace_pvalue
-from dpcausal.independence.route import Plan, Released, Route, checked_calibration
+from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 
@@ -47,127 +40,126 @@ MOST_STRATA = 10_000
 LEAST_ROWS = 20
 
 
-@dataclass(frozen=True)
-class Statistic:
-    """A coefficient within strata.
+@dataclass(frozen=True, kw_only=True)
+class RankTest(PureTest):
+    """A rank correlation within strata.
 
-    Attributes
+    Parameters
     ----------
-    of : callable of (x, y, strata)
-    sensitivity : callable of (rows, number of strata)
-    claim : str
-    deviation : callable of (rows, number of strata)
-        Its standard deviation under independence without ties, at most: strata are as small as they may be.
-    unproven : str
-        What is published without a valid proof, in words.
+    strata : int, optional
+        Bins of each given number without declared cuts, by default 16.
     """
 
-    of: Callable[[Any, Any, Any], float]
-    sensitivity: Callable[[int, int], Sensitivity]
-    claim: str
-    deviation: Callable[[int, int], float]
-    unproven: str = ""
+    about: ClassVar[str] = "a rank correlation within strata"
+
+    strata: int | None = None
+
+    @abstractmethod
+    def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
+        """Return the coefficient."""
+
+    @abstractmethod
+    def sensitivity(self, rows: int, strata: int) -> Sensitivity:
+        """Return how far one row moves it."""
+
+    @abstractmethod
+    def deviation(self, rows: int, strata: int) -> float:
+        """Return its standard deviation under independence without ties, at most: strata as small as they may be."""
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return self.sensitivity(question.n, self.number_of_strata(question)).proof, "laplace"
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        if len(question.x) != 1 or len(question.y) != 1:
+            raise ParameterError(f"method {self.name!r} takes one column x and one column y")
+        public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
+        strata = public.whole("strata", STRATA if self.strata is None else self.strata, 1, MOST_STRATA)
+        ready = replace(self, strata=strata if _numbers(question) else None)
+        parts = ready.number_of_strata(question)
+        if parts > 10**15:
+            raise ParameterError("given has too many strata: declare cuts, or give fewer strata")
+        ready.sensitivity(question.n, parts)  # refuses more strata than it takes, before anything is spent
+        return ready
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        declared = [question.schema[name] for name in (*question.x, *question.y)]
+        many = any(isinstance(column, Levels) and len(column) > 2 for column in declared)
+        thin = self.number_of_strata(question) > question.n / 2
+        told = ((COARSE, bool(_numbers(question))), (ORDERED, many), (THIN, thin))
+        return tuple(words for words, holds in told if holds)
+
+    def strata_of(self, rows: Rows, question: Hypothesis) -> Integers:
+        """Return each row's stratum: a public function of its z."""
+        code = np.zeros(rows.n, dtype=np.int64)
+        for place, name in enumerate(question.given):
+            declared, values = question.schema[name], rows.raw[:, place]
+            if isinstance(declared, Bounded):
+                equal = np.linspace(declared.lower, declared.upper, (self.strata or 1) + 1)[1:-1]
+                cuts = np.asarray(declared.cuts or tuple(equal))
+                part, parts = np.searchsorted(cuts, values, side="right"), len(cuts) + 1
+            else:
+                part, parts = values.astype(np.int64), len(declared)
+            code = code * parts + part
+        return code
+
+    def number_of_strata(self, question: Hypothesis) -> int:
+        """Return how many strata the public cuts and levels of z make, empty ones too."""
+        parts = 1
+        for name in question.given:
+            declared = question.schema[name]
+            if isinstance(declared, Bounded):
+                parts *= len(declared.cuts) + 1 if declared.cuts else self.strata or 1
+            else:
+                parts *= len(declared)
+        return parts
+
+    def release(
+        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        y = private.y @ np.arange(1.0, private.y.shape[1] + 1)
+        strata = self.number_of_strata(question)
+        claim = self.sensitivity(question.n, strata)
+        value = self.statistic(values_of(private), y, self.strata_of(private, question))
+        noisy = laplace(Query(value, claim, f"{self.name} within strata"), allotment, spent)
+        deviation = self.deviation(question.n, strata)
+        return Released(
+            noisy / deviation, normal_laplace_pvalue(noisy, deviation, laplace_scale(claim.bound, spent))
+        )
 
 
-CORRECTED, PUBLISHED = "corrected", "published"
+@dataclass(frozen=True, kw_only=True)
+class Kendall(RankTest):
+    """Kendall's tau within strata."""
 
-STATISTICS = {
-    ("kendall", CORRECTED): Statistic(
-        conditional_kendall, lambda n, strata: conditional_kendall_sensitivity(n), "conditional-kendall",
+    name: ClassVar[str] = "kendall"
+
+    def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
+        return conditional_kendall(x, y, strata)
+
+    def sensitivity(self, rows: int, strata: int) -> Sensitivity:
+        return conditional_kendall_sensitivity(rows)
+
+    def deviation(self, rows: int, strata: int) -> float:
         # Var K_s = m(m − 1)(2m + 5)/18, so n Var T = (4/9) Σ (m + 3/2 − 5/(2m))/n.
-        lambda n, strata: 2 / 3 * (min(11 / 9, 1 + 1.5 * strata / n) / n) ** 0.5,
-    ),
-    ("spearman", CORRECTED): Statistic(
-        conditional_spearman, lambda n, strata: conditional_spearman_sensitivity(n), "conditional-spearman",
+        return float(2 / 3 * (min(11 / 9, 1 + 1.5 * strata / rows) / rows) ** 0.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spearman(RankTest):
+    """Spearman's rho within strata."""
+
+    name: ClassVar[str] = "spearman"
+
+    def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
+        return conditional_spearman(x, y, strata)
+
+    def sensitivity(self, rows: int, strata: int) -> Sensitivity:
+        return conditional_spearman_sensitivity(rows)
+
+    def deviation(self, rows: int, strata: int) -> float:
         # Var rho_s = 1/(m − 1), so n Var = Σ m²/(m − 1)/n.
-        lambda n, strata: (min(2, 1 + 2 * strata / n) / n) ** 0.5,
-    ),
-    ("kendall", PUBLISHED): Statistic(
-        published_kendall, claimed_kendall_sensitivity, "", lambda n, strata: 1.0, unproven="conditional Kendall's tau",
-    ),
-    ("spearman", PUBLISHED): Statistic(
-        published_spearman, lambda n, strata: published_spearman_sensitivity(n, strata, published=True),
-        "published-conditional-spearman", lambda n, strata: 1.0,
-    ),
-}  # fmt: skip
+        return float((min(2, 1 + 2 * strata / rows) / rows) ** 0.5)
 
 
-def strata_of(rows: Rows, plan: Plan) -> Integers:
-    """Return each row's stratum: a public function of its z."""
-    code = np.zeros(rows.n, dtype=np.int64)
-    for place, name in enumerate(plan.given):
-        declared, values = plan.schema[name], rows.raw[:, place]
-        if isinstance(declared, Bounded):
-            cuts = declared.cuts or tuple(np.linspace(declared.lower, declared.upper, (plan.strata or 1) + 1)[1:-1])
-            part, parts = np.searchsorted(np.asarray(cuts), values, side="right"), len(cuts) + 1
-        else:
-            part, parts = values.astype(np.int64), len(declared)
-        code = code * parts + part
-    return code
-
-
-def number_of_strata(plan: Plan) -> int:
-    """Return how many strata the public cuts and levels of z make, empty ones too."""
-    parts = 1
-    for name in plan.given:
-        declared = plan.schema[name]
-        if isinstance(declared, Bounded):
-            parts *= len(declared.cuts) + 1 if declared.cuts else plan.strata or 1
-        else:
-            parts *= len(declared)
-    return parts
-
-
-def _statistic(plan: Plan) -> Statistic:
-    return STATISTICS[plan.method, plan.calibration or CORRECTED]
-
-
-def _release(rows: Rows, plan: Plan, generator: PublicGenerator, allotment: Allotment) -> Released:
-    statistic = _statistic(plan)
-    y = rows.y @ np.arange(1.0, rows.y.shape[1] + 1)
-    strata = number_of_strata(plan)
-    claim = statistic.sensitivity(plan.n, strata)
-    value = statistic.of(values_of(rows), y, strata_of(rows, plan))
-    noisy = laplace(Query(value, claim, f"{plan.method} within strata"), allotment, plan.spent)  # type: ignore[arg-type]
-    deviation = statistic.deviation(plan.n, strata)
-    scale = laplace_scale(claim.bound, plan.spent)  # type: ignore[arg-type]
-    return Released(noisy / deviation, normal_laplace_pvalue(noisy, deviation, scale))
-
-
-def _settle(plan: Plan) -> Plan:
-    if len(plan.x) != 1 or len(plan.y) != 1:
-        raise ParameterError(f"method {plan.method!r} takes one column x and one column y")
-    whole("the number of rows", plan.n, LEAST_ROWS, 10**8)
-    strata = STRATA if plan.strata is None else plan.strata
-    whole("strata", strata, 1, MOST_STRATA)
-    plan = replace(plan, strata=int(strata), calibration=checked_calibration(plan))
-    statistic, parts = _statistic(plan), number_of_strata(plan)
-    if parts > 10**15:
-        raise ParameterError("given has too many strata: declare cuts, or give fewer strata")
-    statistic.sensitivity(plan.n, parts)  # refuses more strata than it takes, before anything is spent
-    caveats = plan.caveats
-    if any(isinstance(plan.schema[name], Bounded) for name in plan.given):
-        caveats += (COARSE,)
-    declared = [plan.schema[name] for name in (*plan.x, *plan.y)]
-    if any(isinstance(column, Levels) and len(column) > 2 for column in declared):
-        caveats += (ORDERED,)
-    if parts > plan.n / 2:
-        caveats += (THIN,)
-    if plan.calibration == PUBLISHED and not statistic.unproven:
-        caveats += ("the statistic and constant as published: for comparison",)
-    return replace(plan, unproven=statistic.unproven, caveats=caveats)
-
-
-def _route(method: str) -> Route:
-    return Route(
-        method=method,
-        pay=lambda loss: pure_part(loss, method),
-        proofs=lambda plan: (STATISTICS[method, plan.calibration or CORRECTED].claim, "laplace"),
-        release=_release,
-        settle=_settle,
-        takes=frozenset({"strata", "calibration"}),
-        tests="a rank correlation within strata",
-    )
-
-
-ROUTES = (_route("kendall"), _route("spearman"))
+def _numbers(question: Hypothesis) -> list[str]:
+    return [name for name in question.given if isinstance(question.schema[name], Bounded)]

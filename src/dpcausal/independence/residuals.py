@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ import numpy as np
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Reals
-from dpcausal.independence.guests import unheard
-from dpcausal.independence.route import Plan
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, own_streams
+from dpcausal.independence.guests import guest, tried
+from dpcausal.independence.question import Hypothesis
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 
 SHAPES = ("additive", "isotropic")
@@ -27,7 +26,7 @@ QUIET: dict[str, int | None] = {"verbose": False, "n_jobs": 1, "memory": None}
 """What a regressor prints, the processes it starts and the files it keeps would show rows or carry them away."""
 
 
-def checked_regression(plan: Plan) -> Any:
+def checked_regression(regression: Any, question: Hypothesis, blocks: int | None) -> Any:
     """Return the regression that was asked for, a regressor as an unfitted copy that prints nothing.
 
     Raises
@@ -35,7 +34,6 @@ def checked_regression(plan: Plan) -> Any:
     ParameterError
         It is none, or cannot fit as many made-up rows as a block has.
     """
-    regression = plan.regression
     if regression is None:
         return "additive"
     if isinstance(regression, str):
@@ -48,23 +46,22 @@ def checked_regression(plan: Plan) -> Any:
         raise ParameterError(
             f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor such as LinearRegression()"
         )
+    return tried(
+        lambda: _quiet_copy(regression, question, blocks), "the regressor",
+        "; it must predict numbers, also where y has levels, from standardised numbers and indicators of levels",
+    )  # fmt: skip
+
+
+def _quiet_copy(regression: Any, question: Hypothesis, blocks: int | None) -> Any:
     from sklearn.base import clone
 
-    try:
-        copy = clone(regression)
-        for part in _parts(copy):
-            part.set_params(**{name: QUIET[name] for name in part.get_params(deep=False) if name in QUIET})
-            # Callbacks are kept by reference, and are handed the rows.
-            getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
-        with unheard(), own_streams(0), np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if plan.given:
-                _cross_fitted(*_made_up(plan), copy, generator_from_seed(0))
-    except Exception as error:  # on made-up rows: public
-        raise ParameterError(
-            f"the regressor fails on made-up rows with {type(error).__name__}; it must predict numbers, also where "
-            "y has levels, from standardised numbers and indicators of levels"
-        ) from None
+    copy = clone(regression)
+    for part in _parts(copy):
+        part.set_params(**{name: QUIET[name] for name in part.get_params(deep=False) if name in QUIET})
+        # Callbacks are kept by reference, and are handed the rows.
+        getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
+    if question.given:
+        _cross_fitted(*_made_up(question, blocks), copy, generator_from_seed(0))
     return copy
 
 
@@ -83,20 +80,15 @@ def _parts(estimator: Any) -> list[Any]:
     return found
 
 
-def _made_up(plan: Plan) -> tuple[Given, Reals]:
+def _made_up(question: Hypothesis, blocks: int | None) -> tuple[Given, Reals]:
     """Return a block of made-up rows of the given columns' kinds, and a response."""
     generator = generator_from_seed(0)
-    n = min(plan.n // (plan.blocks or 1), MOST_TRIAL_ROWS)
-    declared = [plan.schema[name] for name in plan.given]
+    n = min(question.n // (blocks or 1), MOST_TRIAL_ROWS)
+    declared = [question.schema[name] for name in question.given]
     levels = [len(column) for column in declared if not isinstance(column, Bounded)]
     numbers = generator.random((n, len(declared) - len(levels)))
     codes = generator.integers(np.array(levels, dtype=np.int64), size=(n, len(levels)))
     return Given(numbers, codes, tuple(levels)), generator.random((n, 1))
-
-
-def described(regression: Any) -> str | None:
-    """Return a regression's name for the ledger and the result."""
-    return regression if regression is None or isinstance(regression, str) else type(regression).__name__
 
 
 def residuals(given: Given, responses: Reals, regression: Any, generator: PublicGenerator) -> Smoothed:
@@ -118,7 +110,14 @@ def residuals(given: Given, responses: Reals, regression: Any, generator: Public
 
 
 def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Smoothed:
-    from joblib import parallel_config  # type: ignore[import-untyped]
+    R = guest(lambda: _predicted_apart(given, responses, regressor, generator), int(generator.integers(2**63)))
+    R = np.where(np.isfinite(R), R, 0.0)
+    R -= R.mean(axis=0)
+    return Smoothed(R, 1.0)
+
+
+def _predicted_apart(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Reals:
+    """Return the standardised responses less what is predicted for each fifth of the rows from the others."""
     from sklearn.base import clone
 
     n = given.rows
@@ -136,10 +135,6 @@ def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: Pub
             # Its coins are this block's own: a stream shared by blocks would carry one block's rows to the next.
             seeds = {name: int(generator.integers(2**31)) for name in model.get_params(deep=True)
                      if name.split("__")[-1] == "random_state"}  # fmt: skip
-            # Whatever joblib was told elsewhere: rows go to no other process.
-            with parallel_config(backend="threading", n_jobs=1):
-                model.set_params(**seeds).fit(Z[fold != held], U[fold != held, column])
-                R[fold == held, column] = U[fold == held, column] - np.ravel(model.predict(Z[fold == held]))
-    R = np.where(np.isfinite(R), R, 0.0)
-    R -= R.mean(axis=0)
-    return Smoothed(R, 1.0)
+            model.set_params(**seeds).fit(Z[fold != held], U[fold != held, column])
+            R[fold == held, column] = U[fold == held, column] - np.ravel(model.predict(Z[fold == held]))
+    return R

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dpcausal.independence.law import LEAST_PVALUE
@@ -32,12 +32,8 @@ class Independence(Result):
         As asked for.
     n : int
         Number of rows.
-    blocks : int or None
-        Number of blocks, where there are any.
-    regression : str or None
-        Inside blocks: the kernel's shape, or a regressor's name.
-    resamples, penalty, width, strata, calibration
-        As used, where the method has them.
+    settings : dict
+        The method's options as used, by name.
     seed : int
         Public seed of splits, permutations, features.
     guarantee : Guarantee
@@ -53,14 +49,8 @@ class Independence(Result):
     given: tuple[str, ...]
     method: str
     n: int
-    blocks: int | None
-    regression: str | None
-    resamples: int | None
-    penalty: float | None
-    width: float | None
-    strata: int | None
-    calibration: str | None
-    seed: int
+    settings: dict[str, Any] = field(hash=False)
+    seed: int | None
     guarantee: Guarantee
 
     def headline(self) -> list[str]:
@@ -72,10 +62,10 @@ class Independence(Result):
             lines.append("Only the decision was tested: this method has no private p-value.")
         else:
             lines.append(f"{said(self.pvalue)}, statistic {self.statistic:+.4g}.")
-        where = f", {self.blocks} blocks" if self.blocks else ""
-        how = f", regression {self.regression}" if self.regression else ""
-        how += f", numbers given cut in {self.strata} parts" if self.strata else ""
-        how += ", as published" if self.calibration == "published" else ""
+        blocks, regression, strata = (self.settings.get(name) for name in ("blocks", "regression", "strata"))
+        where = f", {blocks} blocks" if blocks else ""
+        how = f", regression {regression}" if regression else ""
+        how += f", numbers given cut in {strata} parts" if strata else ""
         lines.append(f"Method {self.method}{where}{how}, {self.n} rows.")
         return lines
 

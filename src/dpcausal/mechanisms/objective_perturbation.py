@@ -61,6 +61,14 @@ class Calibration:
     solver_scale: float
 
 
+def checked_term(name: str, value: object) -> float:
+    """Return the factor of a squared length: without one the weights have no density and no bound."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not (is_number and math.isfinite(value) and value > 0):  # type: ignore[arg-type, operator]
+        raise ParameterError(f"{name} must be a finite number above 0")
+    return float(value)  # type: ignore[arg-type]
+
+
 def gradient_bound(donors: int, periods: int) -> float:
     """Return G = 4T0·max(2, √(n + 5/4))."""
     return 4 * periods * max(2.0, math.sqrt(donors + 1.25))
@@ -86,6 +94,7 @@ def calibrate(donors: int, periods: int, loss: ApproxDP, quadratic: float | None
     if quadratic is None:
         root = 1 + 2 / math.expm1(epsilon / 2)
         quadratic = 2 * periods * (root * root - 1) * (1 + 1e-9)
+    quadratic = checked_term("the quadratic term", quadratic)
     left = epsilon - log_volume_bound(periods, quadratic) * (1 + 1e-12)
     if left <= 0:
         raise ParameterError("the quadratic term is too small for this epsilon: nothing is left for the noise")
@@ -143,7 +152,7 @@ def objective_perturbation(
     target : float array, shape (T0,)
         y, public, entries cut to [−1, 1].
     quadratic : float, optional
-        M > 0; see ``calibrate``.
+        M, finite and above 0; see ``calibrate``.
 
     Returns
     -------
@@ -179,6 +188,7 @@ def published_constants(
 ) -> tuple[float, float]:
     """Return Δ and β as printed, with c = (1 + √(16n − 15))T0."""
     n, epsilon = donors, loss.epsilon
+    checked_term("the penalty", penalty)
     c = (1 + math.sqrt(16 * n - 15)) * periods
     left, extra = epsilon - math.log(1 + 2 * c / penalty + (c / penalty) ** 2), 0.0
     if left <= 0:

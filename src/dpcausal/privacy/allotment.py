@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from dpcausal.errors import FenceError, HiddenAnswerError, LossError
+from dpcausal.errors import FenceError, HiddenAnswerError, LedgerError, LossError, ParameterError, UnprovenError
 from dpcausal.privacy.events import Event
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, implies, largest_rho
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, implies, largest_rho, loss_text
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import simulated
+
+WITHOUT_PRIVACY = "no privacy: exact answers"
+SIMULATED = "no privacy: the noise is simulated and predictable"
+UNPROVEN = "no privacy is claimed: the proof of the published variant fails"
 
 
 @dataclass(frozen=True)
@@ -187,12 +193,47 @@ class Allotment:
         raise HiddenAnswerError("an allotment does not leave its process: it could be spent twice")
 
 
-def check_pair(loss: Loss, zcdp: ZCDP | None) -> None:
-    """Refuse a zCDP amount beside a loss that leaves no room for one."""
+def caveats_of(private: bool, durable: bool, unproven: bool) -> tuple[str, ...]:
+    """Return why a call of a ledger is not private; a ledger file refuses what would not be."""
+    if simulated() and durable:
+        raise LedgerError("simulated noise is not private: use Ledger.in_memory, a ledger file refuses it")
+    if unproven and durable:
+        raise UnprovenError("a ledger file takes proven calls only: use Ledger.in_memory")
+    found = [(not private, WITHOUT_PRIVACY), (simulated(), SIMULATED), (unproven, UNPROVEN)]
+    return tuple(text for holds, text in found if holds)
+
+
+def worded(loss: Loss, zcdp: ZCDP | None, task: str, unit: Unit, relation: Relation) -> dict[str, Any]:
+    """Check what a call asks for, and return it as its entry words it."""
     if zcdp is not None and not isinstance(zcdp, ZCDP):
         raise LossError("zcdp must be a ZCDP amount")
     if zcdp is not None and isinstance(loss, (ZCDP, NoPrivacy)):
         raise LossError("zcdp is given beside a PureDP or ApproxDP loss only")
+    if not isinstance(unit, Unit) or not isinstance(relation, Relation):
+        raise ParameterError("unit must be a Unit and relation a Relation")
+    if not isinstance(task, str) or not 1 <= len(task) <= 200 or not task.isprintable():
+        raise ParameterError("task must be 1 to 200 printable characters")
+    amounts = {"loss": loss_text(loss), "zcdp": None if zcdp is None else loss_text(zcdp)}
+    return {"task": task, **amounts, "unit": unit.value, "relation": relation.value}
+
+
+def json_text(value: object) -> str:
+    """Return a value as JSON with sorted keys."""
+    return json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":"))
+
+
+def plain(given: Mapping[str, Any], name: str, longest: int) -> dict[str, Any]:
+    """Return what JSON makes of a mapping that a call wants on record, its keys sorted."""
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise ParameterError(f"{name} must be a mapping with text keys")
+    try:
+        text = json_text(dict(given))
+    except (TypeError, ValueError, RecursionError):
+        raise ParameterError(f"{name} must hold text, finite numbers, booleans, None and lists of them") from None
+    if len(text) > longest:
+        raise ParameterError(f"{name} must be at most {longest} characters as JSON")
+    made: dict[str, Any] = json.loads(text)
+    return made
 
 
 _Caps = tuple[_Account | None, _Account | None]

@@ -1,12 +1,16 @@
-"""What a call may cost: the checks of ``loss=`` that every task makes before anything else."""
+"""What a call may cost: the checks of ``loss=`` that every task and the ledger make before anything else."""
 
 from __future__ import annotations
 
 import math
 from decimal import Decimal
 
-from dpcausal.errors import LossError, UnprovenError
+from dpcausal.errors import BudgetExceededError, LossError, UnprovenError
+from dpcausal.privacy.composition import Totals, remaining, spent_text
 from dpcausal.privacy.loss import EPSILON_UNITS, LARGE_EPSILON, ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+
+LARGEST_BUDGET = 10**6
+"""No larger ε or ρ is taken as a budget: integer totals would come near their end."""
 
 
 def unfit(loss: object) -> LossError:
@@ -20,6 +24,36 @@ def unfit(loss: object) -> LossError:
     is_number = isinstance(loss, (int, float)) and not isinstance(loss, bool)
     meant = f"; PureDP({loss!r})?" if is_number and 0 < loss <= LARGE_EPSILON else ""  # type: ignore[operator]
     return LossError(f"loss must be PureDP, ApproxDP, ZCDP or NoPrivacy, got {type(loss).__name__}{meant}")
+
+
+def check_budget(budget: Loss) -> Loss:
+    """Refuse what is no budget of a ledger with privacy."""
+    if type(budget) not in (PureDP, ApproxDP, ZCDP):
+        raise LossError("budget must be PureDP, ApproxDP or ZCDP")
+    amount = budget.exact_rho if isinstance(budget, ZCDP) else budget.exact_epsilon  # type: ignore[union-attr]
+    if amount > LARGEST_BUDGET:
+        raise LossError("a budget's epsilon or rho must be at most one million")
+    return budget
+
+
+def check_kind(loss: Loss, budget: Loss) -> None:
+    """Refuse what is no loss, and a loss without privacy from a budget with it, or the reverse."""
+    if type(loss) not in (PureDP, ApproxDP, ZCDP, NoPrivacy):
+        raise unfit(loss)
+    if isinstance(loss, NoPrivacy) and not isinstance(budget, NoPrivacy):
+        raise LossError("NoPrivacy() is taken by Ledger.without_privacy() only")
+    if isinstance(budget, NoPrivacy) and not isinstance(loss, NoPrivacy):
+        raise LossError("a ledger without privacy takes NoPrivacy() only")
+
+
+def refusal(loss: Loss, budget: Loss, totals: Totals) -> BudgetExceededError:
+    """Return the error of a loss that a budget does not admit after what was spent of it."""
+    reason = ""
+    if isinstance(budget, PureDP) and not isinstance(loss, PureDP):
+        reason = "a PureDP budget pays for pure losses only"
+    if isinstance(budget, ZCDP) and isinstance(loss, ApproxDP):
+        reason = "a ZCDP budget pays for pure and zCDP losses only"
+    return BudgetExceededError(str(loss), spent_text(budget, totals), str(remaining(budget, totals)), reason)
 
 
 def check_large(loss: Loss, accept_large_epsilon: bool) -> None:

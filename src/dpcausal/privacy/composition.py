@@ -163,10 +163,11 @@ def _within(caps: Caps, totals: Totals) -> bool:
     return by_sums or by_zcdp
 
 
-def admit(budget: Loss, totals: Totals, cost: Cost) -> Totals | None:
+def admit(budget: Loss, totals: Totals, cost: Cost, caps: Caps | None = None) -> Totals | None:
     """Return the totals after a spend, or ``None`` if the budget's filter refuses it.
 
-    Constant time: it depends on the totals alone, not on how many spends made them.
+    Constant time: it depends on the totals alone, not on how many spends made them.  ``caps`` are those of the budget,
+    for callers that have them at hand.
 
     Guarantee
     ---------
@@ -187,7 +188,7 @@ def admit(budget: Loss, totals: Totals, cost: Cost) -> Totals | None:
         sums_open=totals.sums_open and cost.epsilon is not None,
         zcdp_open=totals.zcdp_open and cost.rho is not None,
     )
-    if _within(caps_of(budget), after):
+    if _within(caps or caps_of(budget), after):
         return after
     if totals.spends == 0 and isinstance(budget, ApproxDP) and _within(_single_caps(budget), after):
         return replace(after, closed=True)

@@ -1,7 +1,7 @@
 """The ledger: a budget, and every spend from it, kept so that it cannot be cheated.
 
-A spend is committed before the first noise is drawn and is never refunded.  The rows are chained by hashes; the
-last hash, the head, is printed in every result: whoever notes it can tell a ledger that was rolled back.
+A spend is on the disk before the first noise is drawn and is never refunded.  The lines are chained by hashes; the last
+hash, the head, is printed in every result: whoever notes it can tell a ledger that was rolled back.
 """
 
 from __future__ import annotations
@@ -10,150 +10,173 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from functools import lru_cache
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, NoReturn
 
-from dpcausal.errors import (
-    BudgetExceededError,
-    HiddenAnswerError,
-    LedgerError,
-    LossError,
-    ParameterError,
-    UnprovenError,
-)
-from dpcausal.privacy.allotment import Allotment, check_pair
-from dpcausal.privacy.call import unfit
-from dpcausal.privacy.composition import Remaining, admit, cost_of, remaining, spent_text
-from dpcausal.privacy.ledger_check import Verification
-from dpcausal.privacy.ledger_entry import FORMAT, Entry, Header, Row, cells, loss_text, parse_loss, sealed, totals_of
-from dpcausal.privacy.ledger_snapshot import SnapshotStore
-from dpcausal.privacy.ledger_store import MemoryStore, SqliteStore, Store
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.errors import HiddenAnswerError, LedgerDamagedError, LedgerError, ParameterError
+from dpcausal.privacy.allotment import Allotment, caveats_of, json_text, plain, worded
+from dpcausal.privacy.call import check_budget, check_kind
+from dpcausal.privacy.composition import Cost, Remaining, Totals, remaining
+from dpcausal.privacy.ledger_file import Account, Spends, Store, sealed, written_cost
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_text, loss_text, parse_loss
 from dpcausal.privacy.neighbours import Relation, Unit
-from dpcausal.privacy.noise import simulated
 
 __all__ = ["Allotment", "Detail", "Entry", "Ledger", "Verification"]
 
 Detail = Mapping[str, str | int | float | bool | list[Any] | None]
 """Public arguments of a call, as they go into its entry."""
 
-LARGEST_BUDGET = 10**6
-"""No larger ε or ρ is taken as a budget: integer totals would come near their end."""
+LONGEST_DETAIL, LONGEST_ANSWER = 2**16, 2**24  # characters that a line takes, as JSON
 
-LONGEST_DETAIL = 65536
-_HEAD = re.compile("[0-9a-f]{64}")
 
-WITHOUT_PRIVACY = "no privacy: exact answers"
-SIMULATED = "no privacy: the noise is simulated and predictable"
-UNPROVEN = "no privacy is claimed: the proof of the published variant fails"
+@dataclass(frozen=True)
+class Entry:
+    """One spend, as the ledger keeps it.
+
+    Attributes
+    ----------
+    number, at, pid, library : int, str, int, str
+        1 for the first; the clock's UTC time (nothing depends on it), the process and the version that wrote it.
+    task, loss, zcdp : str, str, str or None
+        What it paid for; the whole loss, and the zCDP guarantee beside it if one was given, with exact amounts.
+    unit, relation : str
+        Whose record is protected, against which change.
+    detail, once : str
+        Public arguments of the call, and what it declared for the whole ledger, as JSON with sorted keys.
+    caveats, previous, hash : str
+        Why the release is not private, empty if it is; the chain.
+    cost, totals : Cost, Totals
+        In whole units: of this spend, and of all up to it, worked out at each reading.
+    """
+
+    number: int
+    at: str
+    pid: int
+    library: str
+    task: str
+    loss: str
+    zcdp: str | None
+    unit: str
+    relation: str
+    detail: str
+    once: str
+    caveats: str
+    cost: Cost
+    totals: Totals
+    previous: str
+    hash: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain values for JSON: units of 1e-9, deltas of 1e-18; ``event`` has exact amounts."""
+        loss = parse_loss(self.loss)
+        amounts = vars(loss) | ({} if self.zcdp is None else vars(parse_loss(self.zcdp)))
+        event = {name.removeprefix("exact_"): exact_text(amount) for name, amount in amounts.items()}
+        sums = {"cost": dict(vars(self.cost)), "totals": dict(vars(self.totals))}
+        told = {"detail": json.loads(self.detail), "once": json.loads(self.once)}
+        return vars(self) | sums | told | {"event": {"kind": type(loss).__name__} | event}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The outcome of checking a ledger from its first line to its last.
+
+    Attributes
+    ----------
+    ok, problems : bool, tuple of str
+        Whether nothing was found; else the first rule that is broken, with its line.
+    entries, head : int, str
+        Spends that were found in order, and the hash of the last line that was.
+    torn : int
+        Bytes after the last line, of a write that failed: nothing was released after it.
+    """
+
+    ok: bool
+    entries: int
+    head: str
+    problems: tuple[str, ...] = ()
+    torn: int = 0
+
+    def __bool__(self) -> bool:
+        return self.ok
 
 
 class Ledger:
     """A privacy budget and the record of all that was spent from it.
 
-    Made by ``create``, ``open``, ``in_memory`` or ``without_privacy``.
-
     Attributes
     ----------
-    budget : Loss
-        The most that all spends together may cost one unit.
-    durable : bool
-        Whether it is a file, which threads, processes and later runs share.
-    private : bool
-        False only without privacy.
-    path : Path or None
-        The file.
+    budget, private : Loss, bool
+        The most that all spends together may cost one unit; ``private`` is False only without privacy.
+    durable, path : bool, Path or None
+        Whether it is a file, which threads, processes and later runs share, and which.
 
     Notes
     -----
-    *Guarantee*: all that was released under allotments of one ledger, chosen adaptively, is within ``budget``, for
-    the relation of its entries and the units they name, provided that each method bears out the loss that it
-    asked for.  *Source*: claims ``fully-adaptive-sums``, ``fully-adaptive-zcdp``, ``union-of-filters``,
-    ``single-spend``.
-
-    Not defended: code in the same process, a clock, and a restored older file unless a noted head is passed to
-    ``open``.
+    *Guarantee*: all that was released under allotments of one ledger, chosen adaptively, is within ``budget``, for the
+    relation of its entries and the units they name, provided that each method bears out the loss that it asked for.
+    *Source*: claims ``fully-adaptive-sums``, ``fully-adaptive-zcdp``, ``union-of-filters``, ``single-spend``.
+    Not defended: code in the same process, and an older file put back unless a noted head is passed to ``open``.
 
     Examples
     --------
+    >>> from dpcausal import PureDP
     >>> ledger = Ledger.in_memory(PureDP(1))
     >>> allotment = ledger.allot(PureDP(0.25), task="example")
-    >>> ledger.remaining.epsilon
-    0.75
-    >>> ledger.verify().ok
-    True
+    >>> ledger.remaining.epsilon, ledger.verify().ok
+    (0.75, True)
     """
 
-    __slots__ = ("__weakref__", "_budget", "_closed", "_library", "_store")
+    __slots__ = ("__weakref__", "_budget", "_closed", "_store")
 
     def __init__(self, store: Store) -> None:
         if not isinstance(store, Store):
             raise ParameterError("a ledger comes from Ledger.create, open, in_memory or without_privacy")
-        self._store = store
-        self._budget = parse_loss(store.header.budget)
-        self._closed = False
-        self._library = _library()
+        self._store, self._budget, self._closed = store, store.account().budget, False
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], *, budget: Loss) -> Ledger:
-        """Make a new ledger file.
-
-        Parameters
-        ----------
-        path : path
-            Where no file is yet, in a directory that exists, on a local disk.  Readable and writable by its owner.
-        budget : PureDP, ApproxDP or ZCDP
-            What all spends together may cost.
-
-        Raises
-        ------
-        LedgerError
-            A file is there already, or none can be made.
-        """
-        header = _header(_checked_budget(budget))
-        return cls(SqliteStore.create(_checked_path(path), header))
+        """Make a new ledger file, its owner's alone, where none is yet, on a local disk."""
+        return cls(Store.create(_checked(path), loss_text(check_budget(budget))))
 
     @classmethod
     def open(
         cls, path: str | os.PathLike[str], expected_head: str | None = None, *, read_only: bool = False
     ) -> Ledger:
-        """Open a ledger file and check it.
+        """Open a ledger file under any of its names: check it from its first line and redo its sums.
 
-        Parameters
-        ----------
-        path : path
-            A ledger that ``create`` made.
-        expected_head : str, optional
-            A head that was noted earlier, as results print it: a ledger that does not hold it was rolled back or is
-            another one, and is refused.
-        read_only : bool
-            For a check: the ledger as it is now, from a file and a directory that need not be writable and stay as
-            they are.  Nothing can be spent.  Refused while a log lies beside the file.
-
-        Raises
-        ------
-        LedgerDamagedError
-            The file is truncated, altered, foreign, newer or rolled back.
-        LedgerError
-            It is missing, not writable, in use (``read_only``), or cannot be used for another reason.
+        A file that is altered, foreign, newer or rolled back is a LedgerDamagedError, any other fault a LedgerError.
+        ``expected_head`` is one that was noted earlier, as results print it: a ledger without it was rolled back or is
+        another.  With ``read_only`` nothing can be spent and nothing is written; the file need not be writable.
         """
-        if expected_head is not None and not (isinstance(expected_head, str) and _HEAD.fullmatch(expected_head)):
+        if expected_head is not None and not re.fullmatch("[0-9a-f]{64}", str(expected_head)):
             raise ParameterError("expected_head must be 64 hexadecimal digits, as results print it")
-        checked = _checked_path(path)
-        return cls(SnapshotStore(checked, expected_head) if read_only else SqliteStore.open(checked, expected_head))
+        return cls(Store(_checked(path), expected_head, read_only=read_only))
+
+    @classmethod
+    def open_or_create(cls, path: str | os.PathLike[str], *, budget: Loss) -> Ledger:
+        """Open the ledger file of this budget, or make it; one of another budget is a LedgerError."""
+        try:
+            return cls.create(path, budget=budget)
+        except LedgerError:
+            if not os.path.lexists(path):
+                raise
+        ledger = cls.open(path)
+        if ledger.budget != budget:
+            raise LedgerError(f"ledger {ledger.path}: its budget is {ledger.budget} for good, not {budget}")
+        return ledger
 
     @classmethod
     def in_memory(cls, budget: Loss) -> Ledger:
         """Make a ledger that lives in this process and ends with it."""
-        return cls(MemoryStore(_header(_checked_budget(budget))))
+        return cls(Store(BytesIO(sealed("ledger", {"budget": loss_text(check_budget(budget))}))))
 
     @classmethod
     def without_privacy(cls) -> Ledger:
         """Make a ledger for exact answers: it takes ``NoPrivacy()`` and nothing else."""
-        return cls(MemoryStore(_header(NoPrivacy())))
+        return cls(Store(BytesIO(sealed("ledger", {"budget": loss_text(NoPrivacy())}))))
 
     @property
     def budget(self) -> Loss:
@@ -174,21 +197,30 @@ class Ledger:
     @property
     def remaining(self) -> Remaining:
         """What is left of the budget, as of now."""
-        return remaining(self._budget, totals_of(self._open_store().last()))
+        return remaining(self._budget, self._open().account().totals)
 
     @property
     def head(self) -> str:
         """The hash that stands for the whole ledger up to now, 64 hexadecimal digits."""
-        row = self._open_store().last()
-        return self._store.header.hash if row is None else str(row[-1])
+        return self._open().account().head
 
     def entries(self) -> list[Entry]:
         """Return all spends, the oldest first."""
-        return [Entry.from_row(row) for row in self._open_store().rows()]
+        spends, entries = Spends(), list[Entry]()
+        self._open().read_anew(Account(), spends)
+        for record, totals in spends:
+            told = record | {name: json_text(record[name]) for name in ("detail", "once")}
+            entries.append(Entry(**told, cost=written_cost(record["loss"], record["zcdp"]), totals=totals))
+        return entries
 
     def verify(self) -> Verification:
-        """Check the pages, the chain, each cost, the sums and the budget, from the first row to the last."""
-        return self._open_store().verify()
+        """Check the chain, each cost, the sums and the budget once more, from the first line to the last."""
+        account, problems = Account(), list[str]()
+        try:
+            self._open().read_anew(account)
+        except LedgerDamagedError as error:
+            problems = [str(error)]
+        return Verification(not problems, account.totals.spends, account.head, tuple(problems), account.torn)
 
     def allot(
         self,
@@ -199,96 +231,66 @@ class Ledger:
         relation: Relation = Relation.REPLACE_ONE,
         zcdp: ZCDP | None = None,
         detail: Detail = MappingProxyType({}),
+        once: Mapping[str, Any] = MappingProxyType({}),
         unproven: bool = False,
     ) -> Allotment:
         """Commit the whole cost of a call as spent, and return the allotment that its releases use up.
 
         Parameters
         ----------
-        loss : Loss
-            The most that the call costs, of a kind that the budget is counted in.
-        task : str
-            What it pays for: 1 to 200 printable characters.
+        loss, task : Loss, str
+            The most that the call costs, and what it pays for in 1 to 200 printable characters.
         unit, relation : Unit, Relation
             Whose record is protected, against which change.  All entries of one ledger share the relation.
         zcdp : ZCDP, optional
             A zCDP guarantee that the same releases also have, beside a PureDP or ApproxDP loss.
-        detail : mapping
-            Public arguments, for the record.
+        detail, once : mapping
+            Public arguments, for the record; and public declarations that stand for the whole ledger: a later spend
+            that changes one is refused.
         unproven : bool
             The call has no valid proof: refused by a ledger file.
 
         Raises
         ------
-        BudgetExceededError
-            The budget does not admit it; nothing was spent.
+        BudgetExceededError, LedgerError
+            The budget does not admit it; it contradicts an earlier spend, or cannot be written.  Nothing was granted.
         """
-        store = self._open_store()
-        self._check_loss(loss)
-        check_pair(loss, zcdp)
-        if not isinstance(unit, Unit) or not isinstance(relation, Relation):
-            raise ParameterError("unit must be a Unit and relation a Relation")
-        if not isinstance(task, str) or not 1 <= len(task) <= 200 or not task.isprintable():
-            raise ParameterError("task must be 1 to 200 printable characters")
-        caveats = self._caveats(unproven)
-        words = (loss_text(loss), None if zcdp is None else loss_text(zcdp), unit.value, relation.value)
-        told = (self._library, task, *words, _detail_text(detail), "; ".join(caveats))
-        cost = cost_of(loss, zcdp)
+        store = self._open()
+        check_kind(loss, self._budget)
+        told = worded(loss, zcdp, task, unit, relation)
+        told |= {"detail": plain(detail, "detail", LONGEST_DETAIL), "once": plain(once, "once", LONGEST_DETAIL)}
+        caveats = caveats_of(self.private, self.durable, unproven)
+        account = store.append("spend", told | {"caveats": "; ".join(caveats)})
+        return Allotment(loss, zcdp, (account.totals.spends, account.head, unit, relation), caveats, self.durable)
 
-        def following(last: Row | None) -> Row:
-            if last is not None and last[8] != relation.value and self.private:
-                raise LedgerError(f"this ledger counts {last[8]}: a spend under {relation.value} would not add up")
-            before = totals_of(last)
-            after = admit(self._budget, before, cost)
-            if after is None:
-                left = str(remaining(self._budget, before))
-                raise BudgetExceededError(str(loss), spent_text(self._budget, before), left, self._mismatch(loss))
-            number, previous = (1, store.header.hash) if last is None else (last[0] + 1, last[-1])
-            return sealed((number, _now(), os.getpid(), *told, *cells(cost, after), previous))
+    def keep(self, number: int, answer: Mapping[str, Any]) -> None:
+        """Write what was released under a spend beside it, once; a LedgerError where there is no such spend.
 
-        row = store.append(following)
-        return Allotment(loss, zcdp, (row[0], row[-1], unit, relation), caveats, self.durable)
+        It costs nothing, and whoever reads the ledger reads it: keep released answers only.
+        """
+        if type(number) is not int:
+            raise ParameterError("number must be that of a spend")
+        self._open().append("answer", {"number": number, "answer": plain(answer, "answer", LONGEST_ANSWER)})
+
+    def answer(self, number: int) -> dict[str, Any] | None:
+        """Return the answer that was kept beside the spend of that number, ``None`` if there is none."""
+        text = self._open().account().answers.get(number)
+        return None if text is None else dict(json.loads(text))
 
     def close(self) -> None:
-        """Close the file; the ledger takes no more calls.  Optional."""
+        """Take no more calls.  Optional."""
         self._closed = True
-        self._store.close()
 
     def __enter__(self) -> Ledger:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open_store(self) -> Store:
+    def _open(self) -> Store:
         if self._closed:
             raise LedgerError("this ledger was closed")
         return self._store
-
-    def _check_loss(self, loss: Loss) -> None:
-        if type(loss) not in (PureDP, ApproxDP, ZCDP, NoPrivacy):
-            raise unfit(loss)
-        if isinstance(loss, NoPrivacy) and self.private:
-            raise LossError("NoPrivacy() is taken by Ledger.without_privacy() only")
-        if not isinstance(loss, NoPrivacy) and not self.private:
-            raise LossError("a ledger without privacy takes NoPrivacy() only")
-
-    def _caveats(self, unproven: bool) -> tuple[str, ...]:
-        if simulated() and self.durable:
-            raise LedgerError("simulated noise is not private: use Ledger.in_memory, a ledger file refuses it")
-        if unproven and self.durable:
-            raise UnprovenError("a ledger file takes proven calls only: use Ledger.in_memory")
-        found = [(not self.private, WITHOUT_PRIVACY), (simulated(), SIMULATED), (unproven, UNPROVEN)]
-        return tuple(text for holds, text in found if holds)
-
-    def _mismatch(self, loss: Loss) -> str:
-        if isinstance(self._budget, PureDP) and not isinstance(loss, PureDP):
-            return "a PureDP budget pays for pure losses only"
-        if isinstance(self._budget, ZCDP) and isinstance(loss, ApproxDP):
-            return "a ZCDP budget pays for pure and zCDP losses only"
-        return ""
 
     def __repr__(self) -> str:
         name = f"'{self.path.name}'" if self.path else "in memory"
@@ -308,43 +310,7 @@ class Ledger:
         raise HiddenAnswerError("a ledger does not leave its process: pass its path and open it there")
 
 
-def _checked_budget(budget: Loss) -> Loss:
-    if type(budget) not in (PureDP, ApproxDP, ZCDP):
-        raise LossError("budget must be PureDP, ApproxDP or ZCDP")
-    amount = budget.exact_rho if isinstance(budget, ZCDP) else budget.exact_epsilon  # type: ignore[union-attr]
-    if amount > LARGEST_BUDGET:
-        raise LossError("a budget's epsilon or rho must be at most one million")
-    return budget
-
-
-def _checked_path(path: str | os.PathLike[str]) -> Path:
+def _checked(path: str | os.PathLike[str]) -> Path:
     if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or "\0" in os.fspath(path):
         raise ParameterError("the path of a ledger must be text or a path")
     return Path(os.path.abspath(path))
-
-
-def _header(budget: Loss) -> Header:
-    return Header(FORMAT, _now(), os.getpid(), _library(), loss_text(budget))
-
-
-def _detail_text(detail: Detail) -> str:
-    if not isinstance(detail, Mapping) or not all(isinstance(key, str) for key in detail):
-        raise ParameterError("detail must be a mapping with text keys")
-    try:
-        text = json.dumps(dict(detail), sort_keys=True, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
-        raise ParameterError("detail must hold text, finite numbers, booleans, None and lists of them") from None
-    if len(text) > LONGEST_DETAIL:
-        raise ParameterError(f"detail must be at most {LONGEST_DETAIL} characters as JSON")
-    return text
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")
-
-
-@lru_cache(maxsize=1)
-def _library() -> str:
-    from importlib.metadata import version
-
-    return version("dpcausal")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -99,11 +99,9 @@ class PureDP:
     def __add__(self, other: PureDP) -> PureDP:
         return PureDP(self.exact_epsilon + other.exact_epsilon) if isinstance(other, PureDP) else NotImplemented
 
-    def divided(self, parts: int) -> PureDP:
-        """Return the loss of one of ``parts`` equal parts, exactly."""
-        if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
-            raise LossError("parts must be a whole number of at least 1")
-        return PureDP(self.exact_epsilon / parts)
+    def part(self, share: Fraction) -> PureDP:
+        """Return a share of the loss, exactly: shares that add up to 1 cost the whole."""
+        return PureDP(self.exact_epsilon * share)
 
     def __repr__(self) -> str:
         return f"PureDP({format_amount(self.exact_epsilon)})"
@@ -139,6 +137,10 @@ class ApproxDP:
             return NotImplemented
         return ApproxDP(self.exact_epsilon + other.exact_epsilon, self.exact_delta + other.exact_delta)
 
+    def part(self, share: Fraction) -> ApproxDP:
+        """Return a share of ε and of δ, exactly."""
+        return ApproxDP(self.exact_epsilon * share, self.exact_delta * share)
+
     def __repr__(self) -> str:
         return f"ApproxDP({format_amount(self.exact_epsilon)}, {format_amount(self.exact_delta)})"
 
@@ -165,6 +167,10 @@ class ZCDP:
     def __add__(self, other: ZCDP) -> ZCDP:
         return ZCDP(self.exact_rho + other.exact_rho) if isinstance(other, ZCDP) else NotImplemented
 
+    def part(self, share: Fraction) -> ZCDP:
+        """Return a share of ρ, exactly."""
+        return ZCDP(self.exact_rho * share)
+
     def __repr__(self) -> str:
         return f"ZCDP({format_amount(self.exact_rho)})"
 
@@ -173,11 +179,67 @@ class ZCDP:
 class NoPrivacy:
     """No protection: the exact answer, accepted only by ``Ledger.without_privacy()``."""
 
+    def part(self, share: Fraction) -> NoPrivacy:
+        """Return itself: what is not counted has no shares."""
+        return self
+
     def __repr__(self) -> str:
         return "NoPrivacy()"
 
 
 Loss: TypeAlias = PureDP | ApproxDP | ZCDP | NoPrivacy
+
+
+def exact_text(amount: Fraction) -> str:
+    """Return an amount exactly: a decimal where there is a finite one, else a fraction.
+
+    Examples
+    --------
+    >>> exact_text(Fraction(1, 1000)), exact_text(Fraction(1, 3))
+    ('0.001', '1/3')
+    """
+    if max(amount.numerator.bit_length(), amount.denominator.bit_length()) > 300:
+        raise LossError("an amount for the ledger needs fewer than 90 digits")
+    rest, twos, fives = amount.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    places = max(twos, fives)
+    if rest != 1 or places > 40:
+        return str(amount)
+    digits = str(amount.numerator * 10**places // amount.denominator).rjust(places + 1, "0")
+    return f"{digits[: len(digits) - places]}.{digits[len(digits) - places :]}" if places else digits
+
+
+def loss_text(loss: Loss) -> str:
+    """Return a loss with its exact amounts, as ``parse_loss`` reads it.
+
+    Examples
+    --------
+    >>> loss_text(ApproxDP(2, 1e-6))
+    'ApproxDP(2, 0.000001)'
+    """
+    return f"{type(loss).__name__}({', '.join(exact_text(amount) for amount in vars(loss).values())})"
+
+
+@lru_cache(maxsize=1024)
+def parse_loss(text: str) -> Loss:
+    """Return the loss that ``loss_text`` wrote; ``ValueError`` for anything else."""
+    name, _, inside = text.partition("(")
+    kinds: dict[str, tuple[Any, int]] = {
+        "PureDP": (PureDP, 1), "ApproxDP": (ApproxDP, 2), "ZCDP": (ZCDP, 1), "NoPrivacy": (NoPrivacy, 0)
+    }  # fmt: skip
+    if name not in kinds or not inside.endswith(")"):
+        raise ValueError("not a loss")
+    kind, count = kinds[name]
+    amounts = [Fraction(part) for part in inside[:-1].split(", ")] if inside != ")" else []
+    if len(amounts) != count:
+        raise ValueError("not a loss")
+    loss: Loss = kind(*amounts)
+    if loss_text(loss) != text:
+        raise ValueError("not a loss as the ledger writes it")
+    return loss
 
 
 @lru_cache(maxsize=4096)

@@ -104,14 +104,27 @@ def own_streams(seed: int) -> Iterator[None]:
     """
     import random
 
-    before, numpys = random.getstate(), np.random.get_state()
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
+    from numpy.random import mtrand
+
+    before = random.getstate()
+    generator, numpys = mtrand.get_bit_generator(), mtrand.get_state(legacy=False)
     try:
+        restart_streams(seed)
         yield
     finally:
         random.setstate(before)
-        np.random.set_state(numpys)
+        mtrand.set_bit_generator(generator)
+        mtrand.set_state(numpys)
+
+
+def restart_streams(seed: int) -> None:
+    """Begin the process-wide streams anew, inside ``own_streams``."""
+    import random
+
+    from numpy.random import mtrand
+
+    random.seed(seed)
+    mtrand.set_bit_generator(np.random.MT19937(seed))  # whatever kind stands there: only this one can be seeded
 
 
 def check_scale(scale: float) -> float:

@@ -35,8 +35,17 @@ def ridge_weights(X: Reals, y: Reals, ridge: float) -> Reals:
     """
     n, periods = X.shape
     if n <= periods:
-        return np.asarray(np.linalg.solve(X @ X.T + ridge * np.eye(n), X @ y), dtype=np.float64)
-    return X @ np.asarray(np.linalg.solve(X.T @ X + ridge * np.eye(periods), y), dtype=np.float64)
+        return _solved(X @ X.T + ridge * np.eye(n), X @ y)
+    return X @ _solved(X.T @ X + ridge * np.eye(periods), y)
+
+
+def _solved(system: Reals, right: Reals) -> Reals:
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
+
+    try:
+        return np.asarray(cho_solve(cho_factor(system, lower=True, check_finite=False), right, check_finite=False))
+    except LinAlgError:  # never where there is a sensitivity: the ridge is then not lost in rounding
+        return np.asarray(lstsq(system, right, check_finite=False)[0])
 
 
 def ridge_weight_bound(y: Reals, ridge: float) -> float:
@@ -55,6 +64,8 @@ def ridge_weight_sensitivity(y: Reals, ridge: float, donors: int) -> Sensitivity
     *Guarantee*: claim ``ridge-weights``, replace one donor; y is public.
     *Source*: this library; Rho, Cummings & Misra, Lemma 4.7, has 4·T0·√(8 + n)/λ.
     """
+    if not (math.isfinite(ridge) and ridge > 0):
+        raise ParameterError("the ridge's penalty must be a finite number above 0")
     bound = ridge_weight_bound(y, ridge)
     work = min(donors, len(y)) ** 2 + max(donors, len(y))
     relative = work * 2.0**-53 * (1 + donors * len(y) / ridge)

@@ -6,9 +6,27 @@ that was measured to slow an eigendecomposition down forty times.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
+
+_changing = threading.Lock()
+_inside: set[object] = set()
+_limits: list[Any] = []
+"""The number of threads belongs to the process: the first to come in sets it, the last to leave puts it back."""
+
+
+def _renew() -> None:
+    global _changing
+    _changing = threading.Lock()  # whoever held it, or was inside, is not in a forked child
+    _inside.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 
 
 @lru_cache(maxsize=1)
@@ -20,7 +38,8 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-def one_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def one_thread() -> Iterator[None]:
     """Return a context in which BLAS runs on the calling thread only.
 
     Examples
@@ -28,5 +47,15 @@ def one_thread() -> AbstractContextManager[Any]:
     >>> with one_thread():
     ...     pass
     """
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limit
+    here = object()
+    try:
+        with _changing:
+            _inside.add(here)
+            if not _limits:
+                _limits.append(_controller().limit(limits=1, user_api="blas"))
+        yield
+    finally:
+        with _changing:
+            _inside.discard(here)
+            if not _inside and _limits:
+                _limits.pop().restore_original_limits()

@@ -9,22 +9,32 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.errors import LossError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ZCDP, NoPrivacy
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP, affordable_zcdp
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.synthetic_control.forecast import DonorFree
+from dpcausal.synthetic_control.method import SyntheticMethod
+from dpcausal.synthetic_control.placebo import Placebos, mean_residuals
+from dpcausal.synthetic_control.plan import Base, Plan
+from dpcausal.synthetic_control.question import Path, Treated
 from dpcausal.synthetic_control.rows import (
+    FULL,
     GRID,
     Integers,
     Reals,
     from_last,
     largest_length,
+    on_grid,
     squared_lengths,
+    to_scale,
     within_radius,
 )
 
@@ -43,6 +53,9 @@ DIAGONAL, OFF = 5, 7
 whole symmetric matrix, and its noise is spread nearly as that of an isotropic symmetric matrix."""
 
 PROOFS = ("row-radius", "clipped-sum", "clipped-products")
+
+CUT_IN_DEVIATIONS = 4.0
+"""Placebo residuals are cut at this many of the standard deviations that the model implies for them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +96,7 @@ def count_sensitivity() -> Sensitivity:
 def release_radius(rows: Integers, periods: int, label: str, allotment: Allotment, loss: ZCDP | NoPrivacy) -> int:
     """Release a radius that about ``WITHIN`` of the rows keep: a binary search of ``STEPS`` noisy counts."""
     candidates = radii(periods)
-    each = part(loss, Fraction(1, STEPS))
+    each = loss.part(Fraction(1, STEPS))
     low, high = 0, len(candidates) - 1
     for step in range(STEPS):
         middle = (low + high) // 2
@@ -119,16 +132,11 @@ def symmetric(triangle: Reals, periods: int) -> Reals:
     return np.asarray(matrix + np.triu(matrix, 1).T)
 
 
-def part(loss: ZCDP | NoPrivacy, share: Fraction) -> ZCDP | NoPrivacy:
-    """Return a share of a ρ."""
-    return ZCDP(loss.exact_rho * share) if isinstance(loss, ZCDP) else loss
-
-
 def check_scales(periods: int, loss: ZCDP) -> None:
     """Raise a FenceError if, at the largest radius, some noise would pass the largest scale that is drawn."""
     top = largest_length(periods)
-    gaussian_scale(products_sensitivity(top).bound, ZCDP(loss.exact_rho * SHARES["covariance"]))
-    gaussian_scale(2 * top, ZCDP(loss.exact_rho * SHARES["mean"]))
+    gaussian_scale(products_sensitivity(top).bound, loss.part(SHARES["covariance"]))
+    gaussian_scale(2 * top, loss.part(SHARES["mean"]))
 
 
 def release(rows: Integers, start: int, allotment: Allotment, loss: ZCDP | NoPrivacy) -> FactorRelease:
@@ -139,14 +147,14 @@ def release(rows: Integers, start: int, allotment: Allotment, loss: ZCDP | NoPri
     """
     z = from_last(rows, start)
     n, periods = z.shape
-    first = release_radius(z, periods, "radius", allotment, part(loss, SHARES["radius"]))
-    share = part(loss, SHARES["mean"])
+    first = release_radius(z, periods, "radius", allotment, loss.part(SHARES["radius"]))
+    share = loss.part(SHARES["mean"])
     total = gaussian(Query(within_radius(z, first).sum(axis=0), sum_sensitivity(first), "mean"), allotment, share)
     mean = np.rint(np.asarray(total) / n).astype(np.int64)
     mean = np.clip(mean, -2 * GRID, 2 * GRID)
     residual = z - mean
-    second = release_radius(residual, periods, "residual radius", allotment, part(loss, SHARES["residual radius"]))
-    portion = part(loss, SHARES["covariance"])
+    second = release_radius(residual, periods, "residual radius", allotment, loss.part(SHARES["residual radius"]))
+    portion = loss.part(SHARES["covariance"])
     triangle = gaussian(
         Query(products(within_radius(residual, second)), products_sensitivity(second), "covariance"), allotment, portion
     )
@@ -225,4 +233,64 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
         rank=rank,
         loadings=(vectors[:, order] * np.sqrt(shrunk[order])).T,
         residual=residual,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factor(SyntheticMethod):
+    """A factor model of the donors, released once for all targets: for many donors, ``ZCDP`` or ``ApproxDP``."""
+
+    name: ClassVar[str] = "factor"
+    about: ClassVar[str] = "a factor model of the donors"
+    shared: ClassVar[bool] = True
+    has_placebos: ClassVar[bool] = True
+    proofs: ClassVar[tuple[str, ...]] = PROOFS
+
+    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+        if isinstance(loss, PureDP):
+            raise LossError("the factor model is paid for in ZCDP or ApproxDP with delta above 0; matched takes PureDP")
+        if not isinstance(loss, NoPrivacy):
+            affordable_zcdp(loss)  # refuses a loss that pays for no Gaussian noise
+        return loss, ""
+
+    def currency(self, spent: Loss) -> Base:
+        return affordable_zcdp(spent) if not isinstance(spent, (NoPrivacy, PureDP)) else spent
+
+    def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
+        """Return that of the mean, of rows twice as long as the target's own changes."""
+        if not isinstance(base, ZCDP):
+            return None
+        check_scales(question.periods, base)
+        radius = 2 * free.last_error * math.sqrt(question.periods)
+        return gaussian_scale(2 * radius, base.part(SHARES["mean"])) / question.panel.n
+
+    def paths(
+        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
+    ) -> list[Path]:
+        rows, before, whole = on_grid(scaled), question.before, plans[0]
+        model = release(rows, before, allotment, whole.base.part(whole.path))  # type: ignore[arg-type]
+        z = from_last(rows, before)
+        return [_path(question, plan, model, z) for plan in plans]
+
+
+def _path(question: Treated, plan: Plan, model: FactorRelease, z: Integers) -> Path:
+    y, before = to_scale(question.panel.series(plan.target), question.panel.bounds), question.before
+    fitted = forecaster(model, plan.start)
+    change = fitted.change(y - y[before - 1])
+    centre, slopes = on_grid(model.mean), fitted.slopes.mean(axis=1)
+    donors, own = (
+        mean_residuals(some - centre, plan.start, slopes) for some in (z, from_last(on_grid(y[None]), before))
+    )
+    # Of the mean residual as the model has it, and of the mean future itself, whichever makes the larger cut.
+    left = max(float(fitted.residual.mean()), LEAST_VARIANCE / plan.after)
+    whole = float(model.covariance[plan.start :, plan.start :].mean())
+    variance = max(left, whole / 4)
+    return Path(
+        values=y[before - 1] + change,
+        noise=None,
+        loadings=fitted.loadings,
+        placebos=Placebos(donors, np.full(len(z), FULL)),
+        own=int(own[0]),
+        cut=CUT_IN_DEVIATIONS * variance**0.5,
+        total=float(len(z)),
     )

@@ -7,20 +7,37 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.data.panel import Panel
+from dpcausal.errors import LossError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, l2_ball, laplace_scale
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
+from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.synthetic_control.forecast import DonorFree
-from dpcausal.synthetic_control.rows import GRID, Integers, Reals, from_last, within_radius
-
-FULL = 4096
-"""The weight of a donor that followed the target exactly."""
+from dpcausal.synthetic_control.method import SyntheticMethod, checked
+from dpcausal.synthetic_control.placebo import STEPS, Placebos, mean_residuals
+from dpcausal.synthetic_control.plan import Base, Plan
+from dpcausal.synthetic_control.question import Path, Treated, past_of
+from dpcausal.synthetic_control.rows import (
+    FULL,
+    GRID,
+    Integers,
+    Reals,
+    from_last,
+    on_grid,
+    squared_lengths,
+    to_scale,
+    within_radius,
+)
 
 CUT_IN_ERRORS = 3.0
 """Default cut of a donor's predicted change, in errors of the last-value forecast on the target's own past."""
@@ -40,6 +57,13 @@ ERRORS_EXPECTED = 1.5
 
 MOST_SLOPE = 2.0
 """No donor's change is stretched by more."""
+
+_TARGET_STEPS = 2**20
+"""Steps from 0 to 1 in which the target's past is read, finer than a donor's: sums stay below 2⁶¹."""
+
+_DISTANCES = -2 * np.log((np.arange(FULL, 0, -1) - 0.5) / FULL)
+"""The squared distances, in widths of the kernel, up to which the weight is FULL, FULL − 1, …, 1: the nearest whole
+number to FULL·exp(−distance/2), by comparisons alone."""
 
 PROOFS = ("matched-sums",)
 
@@ -94,17 +118,23 @@ def weights_and_changes(rows: Integers, covariates: Reals, by: Matching) -> tupl
 
     b = (x̃·ỹ + T0h²)/(x̃·x̃ + T0h²) in [0, 2],  k = exp(−‖ỹ − b x̃‖²/(2T0h²)),  change = b (x_post − x_last)
 
-    where x̃ and ỹ are the pasts of donor and target less their means.  Each donor's from its own row alone.
+    where x̃ and ỹ are the pasts of donor and target less their means.  Each donor's from its own row alone, bit for bit:
+    its three sums are whole numbers, and from them on each number is the result of single correctly rounded operations.
     """
-    h = by.kernel_width
-    past = rows[:, : by.start] / GRID
-    x = past - past.mean(axis=1, keepdims=True)
-    y = by.past - by.past.mean()
-    prior = by.start * h * h
-    slope = np.clip(((x * y).sum(axis=1) + prior) / ((x * x).sum(axis=1) + prior), 0, MOST_SLOPE)
-    distance = ((y - slope[:, None] * x) ** 2).mean(axis=1) / (h * h)
-    distance = distance + ((covariates - by.covariates) ** 2).sum(axis=1) / COVARIATE_WIDTH**2
-    weights = np.rint(FULL * np.exp(-distance / 2)).astype(np.int64)
+    T0, past = by.start, rows[:, : by.start]
+    target = np.rint((by.past - by.past.mean()) * _TARGET_STEPS)
+    sums, squares = past.sum(axis=1).astype(np.float64), squared_lengths(past).astype(np.float64)
+    crossed = (past @ target.astype(np.int64)).astype(np.float64)
+    # From here on in units of the grid, squared.
+    target = target * (GRID / _TARGET_STEPS)
+    together = crossed * (GRID / _TARGET_STEPS) - sums * float(target.mean())
+    varied = np.maximum(squares - sums * (sums / T0), 0)
+    prior = T0 * (by.kernel_width * GRID) ** 2
+    slope = np.clip((together + prior) / (varied + prior), 0, MOST_SLOPE)
+    distance = (float(target @ target) - slope * (2 * together) + slope * slope * varied) / prior
+    apart = squared_lengths(on_grid(covariates) - on_grid(by.covariates))
+    distance = distance + apart / (GRID * COVARIATE_WIDTH) ** 2
+    weights = (FULL - np.searchsorted(_DISTANCES, distance)).astype(np.int64)
     return weights, slope[:, None] * from_last(rows, by.start)[:, by.start :]
 
 
@@ -188,3 +218,96 @@ def release(
         change=total * factor + alone * rest,
         noise=deviation * factor,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matched(SyntheticMethod):
+    """Donors that followed the target before predict its change: for few donors, any loss.
+
+    Parameters
+    ----------
+    kernel_width : float, optional
+        h, by default the standard deviation of the target's own past, in the outcome's unit.  *Public*.
+    cut : float, optional
+        The largest size of a donor's change in a period that counts, by default three errors of the last-value
+        forecast on the target's past, in the outcome's unit.  *Public*.
+    """
+
+    name: ClassVar[str] = "matched"
+    about: ClassVar[str] = "donors weighted by how they followed the target"
+    takes_covariates: ClassVar[bool] = True
+    has_placebos: ClassVar[bool] = True
+    counted: ClassVar[Fraction] = Fraction(1, 2)  # a matched donor counts by half, as a guess
+    proofs: ClassVar[tuple[str, ...]] = PROOFS
+
+    kernel_width: float | None = None
+    cut: float | None = None
+
+    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+        """Spend an (ε, δ) loss as ρ unless the pure noise is the smaller."""
+        if not isinstance(loss, ApproxDP):
+            return loss, ""
+        rho, after = largest_rho(loss.exact_epsilon, loss.exact_delta), question.periods - question.before
+        # Noise on each of m + 1 numbers: √(m + 2)·Δ/ε from the ball, Δ/√(2ρ) from the Gaussian.
+        if rho and 2 * rho * (after + 2) > loss.exact_epsilon**2:
+            return loss, ""
+        return pure_part(loss, "here the pure noise is the smaller, which")
+
+    def currency(self, spent: Loss) -> Base:
+        if isinstance(spent, ApproxDP):
+            return ZCDP(largest_rho(spent.exact_epsilon, spent.exact_delta))
+        return spent
+
+    def settle(self, question: Treated, spent: Loss) -> Self:
+        checked("kernel_width", self.kernel_width)
+        checked("cut", self.cut)
+        return super().settle(question, spent)
+
+    def by(self, panel: Panel, target: Any, free: DonorFree) -> Matching:
+        """Return the constants of matching a target."""
+        half = panel.bounds.width / 2
+        past, after = past_of(panel, target), len(panel.times) - panel.start(target)
+        width, cut = [None if value is None else min(value / half, 2.0) for value in (self.kernel_width, self.cut)]
+        return matching(past, after, panel.target_covariates(target), free, width, cut)
+
+    def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
+        half, by = question.panel.bounds.width / 2, self.by(question.panel, target, free)
+        return {"kernel width": by.kernel_width * half, "cut": by.cut * half}
+
+    def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
+        """Return that of half of the donors' weight, without help from the donor-free forecast."""
+        if isinstance(base, NoPrivacy):
+            return None
+        by = self.by(question.panel, target, free)
+        if isinstance(base, PureDP) and by.after + 1 > LARGEST_BALL:
+            raise LossError(
+                f"pure noise is drawn for at most {LARGEST_BALL} numbers, and here there are {by.after + 1}"
+            )
+        return noise_deviation(by, base) / (FULL * GRID) / (question.panel.n / 2)
+
+    def paths(
+        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
+    ) -> list[Path]:
+        rows, covariates = on_grid(scaled), question.panel.donor_covariates()
+        return [self._path(question.panel, plan, rows, covariates, allotment) for plan in plans]
+
+    def _path(self, panel: Panel, plan: Plan, rows: Integers, covariates: Reals, allotment: Allotment) -> Path:
+        y, by = to_scale(panel.series(plan.target), panel.bounds), self.by(panel, plan.target, plan.free)
+        weights, changes = weights_and_changes(rows, covariates, by)
+        released = release(weights, changes, by, plan.free, allotment, plan.base.part(plan.path))
+        # A change by more than 2 lies outside the bounds.
+        centre = round(min(max(float(released.change.mean()), -2.0), 2.0) * STEPS)
+        # The target is read on the grid as the donors are, so that its twin is as far off as it is itself.
+        donors, own = (
+            mean_residuals(from_last(some, plan.start), plan.start) - centre for some in (rows, on_grid(y[None]))
+        )
+        return Path(
+            values=y[plan.start - 1] + released.change,
+            noise=released.noise,
+            weight=released.weight,
+            placebos=Placebos(donors, weights),
+            own=int(own[0]),
+            cut=by.cut,
+            total=released.weight,
+            total_noise=released.weight_noise,
+        )

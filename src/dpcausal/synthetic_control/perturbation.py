@@ -7,33 +7,34 @@ numbers that are wanted, not to the n × m numbers that they are made of.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from dpcausal.errors import ParameterError
+from dpcausal.asking import public
+from dpcausal.errors import LossError, ParameterError
+from dpcausal.mechanisms import objective_perturbation as objective
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, l2_ball, laplace_scale
-from dpcausal.mechanisms.objective_perturbation import (
-    l1_ball,
-    objective_perturbation,
-    published_objective_perturbation,
-)
+from dpcausal.mechanisms.objective_perturbation import checked_term, l1_ball, objective_perturbation
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP
+from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.regression.ridge import ridge_weight_sensitivity, ridge_weights
+from dpcausal.synthetic_control.forecast import DonorFree
+from dpcausal.synthetic_control.method import SyntheticMethod, checked
+from dpcausal.synthetic_control.plan import Base, Plan
+from dpcausal.synthetic_control.question import Path, Treated, later, past_of
 from dpcausal.synthetic_control.rows import Reals
 
 LEAST_WEIGHT = 1e-9
 """Weights smaller than this count as this large in the second step: a bound must be above 0."""
-
-PROOFS = {
-    "output-perturbation": ("ridge-weights", "weighted-donors"),
-    "objective-perturbation": ("objective-perturbation", "panel-rows", "weighted-donors"),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,8 @@ def release_objective(
 ) -> Reals:
     """Release weights by objective perturbation, then project them."""
     if isinstance(loss, NoPrivacy):
-        return PROJECTIONS[projection](ridge_weights(X, y, (quadratic or 2.0 * len(y)) / 2))
+        term = checked_term("the quadratic term", 2.0 * len(y) if quadratic is None else quadratic)
+        return PROJECTIONS[projection](ridge_weights(X, y, term / 2))
     query = Query(X, row_sensitivity(X.shape[1]), "weights")
     return PROJECTIONS[projection](
         objective_perturbation(query, allotment, loss, target=y, quadratic=quadratic)
@@ -121,16 +123,17 @@ def release_path(
     return WeightedRelease(np.asarray(noisy), noise)
 
 
-def check_noise(y: Reals, after: int, donors: int, penalty: float, published: bool, loss: PureDP | ZCDP) -> None:
+def check_noise(
+    y: Reals, after: int, donors: int, penalty: float, loss: PureDP | ZCDP, first: float = 0.0, numbers: int = 0
+) -> None:
     """Raise before anything is spent if noise on the weights, or on the path, could not be drawn.
 
-    ``loss`` is that of each of the two steps.
+    ``loss`` is that of each of the two steps, ``first`` a larger bound on the weights, ``numbers`` how many draws one
+    step needs if more than there are donors or periods.
     """
-    numbers = donors * after if published else donors
-    numbers = max(numbers, after)
+    numbers = max(numbers, donors, after)
     if isinstance(loss, PureDP) and numbers > LARGEST_BALL:
         raise ParameterError(f"pure noise is drawn for at most {LARGEST_BALL} numbers, and here there are {numbers}")
-    first = published_weights_bound(donors, len(y), penalty) if published else 0.0
     bounds = max(first, float(ridge_weight_sensitivity(y, penalty / 2, donors).bound)), 2 * math.sqrt(after)
     for bound in (*bounds, bounds[1] * LARGEST_WEIGHT, bounds[1] * LEAST_WEIGHT):
         if isinstance(loss, PureDP):
@@ -139,31 +142,142 @@ def check_noise(y: Reals, after: int, donors: int, penalty: float, published: bo
             gaussian_scale(bound, loss)
 
 
-def published_weights_bound(donors: int, periods: int, penalty: float) -> float:
-    """Return 4T0√(8 + n)/λ, the printed bound on the weights: never below the exact one."""
-    return 4 * periods * math.sqrt(8 + donors) / penalty
+@dataclass(frozen=True, kw_only=True)
+class NoisyWeights(SyntheticMethod):
+    """A method that releases weights, then the weighted donors.
 
-
-def release_published(
-    X: Reals, Y: Reals, y: Reals, penalty: float, objective: bool, allotment: Allotment,
-    first: PureDP | ApproxDP, second: PureDP,
-) -> WeightedRelease:  # fmt: skip
-    """Release a path as printed: weights by output (Algorithm 2) or objective perturbation (Algorithm 3), noise on all
-    later cells, their product.
-
-    The first is private with ‖v‖ ~ Gamma(n, a) and ‖W‖_F ~ Gamma(nm, b), since 4T0√(8 + n)/λ is never below the
-    exact bound; the second is not.
+    Parameters
+    ----------
+    penalty : float, optional
+        λ of the ridge, for entries in [−1, 1]; T0 by default, as in the paper.
+    projection : str
+        Where noisy weights are brought to: the ``"simplex"``, the ``"l1"`` ball, or ``"none"``.
     """
-    n, periods = X.shape
-    if objective:
-        query = Query(X, Sensitivity(2 * math.sqrt(periods), Norm.L2, Relation.REPLACE_ONE,
-                                     "objective-perturbation-published", Unit.DONOR), "weights")  # fmt: skip
-        weights = published_objective_perturbation(query, allotment, first, target=y, penalty=penalty)
-    elif isinstance(first, PureDP):
-        bound = published_weights_bound(n, periods, penalty)
-        claim = Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "ridge-weights", Unit.DONOR)
-        weights = np.asarray(l2_ball(Query(ridge_weights(X, y, penalty / 2), claim, "weights"), allotment, first))
-    else:
-        raise TypeError("the printed output perturbation is paid for in PureDP")
-    cells = l2_ball(Query(Y.ravel(), row_sensitivity(Y.shape[1]), "later cells"), allotment, second)
-    return WeightedRelease(np.asarray(cells).reshape(Y.shape).T @ weights, 0.0)
+
+    penalty: float | None = None
+    projection: Literal["simplex", "l1", "none"] = "simplex"
+
+    def settle(self, question: Treated, spent: Loss) -> Self:
+        checked("penalty", self.penalty)
+        public.one_of("projection", self.projection, tuple(PROJECTIONS))
+        return super().settle(question, spent)
+
+    def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
+        return {"penalty": float(self.penalty or question.panel.start(target))}
+
+    def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
+        """Raise where noise could not be drawn; no forecast of it is made."""
+        if not isinstance(base, NoPrivacy):
+            start = question.panel.start(target)
+            self.check(question, target, self._ridge(start), base.part(Fraction(1, 2)))
+        return None
+
+    def check(self, question: Treated, target: Any, penalty: float, loss: Any) -> None:
+        """Raise where the noise of a step could not be drawn."""
+        after = question.periods - question.panel.start(target)
+        check_noise(past_of(question.panel, target), after, question.panel.n, penalty, loss)
+
+    def _ridge(self, start: int) -> float:
+        return float(self.penalty or start)
+
+    def paths(
+        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
+    ) -> list[Path]:
+        found = []
+        for plan in plans:
+            X, Y = later(scaled, plan.start)
+            weights = self.weights(X, past_of(question.panel, plan.target), plan, spent, allotment)
+            released = release_path(weights, Y, allotment, plan.base.part(Fraction(1, 2)))
+            found.append(Path(released.path, None))
+        return found
+
+    @abstractmethod
+    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
+        """Release the weights of a target."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputPerturbation(NoisyWeights):
+    """Ridge weights with noise of their exact sensitivity, projected; options as in ``NoisyWeights``.
+
+    Parameters
+    ----------
+    penalty : float, optional
+        λ of the ridge, for entries in [−1, 1]; T0 by default.
+    projection : str
+        Where noisy weights are brought to: the ``"simplex"``, the ``"l1"`` ball, or ``"none"``.
+    """
+
+    name: ClassVar[str] = "output-perturbation"
+    about: ClassVar[str] = "noisy ridge weights"
+    proofs: ClassVar[tuple[str, ...]] = ("ridge-weights", "weighted-donors")
+
+    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+        if isinstance(loss, ApproxDP) and not largest_rho(loss.exact_epsilon, loss.exact_delta):
+            return pure_part(loss, "here the pure noise is the smaller, which")
+        return loss, ""
+
+    def currency(self, spent: Loss) -> Base:
+        if isinstance(spent, ApproxDP):
+            return ZCDP(largest_rho(spent.exact_epsilon, spent.exact_delta))
+        return spent
+
+    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
+        loss = plan.base.part(Fraction(1, 2))
+        return release_weights(X, y, self._ridge(plan.start), self.projection, allotment, loss)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectivePerturbation(NoisyWeights):
+    """Weights by objective perturbation, projected: ``ApproxDP``.
+
+    Parameters
+    ----------
+    penalty : float, optional
+        The quadratic term M, by default from the budget.
+    projection : str
+        Where noisy weights are brought to: the ``"simplex"``, the ``"l1"`` ball, or ``"none"``.
+    """
+
+    name: ClassVar[str] = "objective-perturbation"
+    about: ClassVar[str] = "noise inside the objective of the weights"
+    proofs: ClassVar[tuple[str, ...]] = ("objective-perturbation", "panel-rows", "weighted-donors")
+
+    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+        if not (isinstance(loss, NoPrivacy) or (isinstance(loss, ApproxDP) and loss.exact_delta > 0)):
+            raise LossError("objective perturbation is paid for in ApproxDP with delta above 0")
+        return loss, ""
+
+    def claims(self, question: Treated, spent: Loss) -> tuple[str, ...]:
+        return (*self.proofs, "l2-ball")
+
+    def currency(self, spent: Loss) -> Base:
+        return PureDP(spent.exact_epsilon) if isinstance(spent, ApproxDP) else NoPrivacy()
+
+    def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
+        return {}
+
+    def check(self, question: Treated, target: Any, penalty: float, loss: Any) -> None:
+        super().check(question, target, 2.0 * question.panel.start(target), loss)
+
+    def _plan(self, question: Treated, target: Any, spent: Loss, base: Base) -> Plan:
+        plan = super()._plan(question, target, spent, base)
+        return replace(plan, constants={"penalty": self._quadratic(question, target, spent, base)})
+
+    def _quadratic(self, question: Treated, target: Any, spent: Loss, base: Base) -> float:
+        """Return M; refuse a budget for which there is none."""
+        start, n = question.panel.start(target), question.panel.n
+        if isinstance(spent, ApproxDP):
+            return objective.calibrate(n, start, of_weights(spent, base), self.penalty).quadratic  # type: ignore[arg-type]
+        return float(self.penalty or 2 * start)
+
+    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
+        return release_objective(X, y, self.penalty, self.projection, allotment, of_weights(spent, plan.base))
+
+
+def of_weights(spent: Loss, base: Base) -> ApproxDP | NoPrivacy:
+    """Return what the weights of one target cost of an (ε, δ) loss: half of its ε and all of its δ."""
+    if not (isinstance(spent, ApproxDP) and isinstance(base, PureDP)):
+        return NoPrivacy()
+    share = base.exact_epsilon / spent.exact_epsilon
+    return ApproxDP(base.exact_epsilon / 2, spent.exact_delta * share)

@@ -1,7 +1,8 @@
 """Placebos: how far donors, which nothing happened to, lie from what the released model says of them.
 
 Given what was released, a donor's residual depends on its own row alone, so one noisy sum gives an interval and one
-noisy count a p-value.  With a fit per donor neither would hold: one row then moves every residual.
+noisy count a p-value.  With a fit per donor neither would hold: one row then moves every residual.  Nor would they with
+residuals in floats: the last bits of a row's matrix product depend on the rows beside it, and decide a tie.
 """
 
 from __future__ import annotations
@@ -17,11 +18,18 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from dpcausal.synthetic_control.matched import FULL
-from dpcausal.synthetic_control.rows import Integers, Reals
+from dpcausal.synthetic_control.rows import FULL, GRID, Integers, Reals
 
 SAFETY = 1.2815515655446004
 """Standard deviations of noise that an interval makes room for: nine tenths of the noise, on one side."""
+
+STEPS = 2**20
+"""Residuals are whole numbers of steps, so many from 0 to 1 on the scale [−1, 1]."""
+
+MOST_CUT = 4.0
+"""No cut is larger, on the scale [−1, 1]: residuals past it say no more."""
+
+_SLOPE_STEPS = 2**16
 
 LEAST_COVERAGE = 5 / 6
 """Below it the inequality of Vysochanskij and Petunin has another form."""
@@ -35,26 +43,55 @@ class Placebos:
 
     Attributes
     ----------
-    residuals : float array, shape (n,)
-        Mean over the treated periods of what donor i's prediction misses, scale [−1, 1]; from row i alone, given what
+    residuals : int64 array, shape (n,)
+        Mean over the treated periods of what donor i's prediction misses, in ``STEPS``; from row i alone, given what
         was released.
     weights : int64 array, shape (n,)
         In 0, …, FULL, from row i alone.
     """
 
-    residuals: Reals
+    residuals: Integers
     weights: Integers
 
 
-def spread_sum(placebos: Placebos, cut: float) -> int:
-    """Return Σ ⌊K_i min(e_i², B²)/B²⌋: the cut squares in units of B², weighted."""
-    # A residual that is no number, which no release is known to bring about, counts as beyond the cut.
-    shares = np.nan_to_num(np.minimum((placebos.residuals / cut) ** 2, 1.0), nan=1.0)
-    return int(np.floor(placebos.weights * shares).astype(np.int64).sum())
+def mean_residuals(rows: Integers, start: int, slopes: Reals | None = None) -> Integers:
+    """Return what a line misses of each row's mean from the start on: mean − Σ_t slope_t row_t, in ``STEPS``.
+
+    Rounded to the nearest step, in whole numbers throughout: a function of the row alone, bit for bit.
+
+    Parameters
+    ----------
+    rows : int64 array, shape (n, T)
+        In steps of the grid, of at most 4 · GRID in size.
+    start : int
+        T0.
+    slopes : float array, shape (T0,), optional
+        Public, or released before; 0 by default.
+    """
+    after = rows.shape[1] - start
+    missed = _SLOPE_STEPS * rows[:, start:].sum(axis=1)
+    if slopes is not None:
+        # Slopes that are cut here are beyond all that a release is known to bring about.
+        most = 2.0**46 / start
+        whole = np.rint(np.clip(np.nan_to_num(slopes) * (_SLOPE_STEPS * after), -most, most)).astype(np.int64)
+        missed = missed - rows[:, :start] @ whole
+    unit = _SLOPE_STEPS * GRID * after // STEPS
+    return np.asarray((missed + unit // 2) // unit)
 
 
-def count_at_least(placebos: Placebos, size: float) -> int:
-    """Return Σ K_i over the donors whose |e_i| is at least ``size``."""
+def cut_in_steps(cut: float) -> int:
+    """Return a cut as a whole number of steps: at least one, at most ``MOST_CUT``."""
+    return max(1, round(min(cut, MOST_CUT) * STEPS))
+
+
+def spread_sum(placebos: Placebos, cut: int) -> int:
+    """Return Σ ⌊K_i min(e_i², B²)/B²⌋, the cut squares in units of B², weighted; B in steps."""
+    size = np.minimum(np.abs(placebos.residuals), cut)
+    return int((placebos.weights * (size * size) // (cut * cut)).sum())
+
+
+def count_at_least(placebos: Placebos, size: int) -> int:
+    """Return Σ K_i over the donors whose |e_i| is at least ``size`` steps."""
     return int(placebos.weights[np.abs(placebos.residuals) >= size].sum())
 
 
@@ -103,23 +140,25 @@ def release_spread(
     linear in 1/R.  Between 2B/3 and B only Markov's inequality is left where many lie past the cut, whatever their
     law: coverage of at least 1 − 9/4 of what is missing from the nominal one, 77.5 % for 90 %.
     """
-    noisy = _released(Query(spread_sum(placebos, cut), spread_sensitivity(), "placebo spread"), allotment, loss)
+    steps = cut_in_steps(cut)
+    noisy = _released(Query(spread_sum(placebos, steps), spread_sensitivity(), "placebo spread"), allotment, loss)
     total = max(noisy / FULL, 0.0) + SAFETY * noise_deviation(loss)
     least = weight - SAFETY * weight_noise
     if least <= 0:
         return None
-    half = factor_of(coverage) * cut * math.sqrt(min(total / least, 1.0))
-    return half if half <= cut else None
+    reach = steps / STEPS
+    half = factor_of(coverage) * reach * math.sqrt(min(total / least, 1.0))
+    return half if half <= reach else None
 
 
 def release_pvalue(
-    placebos: Placebos, size: float, weight: float, allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy
+    placebos: Placebos, size: int, weight: float, allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy
 ) -> float:
     """Return the placebo p-value by the exact law of the noisy count: P(C + Z ≤ N).
 
     where:
 
-    * N: the released count of donors at least as far off as the target
+    * N: the released count of donors at least as far off as the target, which is ``size`` steps off
     * C: uniform on 0, …, M, its law if nothing happened and the target is one of M + 1 exchangeable units; M is the
       weight, at least 1 and at most the number of donors
     * Z: the noise

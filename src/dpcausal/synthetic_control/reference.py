@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.errors import LossError
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.regression.ridge import ridge_weights
-
-Reals = npt.NDArray[np.float64]
+from dpcausal.synthetic_control.forecast import DonorFree
+from dpcausal.synthetic_control.method import SyntheticMethod, checked
+from dpcausal.synthetic_control.plan import Base, Plan
+from dpcausal.synthetic_control.question import Path, Treated, later, past_of
+from dpcausal.synthetic_control.rows import Reals
 
 ROUNDS = 200
 
@@ -104,3 +113,88 @@ def robust_path(X: Reals, Y: Reals, y: Reals, penalty: float, threshold: float |
     kept[0] = True
     denoised = (left[:, kept] * singular[kept]) @ right[kept]
     return ridge_path(denoised[:, : X.shape[1]], denoised[:, X.shape[1] :], y, penalty)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Classic(SyntheticMethod):
+    """A synthetic control of the literature: without privacy only."""
+
+    takes_covariates: ClassVar[bool] = True
+
+    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+        if not isinstance(loss, NoPrivacy):
+            raise LossError(
+                f"method {self.name!r} has no private release: it takes NoPrivacy() and a ledger without privacy"
+            )
+        return loss, ""
+
+    def currency(self, spent: Loss) -> Base:
+        return NoPrivacy()
+
+    def paths(
+        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
+    ) -> list[Path]:
+        panel, found = question.panel, []
+        for plan in plans:
+            X, Y = later(scaled, plan.start)
+            past = np.concatenate([past_of(panel, plan.target), panel.target_covariates(plan.target)])
+            found.append(Path(self.path(np.hstack([X, panel.donor_covariates()]), Y, past, plan.start), 0.0))
+        return found
+
+    @abstractmethod
+    def path(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
+        """Return what the futures ``Y`` say, from pasts ``X`` and the target's ``y``, covariates behind; T0 periods."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simplex(Classic):
+    """Weights on the simplex, as Abadie & Gardeazabal (2003) have them."""
+
+    name: ClassVar[str] = "simplex"
+    about: ClassVar[str] = "weights on the simplex, without privacy"
+
+    def path(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
+        return np.asarray(Y.T @ simplex_weights(X, y))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ridge(Classic):
+    """Ridge weights.
+
+    Parameters
+    ----------
+    penalty : float, optional
+        λ, for entries in [−1, 1]; T0 by default.
+    """
+
+    name: ClassVar[str] = "ridge"
+    about: ClassVar[str] = "ridge weights, without privacy"
+
+    penalty: float | None = None
+
+    def settle(self, question: Treated, spent: Loss) -> Self:
+        checked("penalty", self.penalty)
+        return super().settle(question, spent)
+
+    def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
+        return {"penalty": float(self.penalty or question.panel.start(target))}
+
+    def path(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
+        return ridge_path(X, Y, y, float(self.penalty or start))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Robust(Ridge):
+    """Ridge weights on donors denoised by their large singular values.
+
+    Parameters
+    ----------
+    penalty : float, optional
+        λ, for entries in [−1, 1]; T0 by default.
+    """
+
+    name: ClassVar[str] = "robust"
+    about: ClassVar[str] = "denoised ridge weights, without privacy"
+
+    def path(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
+        return robust_path(X, Y, y, float(self.penalty or start))

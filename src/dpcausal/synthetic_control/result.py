@@ -54,7 +54,9 @@ class SyntheticControl(Result):
     interval_reason, pvalue_reason : str
         Why there is none; empty if there is.
     coverage : float
-    method, calibration : str
+    method : str
+    settings : dict
+        The method's options as used, by name.
     constants : dict
         The public constants that were used.
     n : int
@@ -81,7 +83,7 @@ class SyntheticControl(Result):
     pvalue_reason: str
     coverage: float
     method: str
-    calibration: str
+    settings: dict[str, Any]
     constants: dict[str, float]
     n: int
     guarantee: Guarantee
@@ -100,7 +102,7 @@ class SyntheticControl(Result):
         lines.append(f"Without donors, against the target's own {self.donor_free_rule} forecast: {own:+.4g}.")
         rests = "" if self.donor_weight is None else f", which count as {self.donor_weight:.3g} like the target"
         noise = "" if self.path_noise is None else f"; noise in each period {self.path_noise:.3g}"
-        lines.append(f"Method {self.method}, {self.calibration} constants, {self.n} donors{rests}{noise}.")
+        lines.append(f"Method {self.method}, {self.n} donors{rests}{noise}.")
         return lines
 
     def plot(self, ax: Any = None, *, what: str = "path") -> Any:

@@ -12,6 +12,9 @@ from dpcausal.data.schema import Bounded
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+FULL = 4096
+"""The weight of a donor that counts in full."""
+
 GRID = 4096
 """Steps between 0 and 1 on the scale [−1, 1]: a donor's value is rounded to 1/8192 of the range."""
 

@@ -1,0 +1,78 @@
+"""The one way from a question to its answer: check, pay, settle, allot, read, release, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dpcausal.asking.method import Answer, Method, Question, Settled
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import check_consent, check_large
+from dpcausal.privacy.loss import Loss, NoPrivacy
+from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
+from dpcausal.privacy.unheard import unheard
+
+
+def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False) -> Settled[Any]:
+    """Return the question with its settled method: from public arguments, before anything is spent or read."""
+    if isinstance(loss, NoPrivacy) and not method.has_exact:
+        raise ParameterError(f"method {method.name} has no form without privacy")
+    spent, note = method.pay(loss, question)
+    ready = method.settle(question, spent)
+    if ready.unproven:
+        check_consent(accept_unproven, ready.unproven)
+    return Settled(question, ready, spent, note)
+
+
+def ask(
+    question: Question[Answer], method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False,
+    accept_large_epsilon: bool = False,
+) -> Answer:  # fmt: skip
+    """Answer one question.
+
+    Everything that can fail for a public reason fails before the ledger is asked; from the spend on nothing may fail
+    or warn for a reason that lies in a value.
+    """
+    check_large(loss, accept_large_epsilon)
+    settled = settle(question, method, loss, accept_unproven=accept_unproven)
+    allotment = question.ledger.allot(
+        settled.spent, task=question.task, unit=question.unit, relation=Relation.REPLACE_ONE,
+        detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven),
+    )  # fmt: skip
+    coins, seed = public_generator() if settled.method.uses_coins else (None, None)
+    released = unheard(lambda: settled.released(question.read(), coins, allotment))
+    return question.report(settled, released, allotment, seed)
+
+
+def ask_all(
+    plans: Sequence[Settled[Any]], allotment: Allotment, *, read: Callable[[Any], Any] | None = None,
+    seed: int | None = None, told: Callable[[int, int], None] | None = None,
+) -> list[Any]:  # fmt: skip
+    """Answer many settled questions from one allotment, in order.
+
+    Parameters
+    ----------
+    plans : list of Settled
+        Their costs are within the allotment, which books each.
+    read : function of a question, optional
+        Brings its rows, where several share a reading; by default the question itself does.
+    seed : int, optional
+        One public seed for all, so that they deal the rows alike; by default each has its own.
+    told : function of (done, all), optional
+        Called after each.
+    """
+    answers = []
+    for done, settled in enumerate(plans, start=1):
+        coins, own = (None, None) if not settled.method.uses_coins else _dealt(seed)
+        bring = read or type(settled.question).read
+        released = unheard(lambda: settled.released(bring(settled.question), coins, allotment))  # noqa: B023
+        answers.append(settled.question.report(settled, released, allotment, own))
+        if told is not None:
+            told(done, len(plans))
+    return answers
+
+
+def _dealt(seed: int | None) -> tuple[PublicGenerator, int]:
+    return public_generator() if seed is None else (generator_from_seed(seed), seed)

@@ -1,0 +1,209 @@
+"""Where a raw value becomes a code: one rule for each column, byte for byte, whoever reads the records.
+
+| declared | code of a record |
+|---|---|
+| Bounded | how many cuts lie at or below the value, which is rounded once to float64; a null or NaN: the midpoint's |
+| Levels | the place of the level that the value equals in type and bytes; anything else: the substitute's |
+
+A code depends on its own record alone.  So an engine's own equality must not decide it: a collation takes YES for yes,
+a comparison with a float takes 2^53 + 1 for 2^53.  An engine is given ``Matches`` or ``Cuts``, whose keys have the
+column's own type; it compares text as bytes and numbers within that type.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.schema import Bounded, Column, Levels
+from dpcausal.data.source import Collected, Kind
+
+Codes = NDArray[np.int64]
+Key = str | bool | int | float | Decimal
+
+_INTEGER_FIELD = re.compile(r"[ \t]*([+-]?[0-9]{1,40})(?:\.0*)?[ \t]*")
+
+
+def cuts_of(column: Bounded) -> NDArray[np.float64]:
+    """Return the public points at which a bounded column is cut: its own, or three that make four equal widths."""
+    if column.cuts is not None:
+        return np.asarray(column.cuts)
+    points = [column.lower + column.width * share for share in (0.25, 0.5, 0.75)]
+    return np.unique([point for point in points if column.lower < point < column.upper])
+
+
+def size_of(column: Column) -> int:
+    """Return how many codes a column has: public."""
+    return len(column) if isinstance(column, Levels) else len(cuts_of(column)) + 1
+
+
+def bin_codes(values: NDArray[np.float64], column: Bounded) -> Codes:
+    """Return the codes of cleaned values."""
+    return np.searchsorted(cuts_of(column), values, side="right").astype(np.int64)
+
+
+def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool, rest: int | None = None) -> Codes:
+    """Return the codes of a column of levels.
+
+    Parameters
+    ----------
+    fields
+        Whether the records are the fields of a text file.
+    rest
+        The code of whatever is no level, the substitute's unless given.
+    """
+    unseen = column.substitute if rest is None else rest
+    integers = collected.integers(name) if column.kind == "integer" else None
+    if integers is not None:
+        return _integer_codes(integers, column, unseen)
+    code = (_field_coder if fields else _value_coder)(column, unseen)
+    values = (code(value) for chunk in collected.objects(name) for value in chunk)
+    return np.fromiter(values, dtype=np.int64, count=len(collected))
+
+
+def _value_coder(column: Levels, rest: int) -> Callable[[object], int]:
+    """Return the map from one typed value to its code, total over all Python objects."""
+    codes = {label: code for code, label in enumerate(column.labels)}
+
+    def text(value: object) -> int:
+        return codes.get(value, rest) if isinstance(value, str) else rest
+
+    def boolean(value: object) -> int:
+        return codes.get(bool(value), rest) if isinstance(value, (bool, np.bool_)) else rest
+
+    def integer(value: object) -> int:
+        if isinstance(value, (bool, np.bool_)):
+            return rest
+        if isinstance(value, (int, np.integer)):
+            return codes.get(int(value), rest)
+        if isinstance(value, (float, np.floating)) and float(value).is_integer():
+            return codes.get(int(value), rest)
+        return rest
+
+    return {"text": text, "boolean": boolean, "integer": integer}[column.kind]
+
+
+def _field_coder(column: Levels, rest: int) -> Callable[[object], int]:
+    """Return the map from the text of a field to its code: read the text as the levels' type, then match."""
+    typed = _value_coder(column, rest)
+
+    def boolean(field: object) -> int:
+        return typed({"true": True, "false": False}.get(str(field).strip(" \t").lower()))
+
+    def integer(field: object) -> int:
+        written = _INTEGER_FIELD.fullmatch(str(field))
+        return typed(int(written[1]) if written else None)
+
+    return {"text": typed, "boolean": boolean, "integer": integer}[column.kind]
+
+
+def _integer_codes(values: Codes, column: Levels, rest: int) -> Codes:
+    """Return the codes of integers without nulls, in array arithmetic."""
+    labels = list(column.values)
+    if labels == list(range(len(labels))):
+        inside = (values >= 0) & (values < len(labels))
+        return np.where(inside, values, rest)
+    known = sorted((int(label), code) for code, label in enumerate(labels) if -(2**63) <= int(label) < 2**63)
+    if not known:
+        return np.full(len(values), rest)
+    ascending, codes = (np.array(side, dtype=np.int64) for side in zip(*known, strict=True))
+    place = np.minimum(np.searchsorted(ascending, values), len(known) - 1)
+    return np.where(ascending[place] == values, codes[place], rest)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a column of integers or decimals can hold: u / 10^digits for whole u from ``least`` to ``most``."""
+
+    least: int
+    most: int
+    digits: int = 0
+
+    def number(self, units: int) -> int | Decimal:
+        """Return u / 10^digits, exactly."""
+        return Decimal(f"{units}E-{self.digits}") if self.digits else units
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The code of a value that equals a key; ``rest`` for any other, and for a null.  Keys ascend."""
+
+    keys: tuple[Key, ...]
+    codes: tuple[int, ...]
+    rest: int
+
+    @property
+    def offset(self) -> int | None:
+        """What added to each key gives its code, if the keys are successive integers; ``None`` otherwise."""
+        if not self.keys or not all(type(key) is int for key in self.keys):
+            return None
+        first, offset = int(self.keys[0]), self.codes[0] - int(self.keys[0])
+        run = tuple(range(first, first + len(self.keys)))
+        return offset if self.keys == run and self.codes == tuple(key + offset for key in run) else None
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """``first`` plus the number of keys at or below a value; ``rest`` for a null or NaN.  Keys ascend."""
+
+    keys: tuple[Key, ...]
+    first: int
+    rest: int
+
+
+Rule = Matches | Cuts
+
+
+def rule_of(column: Column, kind: Kind, grid: Grid | None) -> Rule | None:
+    """Return the rule by which an engine codes a column of a declared kind; ``None`` if only Python can read it.
+
+    Parameters
+    ----------
+    grid
+        Of a column of integers or decimals.
+    """
+    if kind is Kind.OBJECT:
+        return None
+    if isinstance(column, Levels):
+        keys = {} if kind is Kind.EMPTY else _level_keys(column, kind, grid)
+        ascending = sorted(keys.items())
+        return Matches(tuple(key for key, _ in ascending), tuple(code for _, code in ascending), column.substitute)
+    cuts: list[float] = cuts_of(column).tolist()
+    rest = bisect_right(cuts, column.midpoint)
+    if kind is Kind.EMPTY:
+        return Matches((), (), rest)
+    if grid is None:
+        return Cuts(tuple(cuts), 0, rest)
+    units = [_least_units(cut, grid.digits) for cut in cuts]
+    inside = [unit for unit in units if grid.least < unit <= grid.most]
+    return Cuts(tuple(map(grid.number, inside)), bisect_right(units, grid.least), rest)
+
+
+def _level_keys(column: Levels, kind: Kind, grid: Grid | None) -> Mapping[Any, int]:
+    """Return the levels that the column's own type can hold, in that type, with their codes."""
+    codes = dict(zip(column.labels, range(len(column)), strict=True))
+    if column.kind != "integer":
+        return {label: code for label, code in codes.items() if type(label) is type(column.values[0])}
+    whole = {label: code for label, code in codes.items() if isinstance(label, int)}
+    if grid is not None:
+        return {label: code for label, code in whole.items() if grid.least <= label <= grid.most}
+    return {float(label): code for label, code in whole.items() if int(float(label)) == label}
+
+
+def _least_units(cut: float, digits: int) -> int:
+    """Return the least whole u for which u / 10^digits, rounded to float64, is at or above a cut."""
+    least: int = math.floor(Fraction(math.nextafter(cut, -math.inf)) * 10**digits)
+    most: int = math.ceil(Fraction(cut) * 10**digits)
+    while least < most:  # Python's division of whole numbers is rounded once
+        middle = (least + most) // 2
+        least, most = (least, middle) if middle / 10**digits >= cut else (middle + 1, most)
+    return least

@@ -1,0 +1,1 @@
+"""Engines that count rows where they are: one small file each, with the same functions."""

@@ -1,0 +1,121 @@
+"""DuckDB relations: coded and counted in the database, text compared as bytes and numbers in the column's own type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from duckdb import CaseExpression, ColumnExpression, ConstantExpression, FunctionExpression
+from numpy.typing import NDArray
+
+from dpcausal.data.coding import Cuts, Grid, Key, Matches, Rule
+
+Expression = Any
+
+MOST_BRANCHES = 24
+"""With more levels a list of them is joined: a branch costs a comparison a row."""
+
+_WIDTHS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
+_WIDTHS |= {f"u{name}": width for name, width in _WIDTHS.items()}
+
+
+def grid_of(relation: Any, name: str) -> Grid | None:
+    """Return what a column of integers or decimals can hold; ``None`` for another."""
+    dtype = dict(zip(relation.columns, relation.types, strict=True))[name]
+    if dtype.id == "decimal":
+        digits = dict(dtype.children)
+        most = 10 ** digits["precision"] - 1
+        return Grid(-most, most, digits["scale"])
+    if dtype.id not in _WIDTHS:
+        return None
+    width = _WIDTHS[dtype.id]
+    return Grid(0, 2**width - 1) if dtype.id.startswith("u") else Grid(-(2 ** (width - 1)), 2 ** (width - 1) - 1)
+
+
+def evaluate(relation: Any, names: Sequence[str]) -> None:
+    """Compute every value of some columns, whatever is known of them without: a hash needs each."""
+    hashes = (FunctionExpression("bit_xor", FunctionExpression("hash", ColumnExpression(name))) for name in names)
+    relation.aggregate(list(hashes)).fetchall()
+
+
+def counted(
+    relation: Any, names: Sequence[str], rules: Sequence[Rule], sizes: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the cells that occur, numbered in the order of an array of these sizes, and how many rows each has."""
+    types = dict(zip(relation.columns, relation.types, strict=True))
+    records = relation.select(*(_typed(name, types[name]).alias(f"c{place}") for place, name in enumerate(names)))
+    cell, stride = _whole(0), 1
+    for place in reversed(range(len(names))):
+        rule, dtype, value = rules[place], types[names[place]], ColumnExpression(f"c{place}")
+        if isinstance(rule, Matches) and len(rule.keys) > MOST_BRANCHES and _offset(rule, dtype) is None:
+            keyed = _listed(relation, rule, dtype, place).set_alias(f"keys{place}")
+            records = records.set_alias("records").join(keyed, f"c{place} = key{place}", "left")
+            found = ColumnExpression(f"code{place}")
+            code = CaseExpression(found.isnull(), _whole(rule.rest)).otherwise(found)
+        else:
+            code = _code(value, rule, dtype)
+        cell += code * _whole(stride)
+        stride *= sizes[place]
+    groups = records.select(cell.alias("cell")).aggregate("cell, count(*) as rows").fetchnumpy()
+    return groups["cell"].astype(np.int64), groups["rows"].astype(np.int64)
+
+
+def _typed(name: str, dtype: Any) -> Expression:
+    """Return a column as it is compared: text and enums as bytes, which no collation touches, floats as DOUBLE."""
+    column = ColumnExpression(name)
+    if dtype.id == "float":
+        return column.cast("DOUBLE")
+    return FunctionExpression("encode", column.cast("VARCHAR")) if dtype.id in {"varchar", "enum"} else column
+
+
+def _code(value: Expression, rule: Rule, dtype: Any) -> Expression:
+    """Return the code of a typed value, one branch a key."""
+    keys = [_constant(key, dtype) for key in rule.keys]
+    if isinstance(rule, Cuts):
+        branches = [(value >= key, rule.first + place) for place, key in reversed(list(enumerate(keys, 1)))]
+        last = rule.first
+    elif (offset := _offset(rule, dtype)) is not None:
+        inside = (value >= keys[0]) & (value <= keys[-1])  # the sum comes last: of a value outside it could overflow
+        return CaseExpression(inside, value.cast("BIGINT")).otherwise(_whole(rule.rest - offset)) + _whole(offset)
+    else:
+        branches = [(value == key, code) for key, code in zip(keys, rule.codes, strict=True)]
+        last = rule.rest
+    absent = value.isnull()
+    if dtype.id in {"float", "double"}:  # NaN is above all numbers
+        absent |= FunctionExpression("isnan", value)
+    chosen = CaseExpression(absent, _whole(rule.rest))
+    for condition, code in branches:
+        chosen = chosen.when(condition, _whole(code))
+    return chosen.otherwise(_whole(last))
+
+
+def _offset(rule: Matches, dtype: Any) -> int | None:
+    """Return the offset of a rule, if no value of the type fails to be a BIGINT and no sum comes near its ends."""
+    narrow = dtype.id not in {"hugeint", "uhugeint", "ubigint"}
+    return rule.offset if narrow and rule.offset is not None and abs(rule.offset) < 2**62 else None
+
+
+def _listed(relation: Any, rule: Matches, dtype: Any, place: int) -> Any:
+    """Return the keys and codes of a rule as a relation of the same connection: to look up is one comparison a row."""
+    keys: Any = [key.encode() if isinstance(key, str) else key for key in rule.keys]
+    listed = ConstantExpression(keys)
+    if dtype.id in _WIDTHS:
+        listed = ConstantExpression([str(key) for key in keys]).cast(f"{dtype}[]")
+    unnest = [FunctionExpression("unnest", one) for one in (listed, ConstantExpression(list(rule.codes)))]
+    one_row = relation.limit(0).aggregate("count(*) as nothing")
+    return one_row.select(unnest[0].alias(f"key{place}"), unnest[1].cast("BIGINT").alias(f"code{place}"))
+
+
+def _constant(key: Key, dtype: Any) -> Expression:
+    """Return a key as a constant of the type in which the column is compared."""
+    if isinstance(key, str):
+        return ConstantExpression(key.encode())
+    if isinstance(key, (bool, float)):
+        return ConstantExpression(key)
+    return ConstantExpression(format(Decimal(key), "f")).cast(dtype)
+
+
+def _whole(number: int) -> Expression:
+    return ConstantExpression(number).cast("BIGINT")

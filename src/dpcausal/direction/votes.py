@@ -1,0 +1,147 @@
+"""Privacy for every row: a direction in each of many disjoint blocks, and a noisy count of their votes.
+
+A row lies in one block, so it moves one vote, whatever the regression, the bandwidths and the score inside the
+block do with it.  Proof: ``mechanisms/subsample.md``, block-votes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from dpcausal.dependence.hsic import MOST_RECORDS
+from dpcausal.direction.anm import LEAST_ROWS as LEAST_BLOCK
+from dpcausal.direction.anm import Column
+from dpcausal.direction.calculators import after_flip_draw
+from dpcausal.direction.question import DirectionMethod, Pair, Released, pay_pure
+from dpcausal.direction.scores import NAMES, of_block
+from dpcausal.errors import ParameterError
+from dpcausal.mechanisms.additive import geometric
+from dpcausal.mechanisms.subsample import assign_blocks, vote_count
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.unheard import contained
+
+LEAST_ROWS = 40
+"""Fewest rows a block may have by the default rule."""
+
+MOST_BLOCKS = 501
+
+PROOFS = ("block-votes", "geometric")
+
+
+def default_blocks(rows: int, epsilon: float) -> int:
+    """Return the public number of blocks for n rows at ε: odd, so that the votes cannot tie.
+
+    M = min(9 √(n/(1000 ε)), 24/ε, n/40, 501), rounded down to an odd number, at least 1
+
+    More blocks outvote the noise, whose size is 1/ε votes; larger blocks vote better.
+    """
+    most = min(9 * math.sqrt(rows / (1000 * epsilon)), 24 / epsilon, rows / LEAST_ROWS, MOST_BLOCKS)
+    blocks = max(1, math.floor(most))
+    return blocks - (blocks + 1) % 2
+
+
+def vote(x: Column, y: Column, score: str, seed: int) -> bool:
+    """Return whether "x causes y" wins in one block; total: a tie, or a fit that fails, votes by a public coin.
+
+    The block's coins come from its own public seed, so that its vote depends on its own rows alone.  The coin keeps
+    blocks that know nothing, such as constant columns, from voting as one.
+    """
+    forward, backward = contained(lambda: of_block(score, x, y, seed), (0.0, 0.0))  # a failure would depend on the rows
+    if bool(np.all(x == x[0])) or bool(np.all(y == y[0])):
+        forward = backward = 0.0  # a constant column would win every time: it depends on nothing
+    if forward < backward or backward < forward:
+        return bool(forward < backward)
+    return seed % 2 == 0  # equal, or not a number
+
+
+def most_probable(blocks: int, epsilon: float) -> float:
+    """Return the largest ``probability_correct`` that M blocks at ε can give: that of a lead of M votes.
+
+    Examples
+    --------
+    >>> round(most_probable(3, 1.0), 3)
+    0.881
+    """
+    least = (blocks + 1) // 2
+    return after_flip_draw(blocks - least, epsilon, -least, blocks - least)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Votes(DirectionMethod[PureDP]):
+    """A noisy count of the votes of disjoint blocks, for everyone; any score.
+
+    Parameters
+    ----------
+    blocks : int, optional
+        Public number of blocks, odd; by default a public rule of n and ε.
+    """
+
+    name: ClassVar[str] = "votes"
+    about: ClassVar[str] = "a noisy count of the votes of blocks"
+    protect: ClassVar[str] = "everyone"
+    scores: ClassVar[tuple[str, ...]] = NAMES
+
+    blocks: int | None = None
+
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+        return pay_pure(loss, self.name)
+
+    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+        return PROOFS
+
+    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+        """Check the number of blocks or choose it, and the size of a block that it leaves."""
+        super().settle(question, spent)
+        if isinstance(spent, NoPrivacy):
+            return self
+        blocks = default_blocks(question.n, spent.epsilon) if self.blocks is None else self.blocks
+        most = question.n // LEAST_BLOCK
+        if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most or blocks % 2 == 0:
+            raise ParameterError(f"blocks must be an odd number between 1 and n/{LEAST_BLOCK} = {most}")
+        if question.score == "hsic" and -(-question.n // blocks) > MOST_RECORDS["laplacian"]:
+            raise ParameterError(
+                f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block or a test half"
+            )
+        _check_reach(blocks, question, spent.epsilon)
+        return replace(self, blocks=blocks)
+
+    def release(
+        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        """Return the noisy lead of "x causes y" over the blocks, in votes.
+
+        lead = 2(count + k) − M,  P(k) ∝ e^{−ε|k|}
+
+        where M is the public number of blocks, odd.
+        """
+        (x, y), blocks = private, self.blocks or 1
+        parts = assign_blocks(len(x), blocks, coins)
+        seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
+        votes = [vote(x[part], y[part], question.score, seed) for part, seed in zip(parts, seeds, strict=True)]
+        count = geometric(vote_count(votes, "votes for the first as cause"), allotment, spent)
+        lead = 2 * count - blocks
+        # With M odd the first wins from (M + 1)/2 votes on.
+        least = (blocks + 1) // 2
+        return Released(float(lead), "votes", after_flip_draw(count - least, spent.epsilon, -least, blocks - least))
+
+
+def _check_reach(blocks: int, question: Pair, epsilon: float) -> None:
+    """Refuse a probability that no outcome could have, and say what would do."""
+    wanted = question.min_probability
+    if wanted is None or most_probable(blocks, epsilon) >= wanted:
+        return
+    possible = range(1, question.n // LEAST_BLOCK + 1, 2)
+    enough = next((m for m in possible if most_probable(m, epsilon) >= wanted), None)
+    way = f"Votes(blocks={enough}) could" if enough else "no number of blocks could at this epsilon"
+    raise ParameterError(
+        f"min_probability={wanted:g} cannot be met: {blocks} blocks at epsilon {epsilon:g} give at most "
+        f"{math.floor(1000 * most_probable(blocks, epsilon)) / 1000:.3f}; {way}, or raise epsilon, or lower "
+        "min_probability"
+    )

@@ -1,0 +1,59 @@
+"""The short names of the methods, and which of them read which release; this list stands above the methods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dpcausal.asking import public
+from dpcausal.data.schema import Bounded
+from dpcausal.discovery.ci_test import CiTest
+from dpcausal.discovery.moments import Moments
+from dpcausal.discovery.parities import Parities
+from dpcausal.discovery.question import Graph, GraphSearch
+from dpcausal.discovery.table import ContingencyTable
+from dpcausal.errors import LossError
+from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
+from dpcausal.releases.contrasts import NoisyContrasts
+from dpcausal.releases.moments import NoisyMoments
+from dpcausal.releases.release import Release
+from dpcausal.releases.table import NoisyTable
+
+__all__ = ["CiTest", "ContingencyTable", "Moments", "Parities"]
+
+METHODS: dict[str, type[GraphSearch[Any]]] = {
+    kind.name: kind for kind in (ContingencyTable, Parities, Moments, CiTest)
+}  # fmt: skip
+"""Every method by its short name, beside ``"auto"``."""
+
+READERS: dict[type[Release], type[GraphSearch[Any]]] = {
+    NoisyTable: ContingencyTable, NoisyContrasts: Parities, NoisyMoments: Moments,
+}  # fmt: skip
+"""The method whose terms a release is asked again on."""
+
+MOST_AUTO_CELLS = 1024
+"""Cells up to which ``auto`` takes one noisy table."""
+
+
+def method_of(named: object, question: Graph, loss: Loss) -> GraphSearch[Any]:
+    """Return the method object that a short name or an object stands for."""
+    known: dict[str, Callable[[], GraphSearch[Any]]] = {"auto": lambda: automatic(question, loss), **METHODS}
+    found: GraphSearch[Any] = public.chosen(named, GraphSearch, known)
+    return found
+
+
+def automatic(question: Graph, loss: Loss) -> GraphSearch[Any]:
+    """Return the method for a schema, its size and a kind of loss, all public."""
+    gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
+    schema, cells = question.table.schema, math.prod(question.sizes)
+    if gaussian and all(isinstance(schema.column(name), Bounded) for name in question.names):
+        return Moments()
+    if cells <= MOST_AUTO_CELLS:
+        return ContingencyTable()
+    if gaussian:
+        return Parities()
+    raise LossError(
+        f"{len(question.names)} columns make a table of {cells:.3g} cells, above {MOST_AUTO_CELLS}, and parities need "
+        "Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho), or name fewer columns"
+    )

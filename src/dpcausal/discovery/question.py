@@ -1,0 +1,284 @@
+"""The question of a discovery: which columns cause which; and what every way to answer it has in common."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Self, TypeVar
+
+from dpcausal.asking import public
+from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.data.coding import cuts_of
+from dpcausal.data.schema import Bounded
+from dpcausal.data.table import Table
+from dpcausal.data.tabulate import sizes_of
+from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.result import Discovery
+from dpcausal.discovery.search import Found, Terms
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
+from dpcausal.mechanisms.additive import gaussian_scale
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.release import Release
+from dpcausal.report import Guarantee
+
+PUBLIC = ("the number of rows", "column names, levels, bounds and cuts", "all arguments", "knowledge")
+PLACES = ("the order of the rows", "the seed")
+"""Public too where rows are dealt into blocks by their places."""
+
+MOST_CELLS = 2**22
+"""Cells of the largest table that is counted at all."""
+
+MOST_COLUMNS = 200
+MOST_NAMED = 40
+LARGEST_ORDER = 8
+LEAST_EPSILON = Fraction(1, 10**9)
+
+SHARES = (35, 35, 20, 10)
+"""Parts of a loss for the orders 0, 1, 2, 3; those of the orders that are run share the whole."""
+
+Spent = TypeVar("Spent", bound=Loss)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method found, on which terms, and what left."""
+
+    found: Found
+    terms: Terms
+    release: Release | None = None
+    reported: str = ""
+    """What a replicated system reports of its own loss, in words."""
+    seeded: bool = False
+    """Whether it drew public coins: their seed is in the result."""
+    by_place: bool = False
+    """Whether rows were dealt by their places."""
+
+
+@dataclass(frozen=True)
+class Graph(Question[Discovery]):
+    """The causal graph of a table's columns, at a level, given what is known."""
+
+    task: ClassVar[str] = "discover"
+
+    table: Table
+    names: tuple[str, ...]
+    alpha: float | None
+    knowledge: Knowledge
+
+    @classmethod
+    def of(cls, table: Table | Release, columns: object, knowledge: object, alpha: object) -> Graph:
+        """Return the question of checked arguments."""
+        if isinstance(table, Release):
+            raise ParameterError("a release is asked again free, by its own method: release.discover(alpha=..., ...)")
+        public.check_table(table)
+        names = _names(table, columns)
+        if table.n < 2:
+            raise ParameterError(f"a discovery needs at least 2 rows, the table has {table.n}")
+        for name in names:
+            public.column(table, name, "a discovery")
+        return cls(table, names, *checked_terms(names, alpha, knowledge))
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.table.ledger
+
+    @property
+    def n(self) -> int:
+        """Number of rows, public."""
+        return self.table.n
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many codes each column has: its levels, or the parts that it is cut into."""
+        return sizes_of(self.table, self.names)
+
+    def detail(self) -> dict[str, Any]:
+        many = len(self.names) > MOST_NAMED
+        return {"columns": [*self.names[:MOST_NAMED], "..."] if many else list(self.names), "alpha": self.alpha}
+
+    def read(self) -> Table:
+        """Return the table: counts, codes or numbers are read of it by the method, each where its rows are."""
+        return self.table
+
+    def report(
+        self, settled: Settled[Any], released: Outcome, allotment: Allotment, seed: int | None
+    ) -> Discovery:
+        told = PUBLIC + PLACES if released.by_place else PUBLIC
+        guarantee = Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=told)
+        return discovered(settled.method, released, guarantee, self.n, seed if released.seeded else None)
+
+
+def discovered(
+    method: Method[Any, Any], outcome: Outcome, guarantee: Guarantee, n: int, seed: int | None = None
+) -> Discovery:
+    """Return the result of an outcome."""
+    return Discovery(
+        graph=outcome.found.graph,
+        method=method.name,
+        settings=method.options(),
+        terms=outcome.terms,
+        margin=outcome.found.margin,
+        untested=outcome.found.untested,
+        support=None,
+        tests=outcome.found.tests,
+        n=n,
+        reported=outcome.reported,
+        seed=seed,
+        release=None if outcome.release is None else outcome.release.under(guarantee),
+        guarantee=guarantee,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphSearch(Method[Graph, Spent]):
+    """One way to find a graph.
+
+    Parameters
+    ----------
+    max_order : int, optional
+        Largest conditioning set, 0 to 8.
+    """
+
+    usual_alpha: ClassVar[float] = 0.01
+    cuts: ClassVar[bool] = True
+    """Whether bounded columns are cut into parts."""
+
+    max_order: int | None = None
+
+    @abstractmethod
+    def usual_order(self, columns: int) -> int:
+        """Return the default of ``max_order`` for so many columns."""
+
+    @property
+    def order(self) -> int:
+        """The largest conditioning set of a filled method."""
+        return self.max_order or 0
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """Each order's share of the loss, fixed beforehand."""
+        parts = [SHARES[min(order, len(SHARES) - 1)] for order in range(self.order + 1)]
+        return tuple(Fraction(part, sum(parts)) for part in parts)
+
+    def filled(self, columns: int) -> Self:
+        """Return the method with its options checked and filled for so many columns."""
+        order = self.usual_order(columns) if self.max_order is None else self.max_order
+        return replace(self, max_order=public.whole("max_order", order, 0, LARGEST_ORDER))
+
+    def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
+        """Return the terms of a filled method's search."""
+        return Terms("pc", self.usual_alpha if alpha is None else alpha, self.order, knowledge)
+
+    def settle(self, question: Graph, spent: Spent | NoPrivacy) -> Self:
+        ready = self.filled(len(question.names))
+        ready.check(question)
+        try:
+            ready.foresee(question, spent)
+        except FenceError:
+            raise LossError(
+                f"{spent} is too little for method {self.name!r} here: its noise could not be drawn"
+            ) from None
+        return ready
+
+    def check(self, question: Graph) -> None:
+        """Refuse columns that the method cannot take."""
+
+    def foresee(self, question: Graph, spent: Spent | NoPrivacy) -> str:
+        """Return in words what public numbers foretell against an answer, from the noise that ``release`` will draw.
+
+        Raises
+        ------
+        FenceError
+            Some of that noise could not be drawn: told before anything is spent.
+        """
+        return ""
+
+    def caveats(self, question: Graph, spent: Spent | NoPrivacy) -> tuple[str, ...]:
+        return (_cut_note(question) if self.cuts else "", self.foresee(question, spent))
+
+    @abstractmethod
+    def release(
+        self, private: Table, question: Graph, spent: Spent | NoPrivacy, coins: PublicGenerator, allotment: Allotment
+    ) -> Outcome:
+        """Read, release and search within an allotment; one of ``NoPrivacy`` gives the exact answer."""
+
+    def exact(self, private: Table, question: Graph, coins: PublicGenerator, allotment: Allotment) -> Outcome:
+        return self.release(private, question, NoPrivacy(), coins, allotment)
+
+
+def checked_terms(names: tuple[str, ...], alpha: Any, knowledge: object) -> tuple[float | None, Knowledge]:
+    """Return level and knowledge, checked; ``None`` stands for the method's level."""
+    known = Knowledge() if knowledge is None else knowledge
+    if not isinstance(known, Knowledge):
+        raise ParameterError("knowledge must be a dpcausal Knowledge")
+    known.check_names(names)
+    return None if alpha is None else public.level(alpha), known
+
+
+def check_cells(question: Graph, tables: int = 1) -> None:
+    """Refuse so many columns that their whole table could not be held."""
+    cells = tables * math.prod(question.sizes)
+    if cells > MOST_CELLS:
+        raise InfeasibleError(
+            f"a table of {len(question.names)} columns has {cells:.3g} cells, each with its own noise, above "
+            f"{MOST_CELLS}: use method='parities' (or 'moments') with ApproxDP or ZCDP, or name fewer columns"
+        )
+
+
+def pure_pay(loss: Loss, name: str) -> tuple[PureDP | NoPrivacy, str]:
+    """Return what a method of pure noise spends of a loss, and a note."""
+    spent, note = pure_part(loss, f"method {name!r}")
+    public.check_least(spent, "a discovery", LEAST_EPSILON)
+    return spent, note
+
+
+def gaussian_pay(loss: Loss, name: str) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
+    """Return what a method of Gaussian noise spends of a loss: all of it."""
+    if isinstance(loss, PureDP):
+        raise LossError(f"{name} adds Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho)")
+    return loss, ""
+
+
+def rho_of(spent: ApproxDP | ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
+    """Return what Gaussian noise may use of a loss."""
+    return spent if isinstance(spent, NoPrivacy) else affordable_zcdp(spent)
+
+
+def deviation_of(bound: float, loss: ZCDP | NoPrivacy) -> float:
+    """Return the standard deviation of Gaussian noise; 0 without privacy."""
+    return gaussian_scale(bound, loss) if isinstance(loss, ZCDP) else 0.0
+
+
+def _names(table: Table, columns: Any) -> tuple[str, ...]:
+    if columns is None:
+        names = table.schema.names
+    elif isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise ParameterError("columns must be a list of column names")
+    else:
+        names = tuple(columns)
+        for name in names:
+            table.schema.column(name)
+    if len(set(names)) != len(names) or not 2 <= len(names) <= MOST_COLUMNS:
+        raise ParameterError(f"a discovery needs 2 to {MOST_COLUMNS} different columns, got {len(names)}")
+    return names
+
+
+def _cut_note(question: Graph) -> str:
+    """Return in words into how many parts bounded columns are cut; empty without any."""
+    schema = question.table.schema
+    parts = [
+        f"{name!r} into {len(cuts_of(one)) + 1}" for name in question.names
+        if isinstance(one := schema.column(name), Bounded)
+    ]  # fmt: skip
+    if not parts:
+        return ""
+    more = f" and {len(parts) - 10} more" if len(parts) > 10 else ""
+    listed = ", ".join(parts[:10])
+    return f"bounded columns were cut into parts at public points: {listed}{more}; what varies within a part is lost"

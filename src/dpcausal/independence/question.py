@@ -1,0 +1,143 @@
+"""The question of a test: is x independent of y given z; and what every way to answer it has in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, TypeVar
+
+from dpcausal.asking import public
+from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.data.schema import Schema
+from dpcausal.data.table import Table
+from dpcausal.errors import ParameterError
+from dpcausal.independence.columns import Rows, rows_of, width_of
+from dpcausal.independence.result import Independence
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.report import Guarantee
+
+PUBLIC = (
+    "the number of rows", "column names, bounds and levels", "the order of the rows", "all arguments", "the seed",
+)  # fmt: skip
+
+LEAST_EPSILON = Fraction(1, 10**6)
+MOST_GIVEN = 200
+
+Spent = TypeVar("Spent", bound=PureDP | ApproxDP)
+
+
+@dataclass(frozen=True)
+class Released:
+    """What left: a statistic, and a p-value or only a decision."""
+
+    statistic: float
+    pvalue: float | None
+    rejected: bool | None = None
+
+
+@dataclass(frozen=True)
+class Hypothesis(Question[Independence]):
+    """x is independent of y given z, in a table, at a level."""
+
+    task: ClassVar[str] = "ci_test"
+
+    table: Table
+    x: tuple[str, ...]
+    y: tuple[str, ...]
+    given: tuple[str, ...]
+    alpha: float
+    besides: tuple[str, ...] = ()
+    """Caveats of the call that it is part of."""
+
+    @classmethod
+    def of(cls, table: Table, x: object, y: object, given: object, alpha: object) -> Hypothesis:
+        """Return the hypothesis of checked names."""
+        public.check_table(table)
+        named = _names("x", x), _names("y", y), _names("given", given, some=False)
+        everything = [name for part in named for name in part]
+        if len(set(everything)) < len(everything):
+            raise ParameterError("x, y and given must name different columns, each once")
+        if len(named[2]) > MOST_GIVEN:
+            raise ParameterError(f"given may name at most {MOST_GIVEN} columns")
+        for name in everything:
+            public.column(table, name, "a test")
+        return cls(table, *named, public.level(alpha))
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.table.ledger
+
+    @property
+    def schema(self) -> Schema:
+        return self.table.schema
+
+    @property
+    def n(self) -> int:
+        """Number of rows, public."""
+        return self.table.n
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns, in the order they were named."""
+        return (*self.x, *self.y, *self.given)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of columns of numbers x and y make, levels counted one by one."""
+        return width_of(self.schema, self.x) * width_of(self.schema, self.y)
+
+    def detail(self) -> dict[str, Any]:
+        named = {"x": list(self.x), "y": list(self.y), "given": list(self.given)}
+        return {"columns": list(self.names), **named, "alpha": self.alpha}
+
+    def read(self) -> Rows:
+        return rows_of(self.table.columns(self.names), self.schema, self.x, self.y, self.given)
+
+    def report(
+        self, settled: Settled[Hypothesis], released: Released, allotment: Allotment, seed: int | None
+    ) -> Independence:
+        rejected = released.rejected if released.pvalue is None else released.pvalue <= self.alpha
+        return Independence(
+            statistic=released.statistic,
+            pvalue=released.pvalue,
+            decision="dependent" if rejected else "not shown",
+            alpha=self.alpha,
+            x=self.x,
+            y=self.y,
+            given=self.given,
+            method=settled.method.name,
+            n=self.n,
+            settings=settled.method.options(),
+            seed=seed,
+            guarantee=Guarantee.of(
+                allotment, proofs=settled.claims, caveats=(*settled.caveats, *self.besides), public=PUBLIC
+            ),
+        )
+
+
+class IndependenceTest(Method[Hypothesis, Spent]):
+    """One way to test a hypothesis."""
+
+    releases_pvalue: ClassVar[bool] = True
+    """Otherwise a decision only."""
+
+
+class PureTest(IndependenceTest[PureDP]):
+    """A test that is paid for in pure ε."""
+
+    def pay(self, loss: Loss, question: Hypothesis) -> tuple[PureDP | NoPrivacy, str]:
+        spent, note = pure_part(loss, self.name)
+        public.check_least(spent, "a test", LEAST_EPSILON)
+        return spent, note
+
+
+def _names(role: str, names: object, some: bool = True) -> tuple[str, ...]:
+    listed: Any = (names,) if isinstance(names, str) else names
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(name, str) for name in listed):
+        raise ParameterError(f"{role} must be a column's name or a list of names")
+    if some and not listed:
+        raise ParameterError(f"{role} must name at least one column")
+    return tuple(listed)

@@ -1,0 +1,35 @@
+"""The published systems, each in one file to be read beside its paper; see README.md in this folder.
+
+An object from here goes where a method goes: ``dpc.ci_test(…, method=dpc.papers.PrivGcm())``.  Where the proof of a
+system fails, the call needs ``accept_unproven=True``, runs on an in-memory ledger or one without privacy, and its
+result is stamped.
+"""
+
+from dpcausal.papers.anm_test_privacy import AnmTestPrivacy as AnmTestPrivacy
+from dpcausal.papers.anm_test_privacy import AnmTestPrivacyIqr as AnmTestPrivacyIqr
+from dpcausal.papers.anm_training_privacy import AnmTrainingPrivacy as AnmTrainingPrivacy
+from dpcausal.papers.anm_training_privacy import AnmTrainingRanks as AnmTrainingRanks
+from dpcausal.papers.dpsc import DpscObj as DpscObj
+from dpcausal.papers.dpsc import DpscOut as DpscOut
+from dpcausal.papers.em_pc import EmPc as EmPc
+from dpcausal.papers.priv_crt import PrivCrt as PrivCrt
+from dpcausal.papers.priv_gcm import PrivGcm as PrivGcm
+from dpcausal.papers.priv_kendall import PrivKendall as PrivKendall
+from dpcausal.papers.priv_kendall import PrivSpearman as PrivSpearman
+from dpcausal.papers.priv_pc import PrivPc as PrivPc
+from dpcausal.papers.priv_tot import PrivToT as PrivToT
+from dpcausal.papers.reconciled_tests import ReconciledTests as ReconciledTests
+from dpcausal.papers.subsampled_gaussian import SubsampledGaussian as SubsampledGaussian
+from dpcausal.papers.svt_pc import SvtPc as SvtPc
+
+TESTS = {f"papers.{kind.__name__}": kind for kind in (PrivGcm, PrivCrt, PrivToT, PrivSpearman)}
+"""The published tests, by the names that the command takes; one without a proof is for Python alone."""
+
+DIRECTIONS = {f"papers.{kind.__name__}": kind for kind in (AnmTestPrivacy, AnmTrainingPrivacy, AnmTrainingRanks)}
+"""The published directions, likewise."""
+
+CONTROLS = {f"papers.{kind.__name__}": kind for kind in (DpscOut,)}
+"""The published synthetic controls, likewise."""
+
+GRAPHS = {f"papers.{kind.__name__}": kind for kind in (PrivPc, SvtPc, EmPc, SubsampledGaussian, ReconciledTests)}
+"""The published systems of discovery, by the names that the command takes."""

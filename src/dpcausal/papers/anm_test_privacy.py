@@ -1,0 +1,159 @@
+"""Private causal inference, test-set privacy: Laplace noise on both scores of the held-out rows.
+
+Kusner, Sun, Sridharan & Weinberger (2016), section 4: Theorem 1 (ranks), Theorem 3 (HSIC), and the interquartile score
+by propose-test-release (section 4.3 and appendix, Algorithm 1).
+Errata: the constants of Theorems 1 and 3 hold and are too large; the interquartile algorithm is not private as printed
+(``docs/errata_direction.md``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from dpcausal.dependence import hsic as hsic_scores
+from dpcausal.dependence import iqr_intervals, rank
+from dpcausal.dependence.iqr import IqrReach
+from dpcausal.direction.anm import Column, Residuals
+from dpcausal.direction.calculators import after_two_draws
+from dpcausal.direction.holdout import Halving
+from dpcausal.direction.iqr_release import NAMES, QUARTER, score_columns, summed
+from dpcausal.direction.question import Pair, Released, pay_pure, pay_with_delta
+from dpcausal.mechanisms.additive import laplace, laplace_scale
+from dpcausal.mechanisms.propose_test_release import published_log_iqr
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+
+CLAIMS = {
+    "spearman": ("spearman-rho", "score-difference", "laplace"),
+    "kendall": ("kendall-tau", "score-difference", "laplace"),
+    "hsic": ("hsic-published", "score-difference", "laplace"),
+}
+
+
+def _hsic_pair(rest: Residuals) -> tuple[float, float]:
+    shared = {"x": rest.range_x, "y": rest.range_left_y}, {"x": rest.range_y, "y": rest.range_left_x}
+    widths = (rest.width_x, rest.width_left_y), (rest.width_y, rest.width_left_x)
+    # The paper divides by (m − 1)² where HSIC_V divides by m².
+    factor = (rest.m / (rest.m - 1)) ** 2
+    forward, backward = (
+        factor
+        * hsic_scores.hsic(*pair, width_x=width[0], width_y=width[1], range_x=ranges["x"], range_y=ranges["y"])
+        for pair, width, ranges in zip((rest.forward(), rest.backward()), widths, shared, strict=True)
+    )
+    return forward, backward
+
+
+def release(rest: Residuals, score: str, allotment: Allotment, loss: PureDP) -> Released:
+    """Return both scores with Laplace noise of scale Δ/(ε/2), Δ the published constant.
+
+    Scores as published: signed rho, |tau|, HSIC with (m − 1)².  *Source*: Kusner et al. (2016), Theorems 1 to 3.
+    """
+    if score == "spearman":
+        pair = rank.spearman(*rest.forward()), rank.spearman(*rest.backward())
+        each = rank.spearman_sensitivity(rest.m, rank.PUBLISHED, Unit.TEST_ROW)
+        bound, largest = Fraction(each.bound), 2.0  # signed
+    elif score == "kendall":
+        pair = abs(rank.kendall(*rest.forward())), abs(rank.kendall(*rest.backward()))
+        each = rank.kendall_sensitivity(rest.m, rank.PUBLISHED, Unit.TEST_ROW)
+        bound, largest = Fraction(each.bound), 1.0
+    else:
+        pair = _hsic_pair(rest)
+        each = hsic_scores.hsic_sensitivity(rest.m, hsic_scores.PUBLISHED_TIGHTER, unit=Unit.TEST_ROW)
+        in_paper = Fraction(rest.m, rest.m - 1) ** 2
+        bound, largest = Fraction(each.bound) * in_paper, float(in_paper / 4)
+    both = Sensitivity(2 * bound + Fraction(1, 2**50), Norm.L1, Relation.REPLACE_ONE, each.proof, each.unit)
+    noisy = laplace(Query(np.asarray(pair), both, "scores"), allotment, loss)
+    forward, backward = (float(entry) for entry in noisy)
+    margin = backward - forward
+    probability = after_two_draws(margin, laplace_scale(both.bound, loss), largest)
+    return Released(margin, "score", probability, (forward, backward))
+
+
+def as_printed(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Released:
+    """Return the sums of four log IQRs from propose-test-release as printed, or no answer if any is ⊥.
+
+    The paper counts (9ε, 3δ) for the four; so each runs at ε/9 and δ/3 of the loss.  (One row moves all four:
+    (12ε, 4δ), were the algorithm itself right.)  *Source*: Kusner et al. (2016), section 4.3 and appendix.
+    """
+    claimed = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "iqr-published-unproven", Unit.TEST_ROW)
+    return summed([
+        published_log_iqr(
+            Query(
+                iqr_intervals.proposal(IqrReach(values, *interval), iqr_intervals.PUBLISHED), claimed,
+                f"log IQR of {name}",
+            ),
+            allotment,
+            loss.part(QUARTER),
+            epsilon=loss.epsilon / 9,
+            delta=loss.delta / 3,
+        )
+        for name, (values, interval) in zip(NAMES, score_columns(rest), strict=True)
+    ])  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnmTestPrivacy(Halving[PureDP]):
+    """Both scores with noise of the published constants, for ``protect="test"``.
+
+    Parameters
+    ----------
+    training_share : float, optional
+        Share of the rows that the regressions are fitted on, in (0, 1), by default 0.5.
+    """
+
+    name: ClassVar[str] = "ANM, test-set privacy"
+    about: ClassVar[str] = "noise on both scores of a test half, constants as published"
+    scores: ClassVar[tuple[str, ...]] = tuple(CLAIMS)
+
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+        return pay_pure(loss, self.name)
+
+    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+        return CLAIMS[question.score]
+
+    def release(
+        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        return release(self.halves(private, question, coins), question.score, allotment, spent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnmTestPrivacyIqr(Halving[ApproxDP]):
+    """The interquartile score by propose-test-release as printed, for ``protect="test"``: not private.
+
+    Parameters
+    ----------
+    training_share : float, optional
+        Share of the rows that the regressions are fitted on, in (0, 1), by default 0.5.
+    """
+
+    name: ClassVar[str] = "ANM, test-set privacy, IQR"
+    about: ClassVar[str] = "interquartile scores by propose-test-release as printed"
+    scores: ClassVar[tuple[str, ...]] = ("iqr",)
+
+    @property
+    def unproven(self) -> str:
+        return "the interquartile algorithm"
+
+    def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
+        return pay_with_delta(loss, self.name)[0], "published algorithm without a valid proof"
+
+    def gives_probability(self, question: Pair) -> bool:
+        return False
+
+    def claims(self, question: Pair, spent: ApproxDP) -> tuple[str, ...]:
+        return ()
+
+    def release(
+        self, private: tuple[Column, Column], question: Pair, spent: ApproxDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        return as_printed(self.halves(private, question, coins), allotment, spent)

@@ -1,0 +1,199 @@
+"""What the systems of Wang, Pang & Song (2020) share: each can run as the paper evaluates it, or with a proof.
+
+As published they are replications without a guarantee: why none of them is private is in ``docs/errata_discovery.md``.
+Corrected, their scores have a proved sensitivity, and rounds, tests and total cost are fixed beforehand.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, permutations
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.asking import public
+from dpcausal.data.table import Table
+from dpcausal.data.tabulate import counts_of
+from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.pc import Ask, Edge, Skeleton, Test, orient, starting_edges
+from dpcausal.discovery.question import LARGEST_ORDER, Graph, GraphSearch, Outcome, check_cells, pure_pay
+from dpcausal.discovery.search import Found, Terms
+from dpcausal.mechanisms.replication import replicate
+from dpcausal.papers.rank_scores import RankScores, claimed_sensitivity, published_score
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+
+Counts = npt.NDArray[np.int64]
+
+ALPHA = 0.1
+DELTA = 1e-3
+"""As in the paper's evaluation."""
+
+UNPROVEN = "conditional-tau-published-unproven"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PcSystem(GraphSearch[Any]):
+    """A system of the paper; it releases decisions only.
+
+    Parameters
+    ----------
+    constants : str
+        ``"published"`` (not private, with consent) or ``"corrected"`` (with a proof).  As published ε is the paper's
+        own parameter, 1 without privacy.
+    max_order : int, optional
+        Largest conditioning set, 0 to 8; by default as far as the columns go, 2 where corrected.
+    """
+
+    usual_alpha: ClassVar[float] = ALPHA
+    by_place: ClassVar[bool] = False
+    """Whether it deals the rows into blocks by their places."""
+
+    constants: Literal["published", "corrected"] = "published"
+
+    @property
+    def printed(self) -> bool:
+        """Whether it runs as published."""
+        return self.constants == "published"
+
+    @property
+    def unproven(self) -> str:
+        return f"{self.name} (constants='corrected' has a proof)" if self.printed else ""
+
+    def usual_order(self, columns: int) -> int:
+        return min(columns - 2, LARGEST_ORDER) if self.printed else 2
+
+    def filled(self, columns: int) -> Self:
+        public.one_of("constants", self.constants, ("published", "corrected"))
+        return super().filled(columns)
+
+    def pay(self, loss: Loss, question: Graph) -> tuple[Any, str]:
+        return pure_pay(loss, self.name) if self.printed else self.pay_proved(loss)
+
+    def pay_proved(self, loss: Loss) -> tuple[Any, str]:
+        """Return what the corrected system spends of a loss, and a note."""
+        return pure_pay(loss, self.name)
+
+    def check(self, question: Graph) -> None:
+        check_cells(question)
+
+    def foresee(self, question: Graph, spent: Any) -> str:
+        if not (self.printed or isinstance(spent, NoPrivacy)):
+            self.draw_noise(question, spent)
+        return ""
+
+    @abstractmethod
+    def draw_noise(self, question: Graph, spent: Any) -> None:
+        """Raise ``FenceError`` if the largest noise of the corrected system could not be drawn."""
+
+    def release(
+        self, private: Table, question: Graph, spent: Any, coins: PublicGenerator, allotment: Allotment
+    ) -> Outcome:
+        terms = self.terms(question.alpha, question.knowledge)
+        counts = self.counts(private, question, coins)
+        if self.printed:
+            skeleton, reported = self._replicated(counts, question, terms, spent, coins, allotment)
+        else:
+            skeleton, reported = self.proved(counts, question, terms, spent, allotment), ""
+        found = Found(orient(question.names, skeleton, terms.knowledge), {}, frozenset(), skeleton.tests)
+        return Outcome(found, terms, reported=reported, seeded=self.printed or self.by_place, by_place=self.by_place)
+
+    def counts(self, private: Table, question: Graph, coins: PublicGenerator) -> Counts:
+        """Return the exact counts that it works on."""
+        return counts_of(private, question.names)
+
+    @abstractmethod
+    def proved(
+        self, counts: Counts, question: Graph, terms: Terms, spent: Any, allotment: Allotment
+    ) -> Skeleton:
+        """Run the corrected system."""
+
+    @abstractmethod
+    def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
+        """Run the published system; return what it reports of its own loss too."""
+
+    def _replicated(
+        self, counts: Counts, question: Graph, terms: Terms, spent: Loss, coins: PublicGenerator, allotment: Allotment
+    ) -> tuple[Skeleton, str]:
+        epsilon = spent.epsilon if isinstance(spent, (PureDP, ApproxDP)) else 1.0
+        claim = Sensitivity(claimed_sensitivity(question.n), Norm.LINF, Relation.REPLACE_ONE, UNPROVEN)
+
+        def run(exact: Counts) -> tuple[Skeleton, str]:
+            return self.as_published(Replica(question.names, np.maximum(exact, 0), epsilon, terms, coins))
+
+        return replicate(Query(counts, claim, self.name), allotment, run)
+
+
+@dataclass
+class Replica:
+    """One run of a published system on exact counts, with noise from public randomness.
+
+    Attributes
+    ----------
+    epsilon : float
+        The paper's parameter: ε of one round.
+    rounds, asked : int
+        Rounds that fired and tests made: the reported loss is computed from them afterwards.
+    """
+
+    names: tuple[str, ...]
+    counts: Counts = field(repr=False)
+    epsilon: float
+    terms: Terms
+    generator: PublicGenerator
+    rounds: int = 0
+    asked: int = 0
+
+    def __post_init__(self) -> None:
+        self.n = int(self.counts.sum())
+        self.bound = claimed_sensitivity(max(self.n, 1))
+        self.whole = RankScores(self.names, self.counts)
+
+    def laplace(self, scale: float) -> float:
+        return float(self.generator.laplace(0, scale))
+
+    def score(self, scores: RankScores, test: Test) -> float:
+        return published_score(scores.strata(*test))
+
+    def sample(self, share: float) -> RankScores:
+        """Return the scores of a share of the rows, drawn without replacement."""
+        rows = int(self.n * share)
+        drawn = self.generator.multivariate_hypergeometric(self.counts.ravel(), rows, method="marginals")
+        return RankScores(self.names, drawn.reshape(self.counts.shape))
+
+    def skeleton(self, ask: Ask) -> Skeleton:
+        return find_skeleton_at_once(
+            self.names, ask, knowledge=self.terms.knowledge, max_order=self.terms.max_order
+        )
+
+
+def find_skeleton_at_once(nodes: Sequence[str], ask: Ask, *, knowledge: Knowledge, max_order: int) -> Skeleton:
+    """Remove each edge as soon as a set separates its ends, as the first form of PC does.
+
+    The neighbours are those of the moment, of the first end only, over all ordered pairs; the outcome depends on the
+    order of the columns.  *Source*: Spirtes, Glymour & Scheines (2000), steps A and B; Wang, Pang & Song (2020),
+    Algorithms 2 and 3.
+    """
+    edges = starting_edges(nodes, knowledge)
+    separating: dict[Edge, tuple[str, ...]] = {}
+    count = 0
+    for order in range(max_order + 1):
+        for x, y in permutations(nodes, 2):
+            pair = frozenset((x, y))
+            if pair not in edges or knowledge.joined(x, y):
+                continue
+            around = [node for node in nodes if node != y and frozenset((x, node)) in edges and node != x]
+            for given in combinations(around, order):
+                count += 1
+                if ask(x, y, given).separated:
+                    edges.discard(pair)
+                    separating[pair] = given
+                    break
+    return Skeleton(frozenset(edges), separating, {}, count)

@@ -1,0 +1,299 @@
+"""The region in which private rows are read: nothing that is said inside is heard, and a failure is only a failure.
+
+A warning, a print, a log line may quote a row, and an exception of any kind may come for the sake of one.
+
+``catch_warnings``, ``redirect_stdout`` and ``logging.disable`` save what belongs to the whole process and put it back:
+of two threads that overlap one is heard, and the process keeps what neither of them left.  Here nothing is saved.
+Before each function that speaks stands one that asks who speaks and is silent for those inside; the first region puts
+them there, the last takes them away, and one that some other library puts back later does nothing.
+
+| who | is silent |
+|---|---|
+| a thread inside a region | while it is inside |
+| a thread that Python did not start, as an engine's that calls a function of its frame | while any region is open |
+| every thread, for a guest may use any | while a guest runs |
+
+What is not reached: writing past ``sys.stdout``, ``sys.stderr`` and ``logging``, to files, descriptors, sockets or a
+notebook's display; other processes; a thread that goes on after its guest has returned.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+Result = TypeVar("Result")
+
+
+class _Here(threading.local):
+    """What holds for the calling thread."""
+
+    regions = 0
+    """How many it is inside."""
+
+    is_host = False
+    """Whether it is the one that runs a guest."""
+
+    signalled: Sequence[BaseException] = ()
+    """What handlers of signals raised since the outermost region began."""
+
+
+_here = _Here()
+_a_guest = threading.Lock()
+"""Held while a guest runs."""
+
+_changing = threading.RLock()
+_open: set[int] = set()
+"""The threads inside regions."""
+
+
+def silent() -> bool:
+    """Return whether what the calling thread says now goes nowhere."""
+    if _here.regions or _a_guest.locked():
+        return True
+    return bool(_open) and isinstance(threading.current_thread(), threading._DummyThread)
+
+
+# ------------------------------------------------------------------------------------- what speaks
+
+
+def _muffled(speak: Callable[..., Any]) -> Callable[..., Any]:
+    def muffled(*arguments: Any, **named: Any) -> Any:
+        if not silent():
+            return speak(*arguments, **named)
+        return len(arguments[-1]) if arguments and isinstance(arguments[-1], str) else None  # as ``write`` does
+
+    return muffled
+
+
+class _Stream:
+    """A stream that cannot be given another ``write``, with one."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self.write = stream, _muffled(stream.write)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Hook:
+    """Something that stands in for an attribute of the process."""
+
+    def __init__(self, owner: Any, name: str, stand_in: Callable[[Any], Any]) -> None:
+        self.owner, self.name, self.own = owner, name, vars(owner).get(name)
+        self.stand_in = stand_in(getattr(owner, name))
+        setattr(owner, name, self.stand_in)
+
+    def remove(self) -> None:
+        if vars(self.owner).get(self.name) is not self.stand_in:
+            return  # another came after, and may have kept this one to call it
+        if self.own is None:
+            delattr(self.owner, self.name)
+        else:
+            setattr(self.owner, self.name, self.own)
+
+
+class _ByThread(type):
+    def __subclasscheck__(cls, category: type) -> bool:
+        return _here.regions > 0
+
+
+class _Inside(Warning, metaclass=_ByThread):
+    """The category of whatever a thread inside a region warns of, and of nothing else."""
+
+
+_IGNORED = ("ignore", None, _Inside, None, 0)
+"""A filter too, since one that makes errors of warnings would make one record's an error."""
+
+_SPEAKERS = ((warnings, "_showwarnmsg"), (logging.Logger, "handle"), (sys, "unraisablehook"), (threading, "excepthook"))
+"""Every warning goes through the first; unlike ``showwarning``, no ``catch_warnings`` puts it back."""
+
+_STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
+_first_streams = [(getattr(sys, name), name) for name in _STREAMS]
+"""Those that another thread, which redirects its output now, may put back in a moment."""
+
+_hooks: list[_Hook] = []
+_filtered: list[list[Any]] = []
+
+
+def _stands(found: Any) -> bool:
+    return any(hook.stand_in is found for hook in _hooks)
+
+
+def _stand_before() -> None:
+    """Put hooks and filter where they are not, or no longer."""
+    with _changing:
+        for owner, name in _SPEAKERS:
+            if not _stands(getattr(owner, name)):
+                _hooks.append(_Hook(owner, name, _muffled))
+        for stream, name in (*((getattr(sys, name), name) for name in _STREAMS), *_first_streams):
+            if stream is None or _stands(stream) or _stands(stream.write):
+                continue
+            try:  # the object itself, not its place in sys, which others take too
+                _hooks.append(_Hook(stream, "write", _muffled))
+            except (AttributeError, TypeError):
+                if getattr(sys, name) is stream:
+                    _hooks.append(_Hook(sys, name, _Stream))
+        filters: list[Any] = warnings.filters  # type: ignore[assignment]
+        if not filters or filters[0] is not _IGNORED:
+            filters.insert(0, _IGNORED)  # no word of it to the registries: what was shown once is not shown again
+            _filtered.append(filters)
+
+
+def _leave() -> None:
+    with _changing:
+        _open.discard(threading.get_ident())
+        if _open:
+            return
+        while _hooks:
+            _hooks.pop().remove()
+        _filtered.append(warnings.filters)  # type: ignore[arg-type]  # perhaps a copy
+        while _filtered:
+            filters = _filtered.pop()
+            filters[:] = [one for one in filters if one is not _IGNORED]
+
+
+# ------------------------------------------------------------------------------------- the regions
+
+
+def unheard(action: Callable[[], Result]) -> Result:
+    """Return ``action()``: what it warns of, prints, logs, or fails at without raising is not heard.
+
+    What it raises is raised, but for a handler of a signal: what that raised, bare of where it interrupted.
+
+    Examples
+    --------
+    >>> unheard(lambda: print("a value"))
+    """
+    if _here.regions or threading.current_thread() is not threading.main_thread():
+        return _inside(action)
+    return _attentive(action)
+
+
+def _inside(action: Callable[[], Result]) -> Result:
+    _open.add(threading.get_ident())
+    _here.regions += 1  # nothing that a signal may interrupt stands between this and the try
+    try:
+        _stand_before()
+        with np.errstate(all="ignore"):
+            return action()
+    finally:
+        _here.regions -= 1
+        if not _here.regions:
+            _leave()
+
+
+def contained(action: Callable[[], Result], otherwise: Result) -> Result:
+    """Return ``action()``, unheard, or ``otherwise`` where it fails, whatever it raises.
+
+    A KeyboardInterrupt or SystemExit, a GeneratorExit, a MemoryError may come from a record as any other may; only
+    what a handler of a real signal raised goes on.
+
+    Examples
+    --------
+    >>> contained(lambda: 1 // 0, 7)
+    7
+    """
+
+    def tried() -> Result:
+        try:
+            found = action()
+        except BaseException:  # a panic of another language is no Exception
+            found = otherwise
+        if _here.signalled:
+            raise _bare(_here.signalled[-1])
+        return found
+
+    return unheard(tried)
+
+
+def alone(action: Callable[[], Result]) -> Result:
+    """Return ``action()``, which runs a guest, code of others: unheard, whatever thread it uses, and one at a time."""
+    if _here.is_host:
+        return unheard(action)
+    with _a_guest:
+        _here.is_host = True
+        try:
+            return unheard(action)
+        finally:
+            _here.is_host = False
+
+
+# ------------------------------------------------------------------------------------------ signals
+
+_SIGNALS = [
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGBREAK")
+    if hasattr(signal, name)
+]
+
+
+def _attentive(action: Callable[[], Result]) -> Result:
+    """Run ``action`` inside, in the main thread, the only one that signals reach, and note what their handlers raise.
+
+    It is raised also where the code that it broke into held it back.
+    """
+    signalled: list[BaseException] = []
+    kept: dict[int, Any] = {}
+    _here.signalled = signalled
+    try:
+        for number in _SIGNALS:
+            handler = signal.getsignal(number)
+            if isinstance(handler, _Noting):  # left where a signal came in the last line of all
+                handler = handler.handler
+            if callable(handler):
+                kept[number] = handler
+                signal.signal(number, _Noting(handler, signalled))
+        found = _inside(action)
+    except BaseException:
+        if not signalled:
+            raise
+    finally:
+        _here.signalled = ()
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+    if signalled:
+        raise _bare(signalled[-1])
+    return found
+
+
+class _Noting:
+    """A handler that notes what the one behind it raises."""
+
+    def __init__(self, handler: Callable[..., Any], signalled: list[BaseException]) -> None:
+        self.handler, self.signalled = handler, signalled
+
+    def __call__(self, number: int, frame: Any) -> Any:
+        try:
+            return self.handler(number, frame)
+        except BaseException as error:
+            self.signalled.append(error)
+            raise
+
+
+def _bare(error: BaseException) -> BaseException:
+    """Return an error without the frames that it came through and the errors that were being handled there."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
+
+
+def _after_fork() -> None:
+    """Forget the other threads: they are not in the child."""
+    global _a_guest, _changing
+    _changing = threading.RLock()
+    if not _here.is_host:
+        _a_guest = threading.Lock()
+    if not _here.regions:
+        _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

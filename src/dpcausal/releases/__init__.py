@@ -1,0 +1,1 @@
+"""What was released and may be asked again, free: noisy numbers with the guarantee under which they left."""

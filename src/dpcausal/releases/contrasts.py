@@ -1,0 +1,107 @@
+"""Noisy contrasts of sets of columns: the joint tables of those sets, without the rest of the table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.dependence.contrasts import contrast_basis
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.form import Form
+from dpcausal.releases.release import Release
+
+Reals = npt.NDArray[np.float64]
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyContrasts(Release):
+    """Noisy contrasts of the sets that were released.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Levels of each column.
+    values : dict from tuples of column numbers to float arrays
+        Noisy contrasts.
+    deviations : dict
+        The standard deviation of each set's noise.
+    """
+
+    kind: ClassVar[str] = "contrasts"
+
+    sizes: tuple[int, ...]
+    values: dict[Columns, Reals]
+    deviations: dict[Columns, float]
+
+    @property
+    def exact(self) -> bool:
+        """Whether there is no noise."""
+        return not any(self.deviations.values())
+
+    def cells(self, columns: Columns) -> tuple[Reals, Reals] | None:
+        """Return the noisy joint table of some columns and the factor of its noise; ``None`` if one was not released.
+
+        cells = (⊗ B_i) c,  B_i = [1/k_i, Q_i],  covariance = (⊗ B_i) diag(σ²) (⊗ B_i)ᵀ
+        """
+        sizes = tuple(self.sizes[i] for i in columns)
+        deviations = np.zeros(sizes)
+        coefficients = np.zeros(sizes)
+        for order in range(len(columns) + 1):
+            for places in combinations(range(len(columns)), order):
+                if not places:
+                    coefficients[(0,) * len(columns)] = self.n
+                    continue
+                members = tuple(columns[place] for place in places)
+                if members not in self.values:
+                    return None
+                where = tuple(slice(1, None) if place in places else 0 for place in range(len(columns)))
+                coefficients[where] = self.values[members].reshape([sizes[place] - 1 for place in places])
+                deviations[where] = self.deviations[members]
+        full = _full_basis(sizes)
+        counts = (full @ coefficients.ravel()).reshape(sizes)
+        return counts, (full * deviations.ravel()[None, :]).reshape(*sizes, -1)
+
+    def redrawn(self, generator: PublicGenerator) -> Self:
+        values = {
+            members: value + generator.normal(0, 1, value.shape) * self.deviations[members]
+            for members, value in self.values.items()
+        }
+        deviations = {members: deviation * math.sqrt(2) for members, deviation in self.deviations.items()}
+        return replace(self, values=values, deviations=deviations)
+
+    def numbers(self) -> dict[str, Any]:
+        return {
+            "sizes": list(self.sizes),
+            "contrasts": [
+                {"columns": list(members), "deviation": self.deviations[members], "values": value.tolist()}
+                for members, value in self.values.items()
+            ],
+        }
+
+    @classmethod
+    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+        sizes = form.wholes("sizes", 1, len(names))
+        values, deviations = {}, {}
+        for part in form.parts("contrasts"):
+            members = tuple(part.array("columns", integral=True).tolist())
+            if members in values or list(members) != sorted(set(members)) or not set(members) <= set(range(len(names))):
+                raise part.refuse("columns")
+            values[members], deviations[members] = part.array("values"), part.size("deviation")
+            if values[members].shape != (math.prod(sizes[i] - 1 for i in members),):
+                raise part.refuse("values")
+        return cls(names, n, sizes, values, deviations)
+
+
+@lru_cache(maxsize=512)
+def _full_basis(sizes: tuple[int, ...]) -> Reals:
+    full = np.ones((1, 1))
+    for size in sizes:
+        full = np.kron(full, np.concatenate([np.full((size, 1), 1 / size), contrast_basis(size)], axis=1))
+    return full

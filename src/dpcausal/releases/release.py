@@ -1,0 +1,134 @@
+"""A release: noisy numbers that left once, were paid for once, and may be saved and asked again for nothing."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.loss import NoPrivacy
+from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.form import Form, guarantee_in, written
+from dpcausal.report import Guarantee
+
+if TYPE_CHECKING:
+    from dpcausal.discovery.knowledge import Knowledge
+    from dpcausal.discovery.result import Discovery
+
+FORMAT = 1
+
+UNSTATED = Guarantee(
+    NoPrivacy(), Relation.REPLACE_ONE, Unit.ROW, private=False, proofs=(), caveats=("no guarantee is stated",)
+)
+"""The guarantee of numbers that were put together by hand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Release(ABC):
+    """Noisy numbers of some columns: a function of ``dpcausal`` pays for them, the methods of a release are free.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns.
+    n : int
+        Rows, public.
+    guarantee : Guarantee
+        What the numbers cost and whom they protect; whatever is computed from them costs nothing more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dpcausal as dpc
+    >>> columns = {"a": np.arange(1000) % 2, "b": np.arange(1000) % 2}
+    >>> schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in columns})
+    >>> table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    >>> text = dpc.discover(table, loss=dpc.PureDP(1)).release.to_json()
+    >>> again = dpc.Release.from_json(text)
+    >>> again.guarantee.loss, again.discover(alpha=0.001).graph.skeleton == {frozenset("ab")}
+    (PureDP(1), True)
+    """
+
+    kind: ClassVar[str]
+    """The word for it in the saved form."""
+
+    names: tuple[str, ...]
+    n: int
+    guarantee: Guarantee = field(default=UNSTATED, kw_only=True)
+
+    @abstractmethod
+    def redrawn(self, generator: PublicGenerator) -> Self:
+        """Return it with fresh noise of the same law on top, its variance declared: for a parametric bootstrap."""
+
+    @abstractmethod
+    def numbers(self) -> dict[str, Any]:
+        """Return what it holds beside names, n and guarantee, as JSON's types."""
+
+    @classmethod
+    @abstractmethod
+    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+        """Return the release that ``numbers`` wrote."""
+
+    def under(self, guarantee: Guarantee) -> Self:
+        """Return it with the guarantee under which it left."""
+        return self if guarantee is self.guarantee else replace(self, guarantee=guarantee)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the released numbers and the guarantee as JSON's types; amounts of the loss are exact fractions."""
+        return {
+            "format": FORMAT, "kind": self.kind, "names": list(self.names), "n": self.n, **self.numbers(),
+            "guarantee": written(self.guarantee),
+        }  # fmt: skip
+
+    def to_json(self) -> str:
+        """Return the release as text; every number comes back as it is.
+
+        The text tells what was released and nothing else.  It is not signed: whoever may change it may change the
+        numbers and the guarantee that it states.
+        """
+        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
+
+    @staticmethod
+    def from_json(text: str) -> Release:
+        """Return the release that ``to_json`` wrote.
+
+        Raises
+        ------
+        ParameterError
+            The text is no release, or that of a newer version.
+        """
+        try:
+            told = json.loads(text)
+        except (TypeError, ValueError, RecursionError):
+            raise ParameterError("this is no release: the text is not JSON") from None
+        form = Form(told)
+        if form.whole("format", 1) > FORMAT:
+            raise ParameterError(f"this release has a newer format than {FORMAT}: read it with a newer dpcausal")
+        kinds = {kind.kind: kind for kind in Release.__subclasses__()}
+        kind = kinds[form.word("kind", tuple(kinds))]
+        release = kind.of_form(form, form.words("names", different=True), form.whole("n", 0))
+        return release.under(guarantee_in(form.part("guarantee")))
+
+    def discover(
+        self, *, knowledge: Knowledge | None = None, alpha: float | None = None, max_order: int | None = None,
+        search: str = "auto",
+    ) -> Discovery:  # fmt: skip
+        """Find the causal graph of the released numbers: free, however often.
+
+        Parameters
+        ----------
+        knowledge : Knowledge, optional
+            Tiers, forbidden and required arrows.
+        alpha : float, optional
+            Level of the tests, in (0, 1); by default that of the method.
+        max_order : int, optional
+            Largest conditioning set, 0 to 8; by default that of the method.
+        search : str
+            ``"score"`` or ``"pc"``; by default score for a noisy table of at most 14 columns.
+        """
+        from dpcausal.discovery.ask import discover_again
+
+        return discover_again(self, knowledge=knowledge, alpha=alpha, max_order=max_order, search=search)

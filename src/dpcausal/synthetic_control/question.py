@@ -1,0 +1,187 @@
+"""The question of a synthetic control: what would have happened to some targets without their treatment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from dpcausal.asking import public
+from dpcausal.asking.method import Question, Settled
+from dpcausal.data.panel import Panel
+from dpcausal.data.periods import unit_name
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.neighbours import Unit
+from dpcausal.report import Guarantee
+from dpcausal.synthetic_control import placebo
+from dpcausal.synthetic_control.placebo import Placebos
+from dpcausal.synthetic_control.plan import Plan
+from dpcausal.synthetic_control.result import SyntheticControl
+from dpcausal.synthetic_control.rows import Reals, from_scale, to_scale
+
+PUBLIC = (
+    "the number of donors", "the targets with their series, which are NOT protected", "that this ledger answers for no "
+    "other targets", "the periods", "the bounds", "all arguments",
+)  # fmt: skip
+
+TARGETS = "targets of panels"
+"""What a ledger that protects donors has declared once: with each unit a target in turn, none would be protected."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Path:
+    """A released path on the scale [−1, 1], and what its placebos need (*private*: ``placebos``)."""
+
+    values: Reals
+    noise: float | None
+    weight: float | None = None
+    loadings: Reals | None = None
+    placebos: Placebos | None = None
+    own: int = 0
+    cut: float = 1.0
+    total: float = 0.0
+    total_noise: float = 0.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer:
+    """What left for one target."""
+
+    plan: Plan
+    path: Path = field(repr=False)
+    reach: float | None
+    pvalue: float | None
+    interval_reason: str
+
+
+@dataclass(frozen=True)
+class Treated(Question[tuple[SyntheticControl, ...]]):
+    """What would have happened to the targets of a panel, with an interval and a placebo test or without."""
+
+    task: ClassVar[str] = "synthetic control"
+
+    panel: Panel
+    targets: tuple[Any, ...]
+    coverage: float
+    inference: bool
+    force: bool
+
+    @classmethod
+    def of(cls, panel: object, target: Any, coverage: Any, inference: object, force: object) -> Treated:
+        """Return the question of checked arguments; ``target`` None stands for all of the panel's."""
+        if not isinstance(panel, Panel):
+            raise ParameterError("panel must be a dpcausal Panel")
+        if target is not None and target not in panel.targets:
+            raise ParameterError("target must be one of the panel's targets")
+        if not (public.is_number(coverage) and placebo.LEAST_COVERAGE <= coverage <= 0.9999):
+            raise ParameterError("coverage must be a number between 5/6 and 0.9999")
+        for name, value in (("inference", inference), ("force", force)):
+            if not isinstance(value, bool):
+                raise ParameterError(f"{name} must be True or False")
+        targets = panel.targets if target is None else (target,)
+        return cls(panel, targets, float(coverage), bool(inference), bool(force))
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.panel.ledger
+
+    @property
+    def unit(self) -> Unit:
+        return Unit.DONOR
+
+    @property
+    def before(self) -> int:
+        """Periods before the first start."""
+        return min(self.panel.start(target) for target in self.targets)
+
+    @property
+    def periods(self) -> int:
+        """T."""
+        return len(self.panel.times)
+
+    @property
+    def once(self) -> dict[str, Any]:
+        return {TARGETS: declared(self.panel)} if self.panel.ledger.private else {}
+
+    def detail(self) -> dict[str, Any]:
+        return {
+            "targets": [str(name) for name in self.targets],
+            "donors": self.panel.n,
+            "periods": self.periods,
+            "inference": self.inference,
+            "force": self.force,
+        }
+
+    def read(self) -> Reals:
+        """Bring the donors on the scale [−1, 1]."""
+        return to_scale(self.panel.donors(), self.panel.bounds)
+
+    def report(
+        self, settled: Settled[Treated], released: list[Answer], allotment: Allotment, seed: int | None
+    ) -> tuple[SyntheticControl, ...]:
+        return tuple(self._result(settled, answer, allotment) for answer in released)
+
+    def _result(self, settled: Settled[Treated], answer: Answer, allotment: Allotment) -> SyntheticControl:
+        plan, path, panel = answer.plan, answer.path, self.panel
+        bounds, half = panel.bounds, panel.bounds.width / 2
+        series = panel.series(plan.target)
+        counterfactual = from_scale(path.values, bounds)
+        observed = series[plan.start :]
+        effect = observed - counterfactual
+        att = float(effect.mean())
+        interval = None
+        if answer.reach is not None:
+            interval = float(effect.mean() - answer.reach * half), float(effect.mean() + answer.reach * half)
+        free = from_scale(plan.free.path, bounds)
+        for array in (counterfactual, effect, free):
+            array.setflags(write=False)
+        constants = {"shares of the path": plan.path, "interval": plan.interval, "test": plan.pvalue}
+        return SyntheticControl(
+            target=plan.target,
+            times=panel.times[plan.start :],
+            counterfactual=counterfactual,
+            effect=effect,
+            att=att,
+            interval=interval,
+            pvalue=answer.pvalue,
+            donor_free_forecast=free,
+            donor_free_rule=plan.free.rule,
+            observed=observed,
+            past=series[: plan.start],
+            past_times=panel.times[: plan.start],
+            path_noise=None if path.noise is None else path.noise * half,
+            donor_weight=path.weight,
+            loadings=None if path.loadings is None else path.loadings * half,
+            interval_reason=answer.interval_reason,
+            pvalue_reason=plan.pvalue_reason,
+            coverage=self.coverage,
+            method=settled.method.name,
+            settings=settled.method.options(),
+            constants={name: float(share) for name, share in constants.items()} | plan.constants,
+            n=panel.n,
+            guarantee=Guarantee.of(
+                allotment,
+                proofs=settled.claims,
+                caveats=(f"the series of {plan.target} is not protected: it is public and shows here",
+                         *settled.caveats),
+                public=PUBLIC,
+            ),
+        )  # fmt: skip
+
+
+def declared(panel: Panel) -> list[Any]:
+    """Return the names of all of the panel's targets, asked about or not, as a ledger records them."""
+    return sorted((unit_name(name) for name in panel.targets), key=lambda name: (str(name), repr(name)))
+
+
+def past_of(panel: Panel, target: Any) -> Reals:
+    """Return a target before its start, on the scale [−1, 1]."""
+    return to_scale(panel.series(target)[: panel.start(target)], panel.bounds)
+
+
+def later(scaled: Reals, start: int) -> tuple[Reals, Reals]:
+    """Return the donors before and after a start."""
+    return scaled[:, :start], scaled[:, start:]
+
+

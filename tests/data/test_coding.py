@@ -1,0 +1,332 @@
+"""One coder: engines that count where the rows are give each record the code that Python gives it, byte for byte."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpcausal as dpc
+from dpcausal.data.tabulate import codes_of, counts_of
+from dpcausal.errors import SchemaError
+from tests.data.conftest import BACKENDS
+
+SPELLINGS = [
+    "yes", "YES", "Yes", "yes ", " yes", "yes\t", "yes\n", "", " ", "no", "NO", "nö", "no\u0308", "N\u00d6", "é",
+    "e\u0301", "e", "E", "É", "ß", "ss", "SS", "i", "I", "İ", "ı", "a", "a\x00", "a\x00b", "\x00", "œ", "oe",
+    "\u200byes", "ｙｅｓ", "0", "00", "1", "1.0", "true", "x" * 12, "x" * 13, "x" * 70_000, "x" * 70_000 + "y",
+    "\U0001f44d", "\U0001f44d\U0001f3fd", "o'clock", '"', "\\x41", "A", "%", "_",
+]  # fmt: skip
+"""Texts that one collation or another takes for each other, and texts that end or escape a string somewhere."""
+
+LEVELS = dpc.Levels(["no", "yes", "é", "", "a", "x" * 70_000, "ß", "i", "\\x41"], other="rest")
+MANY = dpc.Levels([*SPELLINGS[::2], *map(str, range(2, 60))], other="rest")
+"""More levels than an engine takes branches."""
+
+COLLATIONS = ["", "nocase", "noaccent", "nocase.noaccent", "nfc", "icu_noaccent", "de", "en_us", "tr", "nocase.de"]
+
+
+def collated(texts: Sequence[str | None], collation: str, default: str = "") -> Any:
+    """Return a DuckDB table of one text column ``t`` with a collation, or with a default collation set around it."""
+    connection = duckdb.connect()
+    words = " collate ".join(["varchar", *([collation] if collation else [])])
+    connection.execute(f"create table kept (t {words})")
+    connection.register("given", pa.table({"t": pa.array(texts, pa.string())}))
+    connection.execute("insert into kept select t from given")
+    if default:
+        connection.execute(f"set default_collation = '{default}'")
+    return connection.table("kept")
+
+
+def available(collation: str) -> bool:
+    try:
+        collated(["a"], collation)
+    except duckdb.Error:
+        return False
+    return True
+
+
+def table_of(frame: Any, **columns: Any) -> dpc.Table:
+    return dpc.Table(frame, dpc.Schema(columns), dpc.Ledger.in_memory(dpc.PureDP(1)))
+
+
+def by_hand(values: Sequence[Any], column: dpc.Bounded | dpc.Levels) -> list[int]:
+    """Code values one by one in Python, from the words of the documentation."""
+    if isinstance(column, dpc.Levels):
+        labels = list(column.labels)
+        whole = [
+            int(value) if isinstance(value, float) and column.kind == "integer" and value.is_integer() else value
+            for value in values
+        ]
+        held = [[k for k, label in enumerate(labels) if type(label) is type(one) and label == one] for one in whole]
+        return [found[0] if found else column.substitute for found in held]
+    cuts = column.cuts or tuple(column.lower + column.width * share for share in (0.25, 0.5, 0.75))
+    read = [column.midpoint if value is None or value != value else float(value) for value in values]
+    return [sum(cut <= value for cut in cuts) for value in read]
+
+
+def assert_coded(frame: Any, values: Sequence[Any], column: dpc.Bounded | dpc.Levels, name: str = "t") -> None:
+    """Check counts in the engine and codes row by row, where Python codes, against those by hand."""
+    table, expected = table_of(frame, **{name: column}), by_hand(values, column)
+    size = len(column) if isinstance(column, dpc.Levels) else len(column.cuts or (1, 2, 3)) + 1
+    assert counts_of(table, [name]).tolist() == np.bincount(expected, minlength=size).tolist()
+    assert codes_of(table, [name])[0].tolist() == expected
+
+
+@pytest.mark.parametrize("collation", COLLATIONS)
+@pytest.mark.parametrize("column", [LEVELS, MANY], ids=["few levels", "many levels"])
+def test_no_collation_of_a_database_makes_two_spellings_one(collation: str, column: dpc.Levels) -> None:
+    if not available(collation):
+        pytest.skip("this DuckDB has no such collation without a download")
+    for default in ("", "nocase", "noaccent"):
+        assert_coded(collated([*SPELLINGS, None], collation, default), [*SPELLINGS, None], column)
+
+
+@pytest.mark.parametrize("collation", ["nocase", "nocase.noaccent"])
+@pytest.mark.parametrize("default", [False, True], ids=["of the column", "default"])
+def test_a_replaced_record_moves_two_counts_by_one_whatever_the_collation(collation: str, default: bool) -> None:
+    """Seen to fail by 2 · 999: the group took the spelling of its first member."""
+    column = dpc.Levels(["no", "yes"])
+    for place in (0, 500, 999):
+        counts = []
+        for changed in ("yes", "YES", "no"):
+            texts = ["yes"] * 1000
+            texts[place] = changed
+            frame = collated(texts, "", collation) if default else collated(texts, collation)
+            counts.append(counts_of(table_of(frame, t=column), ["t"]))
+        assert all(np.abs(one - other).sum() <= 2 for one in counts for other in counts)
+        assert counts[0].tolist() == [0, 1000] and counts[1].tolist() == [1, 999]
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    st.lists(st.one_of(st.sampled_from(SPELLINGS), st.text(max_size=3)), min_size=1, max_size=30),
+    st.sampled_from(SPELLINGS),
+    st.sampled_from(COLLATIONS[:4]),
+    st.data(),
+)
+def test_engine_codes_are_row_codes_on_both_of_two_neighbours(
+    texts: list[str], new: str, collation: str, data: st.DataObject
+) -> None:
+    texts = [text.encode("utf-8", "ignore").decode() for text in texts]
+    place = data.draw(st.integers(0, len(texts) - 1))
+    for column in (LEVELS, dpc.Levels(list(dict.fromkeys([*texts[:3], "yes"])), other="\ufffe"), MANY):
+        counts = []
+        for rows in (texts, [*texts[:place], new, *texts[place + 1 :]]):
+            for frame in (collated(rows, collation), pl.LazyFrame({"t": rows})):
+                assert_coded(frame, rows, column)
+            counts.append(counts_of(table_of(frame, t=column), ["t"]))
+        assert np.abs(counts[0] - counts[1]).sum() <= 2
+
+
+@pytest.mark.parametrize("backend", sorted(BACKENDS))
+@pytest.mark.parametrize("column", [LEVELS, MANY], ids=["few levels", "many levels"])
+def test_texts_are_told_apart_in_every_back_end(backend: str, column: dpc.Levels, tmp_path: Path) -> None:
+    texts = [text for text in SPELLINGS if backend != "csv" or "\x00" not in text]
+    frame = BACKENDS[backend](pa.table({"t": pa.array(texts), "n": pa.array([1] * len(texts))}), tmp_path)
+    assert_coded(frame, texts, column)
+
+
+@pytest.mark.parametrize("column", [LEVELS, MANY], ids=["few levels", "many levels"])
+def test_categories_and_enums_are_told_apart_by_their_text(column: dpc.Levels) -> None:
+    values = [*SPELLINGS, None, *SPELLINGS[:7]]
+    backwards = sorted(SPELLINGS, reverse=True)
+    arrow = pa.table({"t": pa.array(values, pa.string()).dictionary_encode()})
+    other = pl.Series(SPELLINGS[::-1], dtype=pl.Categorical)  # a pool of categories that is not in this order
+    enum = "enum(" + ", ".join("'" + text.replace("'", "''") + "'" for text in backwards if "\x00" not in text) + ")"
+    storable = [text for text in values if text is None or "\x00" not in text]
+    connection = duckdb.connect()
+    connection.execute("set default_collation = 'nocase.noaccent'")
+    connection.register("given", pa.table({"t": pa.array(storable, pa.string())}))
+    for frame, held in (
+        (pl.LazyFrame({"t": pl.Series(values, dtype=pl.Categorical)}), values),
+        (pl.LazyFrame({"t": pl.concat([other, pl.Series(values, dtype=pl.Categorical)])}), [*SPELLINGS[::-1], *values]),
+        (pl.LazyFrame({"t": pl.Series(values, dtype=pl.Enum(backwards))}), values),
+        (pl.DataFrame({"t": pl.Series(values, dtype=pl.Enum(backwards))}), values),
+        (pd.DataFrame({"t": pd.Categorical(values)}), values),
+        (pd.DataFrame({"t": pd.Categorical(values, categories=backwards, ordered=True)}), values),
+        (arrow, values),
+        (pl.from_arrow(arrow).lazy(), values),
+        (duckdb.connect().from_arrow(arrow), values),
+        (connection.sql(f"select t::{enum} t from given"), storable),
+    ):
+        assert_coded(frame, held, column)
+
+
+def test_booleans_are_levels_in_every_lazy_frame() -> None:
+    values = [True, False, None, True, True]
+    arrow = pa.table({"t": pa.array(values)})
+    for column in (dpc.Levels([False, True]), dpc.Levels([True, False], other="unknown"), dpc.Levels([True], "?")):
+        for frame in (pl.from_arrow(arrow).lazy(), duckdb.connect().from_arrow(arrow), arrow, arrow.to_pandas()):
+            assert_coded(frame, values, column)
+
+
+WHOLE = [0, 1, 2, -1, 3, 127, -128, 255, 2**31, 2**53, 2**53 + 1, 2**53 + 2, 2**63 - 1, -(2**63), 2**63, 2**64 - 1,
+         2**100, -(2**127), 2**127 - 1]  # fmt: skip
+INTEGER_TYPES = {
+    "tinyint": (pl.Int8, 8, True), "utinyint": (pl.UInt8, 8, False), "smallint": (pl.Int16, 16, True),
+    "integer": (pl.Int32, 32, True), "uinteger": (pl.UInt32, 32, False), "bigint": (pl.Int64, 64, True),
+    "ubigint": (pl.UInt64, 64, False), "hugeint": (pl.Int128, 128, True), "uhugeint": (None, 128, False),
+}  # fmt: skip
+COUNTED = (
+    dpc.Levels([0, 1, 2]), dpc.Levels([2, 1, 0], other=9), dpc.Levels([2**53, 2**53 + 1, -1, 255, 300], other="no"),
+    dpc.Levels([5, 6, 7]), dpc.Levels([2**64 - 1, -(2**63), 2**63], other=0),
+    dpc.Levels([2**63 - 2, 2**63 - 1], other="z"), dpc.Levels([-(2**63), 1 - 2**63], other="z"),
+    dpc.Levels([*range(-90, 91, 2), 2**53 + 1], other="x"), dpc.Levels(range(-40, 40)),
+)  # fmt: skip
+CUT = (
+    dpc.Bounded(-2, 5), dpc.Bounded(-2, 5, cuts=[-1, 0, 0.1, 0.5, 1, 2]),
+    dpc.Bounded(-1e40, 1e40, cuts=[-1e39, 0, 1e39]), dpc.Bounded(-1e5, 1e5, cuts=range(-900, 900)),
+    dpc.Bounded(0, 1e20, cuts=[2**53, 2**53 + 2, 2**53 + 4, 2**63, 2**64]),
+    dpc.Bounded(-1e40, 1e40, cuts=[-(2**127), 2**100, math.nextafter(2.0**100, math.inf), 2**127]),
+)  # fmt: skip
+
+
+def duckdb_column(kind: str, texts: Sequence[str | None]) -> Any:
+    listed = ", ".join("null" if text is None else f"'{text}'" for text in texts)
+    return duckdb.connect().sql(f"select unnest([{listed}])::{kind} t")
+
+
+@pytest.mark.parametrize("kind", INTEGER_TYPES)
+def test_integers_of_every_width_are_compared_as_integers(kind: str) -> None:
+    dtype, width, signed = INTEGER_TYPES[kind]
+    least, most = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)
+    values = [*(value for value in [*WHOLE, most, least] if least <= value <= most), None]
+    frames = [duckdb_column(kind, [None if value is None else str(value) for value in values])]
+    if dtype is not None:
+        frames.append(pl.LazyFrame({"t": pl.Series(values, dtype=dtype)}))
+    for column in (*COUNTED, *CUT):
+        for frame in frames:
+            assert_coded(frame, values, column)
+
+
+@pytest.mark.parametrize("kind", ["hugeint", "uhugeint", "bigint", "ubigint"])
+def test_wide_integers_are_cut_as_if_rounded_once(kind: str) -> None:
+    """An engine that rounds halves by halves, or compares with a rounded cut, moves a record over a cut."""
+    rng = np.random.default_rng(3)
+    bits = {"hugeint": 126, "uhugeint": 128, "bigint": 63, "ubigint": 64}[kind]
+    values = []
+    for size in range(54, bits + 1):
+        top = int(rng.integers(2**52, 2**53)) << (size - 53)
+        values += [top + (1 << (size - 54)) + offset for offset in (-1, 0, 1) if top + (1 << (size - 54)) + 1 < 2**bits]
+    cuts = sorted({float(value) for value in values if float(value) < 2.0**bits})[1:]
+    column = dpc.Bounded(0, 1e39, cuts=cuts)
+    frames = [duckdb_column(kind, list(map(str, values)))]
+    if kind != "uhugeint":
+        frames.append(pl.LazyFrame({"t": pl.Series(values, dtype=INTEGER_TYPES[kind][0])}))
+    for frame in frames:
+        assert_coded(frame, values, column)
+
+
+@pytest.mark.parametrize("precision,scale", [(4, 1), (9, 9), (18, 3), (38, 0), (38, 20), (38, 38)])
+def test_decimals_are_cut_as_if_rounded_once(precision: int, scale: int) -> None:
+    rng = np.random.default_rng(5)
+    most = 10**precision - 1
+    units = [0, 1, -1, most, -most, most // 3, *(int(rng.integers(-9, 10)) * 10**scale for _ in range(9))]
+    near = [Fraction(float(Fraction(int(rng.integers(1, 10**9)), 10**9))) for _ in range(30)]
+    near += [(cut + Fraction(math.nextafter(float(cut), 1))) / 2 for cut in near]
+    units += [math.floor(value * 10**scale) + offset for value in near for offset in (-1, 0, 1, 2)]
+    values = [Decimal(f"{unit}E-{scale}") for unit in units if abs(unit) <= most]
+    cuts = sorted({float(value) for value in [*near, 0.1, 0.5, *values] if -1e38 < value < 1e38})
+    frames = [
+        duckdb_column(f"decimal({precision},{scale})", [*(format(value, "f") for value in values), None]),
+        pl.LazyFrame({"t": pl.Series([*values, None], dtype=pl.Decimal(precision, scale))}),
+    ]
+    for column in (dpc.Bounded(-1e39, 1e39, cuts=cuts), dpc.Bounded(-2, 5)):
+        for frame in frames:
+            assert_coded(frame, [*values, None], column)
+
+
+FLOATS = [
+    0.0, -0.0, 1.0, -1.0, 2.0, 0.1, 0.5, math.nextafter(0.1, 0), math.nextafter(0.5, 1), 5e-324, -5e-324, 1e308, -1e308,
+    math.inf, -math.inf, math.nan, None, 2.0**53, 2.0**53 + 2, 2.0**63, -(2.0**63), 2.0**64, 255.0, 300.0, 1.5,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [32, 64])
+def test_floats_are_cut_and_matched_alike(width: int) -> None:
+    with np.errstate(over="ignore"):
+        values = [None if value is None else float(np.dtype(f"f{width // 8}").type(value)) for value in FLOATS]
+    arrow = pa.table({"t": pa.array(values, pa.float32() if width == 32 else pa.float64(), from_pandas=False)})
+    for column in (*COUNTED, *CUT):
+        for frame in (duckdb.connect().from_arrow(arrow), pl.from_arrow(arrow).lazy(), pl.from_arrow(arrow), arrow):
+            assert_coded(frame, values, column)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.none() | st.floats(), min_size=1, max_size=12), st.lists(st.floats(-9, 9), min_size=1, max_size=6))
+def test_any_float_is_cut_alike(values: list[float | None], points: list[float]) -> None:
+    column = dpc.Bounded(-10, 10, cuts=sorted({point + 0.0 for point in points}))
+    arrow = pa.table({"t": pa.array(values, pa.float64(), from_pandas=False)})
+    for frame in (duckdb.connect().from_arrow(arrow), pl.from_arrow(arrow).lazy()):
+        assert_coded(frame, values, column)
+
+
+def test_objects_in_a_lazy_frame_are_coded_row_by_row() -> None:
+    values = ["yes", 1, None, "no", True]
+    frame = pl.LazyFrame({"t": pl.Series(values, dtype=pl.Object)})
+    assert_coded(frame, values, dpc.Levels(["no", "yes"]))
+
+
+def test_a_column_of_nulls_is_the_substitute_in_every_engine() -> None:
+    arrow = pa.table({"t": pa.nulls(3)})
+    for column in (dpc.Levels(["a", "b"], other="b"), dpc.Bounded(0, 4, cuts=[1, 2])):
+        for frame in (duckdb.connect().from_arrow(arrow), pl.from_arrow(arrow).lazy(), arrow):
+            assert_coded(frame, [None] * 3, column)
+
+
+def test_names_that_sql_would_read_otherwise_are_names() -> None:
+    names = ["a.b", 'say "x"', "rows", "cell", "c0", "count(*)", "select", "é", "^a", "b$", "r*"]
+    codes = [[(place + row) % 3 for row in range(4)] for place in range(len(names))]
+    arrow = pa.table(dict(zip(names, codes, strict=True)))
+    column = dpc.Levels([0, 1, 2])
+    for frame in (duckdb.connect().from_arrow(arrow), pl.from_arrow(arrow).lazy()):
+        counts = counts_of(table_of(frame, **dict.fromkeys(names, column)), names)
+        expected = np.zeros([3] * len(names), dtype=np.int64)
+        np.add.at(expected, tuple(np.array(codes)), 1)
+        assert (counts == expected).all()
+
+
+@pytest.mark.parametrize("name", ["*", "^a$", "^.*$"])
+def test_a_name_that_an_engine_reads_as_a_pattern_is_refused(name: str) -> None:
+    """Polars would bring the column ``a`` in place of one named ``^a$``."""
+    arrow = pa.table({name: [0, 1], "a": [1, 1]})
+    for frame in (duckdb.connect().from_arrow(arrow), pl.from_arrow(arrow).lazy(), pl.from_arrow(arrow)):
+        with pytest.raises(SchemaError, match="as a pattern of names"):
+            table_of(frame, **{name: dpc.Levels([0, 1])})
+    for frame in (arrow, arrow.to_pandas(), {name: np.array([0, 1])}):
+        assert_coded(frame, [0, 1], dpc.Levels([0, 1]), name)
+
+
+def test_settings_of_a_database_change_no_count() -> None:
+    texts, numbers = [*SPELLINGS, None], [0.1 * row - 2 for row in range(len(SPELLINGS) + 1)]
+    column, cut = LEVELS, dpc.Bounded(-2, 5)
+    expected = np.zeros((len(column), 4), dtype=np.int64)
+    np.add.at(expected, (by_hand(texts, column), by_hand(numbers, cut)), 1)
+    for setting in (
+        "default_collation = 'nocase.noaccent'", "integer_division = true", "ieee_floating_point_ops = false",
+        "default_null_order = 'nulls_first'", "default_order = 'desc'", "threads = 1", "TimeZone = 'America/New_York'",
+    ):  # fmt: skip
+        connection = duckdb.connect()
+        connection.execute(f"set {setting}")
+        connection.register("given", pa.table({"t": pa.array(texts), "x": pa.array(numbers)}))
+        counts = counts_of(table_of(connection.table("given"), t=column, x=cut), ["t", "x"])
+        assert (counts == expected).all()
+
+
+def test_the_letters_of_two_normal_forms_differ() -> None:
+    """The test's own material: what a reader cannot see."""
+    assert unicodedata.normalize("NFC", "e\u0301") == "é" and "é" in SPELLINGS and "e\u0301" in SPELLINGS

@@ -1,0 +1,312 @@
+"""The call: what it costs, what it refuses, what it holds, that asking again is free, and its defined edge cases."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.discovery.methods import METHODS, automatic
+from dpcausal.discovery.question import Graph
+from dpcausal.errors import (
+    BudgetExceededError,
+    InfeasibleError,
+    LossError,
+    ParameterError,
+    SchemaError,
+    UnprovenError,
+)
+from dpcausal.methods import CiTest, ContingencyTable, Parities
+from dpcausal.papers import GRAPHS, PrivPc, ReconciledTests, SvtPc
+from tests.discovery.ways import ALL, NUMBERS, PROVED, PUBLISHED, WAYS, loss_of
+from tests.registry.discovery import KENDALL, TASKS
+
+RHO = dpc.ZCDP(0.5)
+
+
+def chain(rows: int = 4_000, columns: int = 4) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(5)
+    values = [rng.integers(0, 2, rows)]
+    for _ in range(columns - 1):
+        values.append(np.where(rng.random(rows) < 0.85, values[-1], 1 - values[-1]))
+    return {f"v{k}": value for k, value in enumerate(values)}
+
+
+def asked(frame: dict[str, np.ndarray] | None = None, budget: Any = None, **arguments: Any) -> dpc.Discovery:
+    frame = chain() if frame is None else frame
+    loss = arguments.pop("loss", dpc.PureDP(1))
+    schema = arguments.pop("schema", None) or dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
+    without = isinstance(loss, dpc.NoPrivacy)
+    ledger = dpc.Ledger.without_privacy() if without else dpc.Ledger.in_memory(budget or loss)
+    return dpc.discover(dpc.Table(frame, schema, ledger), loss=loss, **arguments)
+
+
+CHAIN = frozenset(frozenset((f"v{k}", f"v{k + 1}")) for k in range(3))
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_method_finds_a_clear_chain_without_privacy(name: str) -> None:
+    found = asked(method=WAYS[name], loss=dpc.NoPrivacy())
+    assert found.graph.skeleton == CHAIN and not found.graph.directed
+    assert not found.guarantee.private
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_method_costs_what_was_allotted_whatever_it_finds(name: str) -> None:
+    """A chain, and columns without any dependence or variety: all of the loss is spent, and no more."""
+    method, loss = WAYS[name], loss_of(WAYS[name])
+    for frame in (chain(), {f"v{k}": np.zeros(50, dtype=np.int64) for k in range(4)}):
+        schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
+        ledger = dpc.Ledger.in_memory(loss)
+        found = dpc.discover(dpc.Table(frame, schema, ledger), loss=loss, method=method)
+        assert found.guarantee.loss == loss and found.guarantee.private
+        (entry,) = ledger.entries()
+        assert entry.loss.replace("0.000001", "1e-06") == str(loss)  # the ledger writes a δ in full
+        with pytest.raises(BudgetExceededError):
+            dpc.discover(dpc.Table(frame, schema, ledger), loss=dpc.PureDP(1e-6), method="table")
+
+
+def test_a_clear_graph_is_found_with_noise() -> None:
+    with dpc.simulated_noise(3):
+        found = asked(chain(50_000), loss=dpc.PureDP(1))
+    assert found.graph.skeleton == CHAIN and found.method == "table" and found.search == "score"
+    assert all(found.margin[edge] > 3 for edge in CHAIN)
+
+
+def test_asking_a_release_again_is_free_and_can_change_its_mind() -> None:
+    loss = dpc.PureDP(1)
+    frame = chain(50_000)
+    ledger = dpc.Ledger.in_memory(loss)
+    table = dpc.Table(frame, dpc.Schema({name: dpc.Levels([0, 1]) for name in frame}), ledger)
+    with dpc.simulated_noise(3):
+        found = dpc.discover(table, loss=loss)
+    for arguments in ({"alpha": 0.001}, {"search": "pc", "max_order": 2}, {}):
+        again = found.release.discover(**arguments)  # type: ignore[union-attr,arg-type]
+        assert again.guarantee == found.guarantee and again.graph.skeleton == CHAIN
+    assert found.release is not None
+    without = found.release.discover(knowledge=dpc.Knowledge(forbidden=[("v0", "v1"), ("v1", "v0")]))
+    assert frozenset(("v0", "v1")) not in without.graph.skeleton
+    pointed = found.release.discover(knowledge=dpc.Knowledge(tiers=[["v0"], ["v1"], ["v2"], ["v3"]]))
+    assert pointed.graph.directed == {("v0", "v1"), ("v1", "v2"), ("v2", "v3")}
+    assert len(ledger.entries()) == 1
+    with pytest.raises(ParameterError, match=r"release\.discover\(alpha"):
+        dpc.discover(found.release, loss=dpc.PureDP(1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_support_is_drawn_without_cost(name: str) -> None:
+    with dpc.simulated_noise(4):
+        found = asked(chain(30_000), method=name, loss=loss_of(NUMBERS[name])).with_support(20)
+    assert found.support is not None and found.support.redraws == 20
+    assert all(found.support.edges[edge] == 1 for edge in CHAIN)
+    assert all(0 <= share <= 1 for share in found.support.edges.values())
+    assert "100% of re-drawn noise" in found.summary()
+
+
+def test_support_falls_where_the_noise_is_large() -> None:
+    rng = np.random.default_rng(6)
+    a = rng.integers(0, 2, 3_000)
+    frame = {"a": a, "b": np.where(rng.random(3_000) < 0.53, a, 1 - a), "c": rng.integers(0, 2, 3_000)}
+    with dpc.simulated_noise(9):
+        found = asked(frame, loss=dpc.PureDP(0.05)).with_support(60)
+    assert found.support is not None
+    assert found.support.edges.get(frozenset("ab"), 0.0) < 0.95
+
+
+def test_decisions_alone_have_no_support() -> None:
+    found = asked(method=SvtPc(constants="corrected"))
+    assert found.release is None and not found.margin
+    with pytest.raises(ParameterError):
+        found.with_support(10)
+    with pytest.raises(ParameterError):
+        asked().with_support(0)
+
+
+def test_a_result_says_what_it_is() -> None:
+    with dpc.simulated_noise(3):
+        found = asked(chain(20_000))
+    text = found.summary()
+    assert text.startswith("NOT PRIVATE") and "method table" in text and "Proofs: contingency-table, geometric." in text
+    told = json.loads(found.to_json())
+    assert told["graph"]["nodes"] == ["v0", "v1", "v2", "v3"] and len(told["edges"]) == len(found.graph.skeleton)
+    assert told["settings"] == {"max_order": 1, "search": "score"} and told["search"] == "score"
+    frame = found.to_frame()
+    assert list(frame["from"]) and (frame["loss"] == "PureDP(1)").all()
+    copy = pickle.loads(pickle.dumps(found))
+    assert copy.graph == found.graph and copy.summary() == text
+    assert copy.release.discover().graph == found.graph
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_constant_columns_one_level_and_unseen_levels_are_defined(name: str) -> None:
+    frame = {"a": np.full(40, 9), "b": np.zeros(40, dtype=np.int64), "c": np.arange(40) % 2}
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1]), "c": dpc.Levels([0, 1], other=None)})
+    one = dpc.Schema({"a": dpc.Levels([0]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
+    for declared in (schema,) if name == "moments" else (schema, one):
+        found = asked(frame, schema=declared, method=WAYS[name], loss=loss_of(WAYS[name]))
+        assert set(found.graph.nodes) == {"a", "b", "c"}
+
+
+def test_two_columns_and_two_rows_will_do() -> None:
+    frame = {"a": np.array([0, 1]), "b": np.array([1, 0])}
+    assert asked(frame).graph.nodes == ("a", "b")
+    with pytest.raises(ParameterError, match="2 rows"):
+        asked({"a": np.array([0]), "b": np.array([1])})
+    with pytest.raises(ParameterError, match="2 to"):
+        asked({"a": np.array([0, 1])})
+
+
+def test_sixty_columns_have_a_clear_word_before_anything_is_spent() -> None:
+    frame = {f"v{k:02d}": np.arange(100) % 2 for k in range(60)}
+    schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    table = dpc.Table(frame, schema, ledger)
+    with pytest.raises(LossError, match="60 columns make a table"):
+        dpc.discover(table, loss=dpc.PureDP(1))
+    for method in (ContingencyTable(), *PROVED.values(), *PUBLISHED.values()):
+        with pytest.raises(InfeasibleError, match="cells"):
+            dpc.discover(table, loss=loss_of(method), method=method, accept_unproven=True)
+    assert not ledger.entries()
+    assert isinstance(automatic(Graph.of(table, None, None, None), dpc.ApproxDP(1, 1e-6)), Parities)
+
+
+def test_auto_follows_schema_size_and_loss() -> None:
+    numbers = {name: np.linspace(-1, 1, 30) for name in "abc"}
+    bounded = dpc.Schema({name: dpc.Bounded(-2, 2) for name in "abc"})
+    assert asked(numbers, schema=bounded, loss=RHO).method == "moments"
+    assert asked(numbers, schema=bounded).method == "table"
+    mixed = dpc.Schema({"a": dpc.Bounded(-2, 2, cuts=[0]), "b": dpc.Bounded(-2, 2), "c": dpc.Bounded(-2, 2)})
+    found = asked(numbers, schema=mixed)
+    assert found.release.sizes == (2, 4, 4)  # type: ignore[union-attr]
+    assert asked(loss=dpc.ZCDP(1)).method == "table"
+    eleven = {f"v{k}": np.arange(40) % 2 for k in range(11)}
+    assert asked(eleven, loss=dpc.ApproxDP(1, 1e-6)).method == "parities"
+
+
+def test_a_level_that_is_given_holds_for_all_orders() -> None:
+    loss = dpc.ApproxDP(1, 1e-6)
+    assert (asked(method="parities", loss=loss).alpha, asked(method="parities", loss=loss).later_alpha) == (0.01, 0.03)
+    assert asked(method="parities", loss=loss, alpha=0.01).later_alpha is None
+    assert asked().later_alpha is None
+
+
+def test_an_approximate_loss_of_a_table_is_spent_without_delta() -> None:
+    found = asked(loss=dpc.ApproxDP(1, 1e-6), method="table", budget=dpc.ApproxDP(2, 1e-6))
+    assert found.guarantee.loss == dpc.PureDP(1) and "needs no delta" in found.summary()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"loss": None}, LossError),
+        ({"loss": dpc.PureDP(21)}, LossError),
+        ({"loss": 1.0}, LossError),
+        ({"method": "ges"}, ParameterError),
+        ({"method": "parities"}, LossError),
+        ({"method": ReconciledTests(constants="corrected")}, LossError),
+        ({"method": ReconciledTests(constants="corrected"), "loss": dpc.ApproxDP(1e-9, 1e-12)}, LossError),
+        ({"method": ReconciledTests(constants="corrected", test="gcm"), "loss": dpc.ApproxDP(1, 1e-6)}, ParameterError),
+        ({"method": ContingencyTable}, ParameterError),
+        ({"method": "moments", "schema": dpc.Schema({f"v{k}": dpc.Levels([0, 1, 2]) for k in range(4)}), "loss": RHO},
+         SchemaError),
+        ({"columns": ["v0"]}, ParameterError),
+        ({"columns": ["v0", "v0"]}, ParameterError),
+        ({"columns": ["v0", "x"]}, SchemaError),
+        ({"columns": "v0"}, ParameterError),
+        ({"alpha": 0}, ParameterError),
+        ({"alpha": True}, ParameterError),
+        ({"method": ContingencyTable(max_order=-1)}, ParameterError),
+        ({"method": ContingencyTable(max_order=True)}, ParameterError),
+        ({"method": ContingencyTable(search="best")}, ParameterError),  # type: ignore[arg-type]
+        ({"knowledge": [("v0", "v1")]}, ParameterError),
+        ({"knowledge": dpc.Knowledge(forbidden=[("v0", "x")])}, ParameterError),
+        ({"method": PrivPc(constants="printed")}, ParameterError),  # type: ignore[arg-type]
+        ({"method": PrivPc()}, UnprovenError),
+        ({"method": CiTest(test=dpc.papers.PrivKendall())}, UnprovenError),
+    ],
+)
+def test_public_arguments_are_refused_before_anything_is_spent(arguments: dict[str, Any], error: type) -> None:
+    frame = chain(50)
+    schema = arguments.pop("schema", None) or dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(50, 1e-3))
+    with pytest.raises(error):
+        dpc.discover(dpc.Table(frame, schema, ledger), **({"loss": dpc.PureDP(1)} | arguments))
+    assert not ledger.entries()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"max_order": 2}, r"method=dpc\.methods\.ContingencyTable\(max_order=2\)"),
+        ({"max_order": 2, "method": "parities", "loss": RHO}, r"method=dpc\.methods\.Parities\(max_order=2\)"),
+        ({"max_order": 2, "method": PrivPc()}, r"method=dpc\.papers\.PrivPc\(max_order=2\)"),
+        ({"search": "pc", "method": "ci-test"}, r"method=dpc\.methods\.ContingencyTable\(search='pc'\)"),
+        ({"test": "kendall"}, r"method=dpc\.methods\.CiTest\(test='kendall'\)"),
+        ({"calibration": "published"}, "no argument here"),
+    ],
+)
+def test_an_option_of_a_method_is_refused_by_the_name_of_its_object(arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(ParameterError, match=told):
+        asked(chain(50), **arguments)
+
+
+def test_options_of_a_release_that_it_cannot_take_are_refused() -> None:
+    found = asked(method="parities", loss=RHO)
+    assert found.release is not None
+    for arguments in ({"search": "score"}, {"search": "best"}, {"max_order": 9}, {"alpha": 0}, {"knowledge": "none"}):
+        with pytest.raises(ParameterError):
+            found.release.discover(**arguments)  # type: ignore[arg-type]
+    many = asked({f"v{k}": np.arange(40) % 2 for k in range(15)}, method="table")
+    with pytest.raises(ParameterError, match="at most 14 columns"):
+        many.release.discover(search="score")  # type: ignore[union-attr]
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(ParameterError):
+        dpc.discover({"a": [1]}, loss=dpc.PureDP(1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_published_systems_run_with_consent_in_memory_only(name: str, tmp_path: Any) -> None:
+    frame, loss = chain(2_000), dpc.PureDP(5)
+    schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
+    found = asked(frame, method=PUBLISHED[name], loss=loss, accept_unproven=True)
+    assert not found.guarantee.private and "DP after" in found.reported and found.guarantee.proofs == ()
+    with dpc.Ledger.create(tmp_path / "a.ledger", budget=dpc.PureDP(9)) as ledger, pytest.raises(UnprovenError):
+        dpc.discover(dpc.Table(frame, schema, ledger), method=PUBLISHED[name], loss=loss, accept_unproven=True)
+
+
+def test_a_test_without_a_proof_needs_consent_for_the_whole_graph() -> None:
+    found = asked(method=CiTest(test=dpc.papers.PrivKendall(), max_order=0), accept_unproven=True)
+    assert not found.guarantee.private and found.guarantee.proofs == ()
+
+
+def test_the_short_names_are_those_of_the_methods() -> None:
+    assert tuple(METHODS) == ("table", "parities", "moments", "ci-test")
+    assert all(name == kind.name for name, kind in METHODS.items())
+
+
+def test_the_ledger_and_the_result_tell_the_options_of_the_method_and_of_a_test_inside() -> None:
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    frame = chain(400)
+    table = dpc.Table(frame, dpc.Schema({name: dpc.Levels([0, 1]) for name in frame}), ledger)
+    way = CiTest(test=dpc.methods.Kendall(strata=3), max_order=0)
+    found = dpc.discover(table, loss=dpc.PureDP(1), method=way, alpha=0.2)
+    told = json.loads(ledger.entries()[0].detail)
+    assert told["columns"] == list(frame) and told["method"] == "ci-test" and told["alpha"] == 0.2
+    assert found.settings == {"max_order": 0, "test": told["test"]}
+    assert told["test"]["method"] == "kendall" and told["test"]["strata"] == 3
+
+
+@pytest.mark.parametrize("row", TASKS, ids=lambda row: row.name)
+def test_a_guarantee_names_the_claims_of_its_row(row: Any) -> None:
+    way = (ALL | {"ci-test": CiTest(**KENDALL)})[row.name.removeprefix("discover ")]
+    assert asked(chain(400), method=way, loss=loss_of(way)).guarantee.proofs == row.claims
+
+
+def test_a_table_paid_for_in_rho_names_gaussian_noise() -> None:
+    assert asked(method="table", loss=RHO).guarantee.proofs == ("contingency-table", "gaussian")

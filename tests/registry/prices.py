@@ -1,0 +1,129 @@
+"""What the answers of a call cost: computed again from the noise that each declares, not from what it was charged.
+
+``paid`` prices a move by the whole declared bound: too little noise, and a budget that is spent twice, show there.
+``moved`` says how much of the charge a pair of neighbours uses up, which no proof can make larger than 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpcausal.audit.falsifier import distance
+from dpcausal.mechanisms.gate import FixedAnswers, Passage, recording_gate
+from dpcausal.privacy.events import Event
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from dpcausal.privacy.sensitivity import Norm
+from tests.registry import laws
+from tests.registry.exact import least_epsilon
+from tests.registry.rows import TaskRow
+
+ONCE, TWICE = 1.0, 2.0
+PURE = {
+    "laplace": ONCE, "geometric": ONCE, "l2-ball": ONCE, "stable-value": ONCE,
+    "noisy-max": TWICE, "exponential": TWICE, "sparse-vector": TWICE, "propose-test-release": TWICE,
+}  # fmt: skip
+"""Bounds over scale: ε of mechanisms by the claims of their pages."""
+
+NORMAL = ("gaussian", "discrete-gaussian")
+
+
+def paid(event: Event, value: Any) -> Loss:
+    """Return the loss of one answer whose noise is the declared one, if neighbours differ by the whole bound."""
+    ratio, loss = event.sensitivity / event.scale, event.loss
+    if event.mechanism in NORMAL:
+        return ZCDP(float(ratio**2 / 2))
+    if event.mechanism in PURE:
+        epsilon = float(PURE[event.mechanism] * ratio)
+        return ApproxDP(epsilon, loss.exact_delta) if isinstance(loss, ApproxDP) else PureDP(epsilon)
+    if not isinstance(loss, ApproxDP):
+        raise ValueError(f"no price is known for {event.mechanism}")
+    if event.mechanism == "smooth-laplace":
+        wide, narrow = (0.0, math.exp(event.sensitivity)), (1.0, 1.0)
+        cuts = event.scale * np.linspace(-200, 200, 40_001)
+        p, q = (laws.smooth_laplace(answer, event, cuts, 1.0) for answer in (wide, narrow))
+        return ApproxDP(float(least_epsilon(p, q, loss.delta)), loss.exact_delta)
+    return ApproxDP(float(_objective(event, *np.shape(value))), loss.exact_delta)
+
+
+
+def _objective(event: Event, donors: int, periods: int) -> float:
+    """Return the ε at which the page of objective perturbation asks for the declared scale, at its default M."""
+    G, s = 4 * periods * max(2.0, math.sqrt(donors + 1.25)), math.sqrt(-2 * math.log(event.loss.delta))  # type: ignore[union-attr]
+
+    def scale(epsilon: float) -> float:
+        # The default M leaves half of .99ε for ε0.
+        left = 0.99 * epsilon / 2
+        return G * (s + math.sqrt(s * s + 2 * left)) / (2 * left)
+
+    low, high = 1e-9, 1e3
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if scale(middle) > event.scale else (low, middle)
+    return high
+
+
+def share(asked: Loss, charged: Loss) -> float:
+    """Return one loss as a share of another of its kind, as a multiple of the noise: ρ by its root."""
+    if isinstance(asked, ZCDP) and isinstance(charged, ZCDP):
+        return math.sqrt(asked.rho / charged.rho)
+    if isinstance(asked, (PureDP, ApproxDP)) and isinstance(charged, (PureDP, ApproxDP)):
+        return float(asked.exact_epsilon / charged.exact_epsilon)
+    raise ValueError("two losses of different kinds are no share of each other")
+
+
+def total(losses: Sequence[Loss], kind: type[Loss]) -> Loss:
+    """Return the sum of losses in one account: ε and δ, or ρ with a pure ε as ε²/2."""
+    if kind is ZCDP:
+        return ZCDP(sum(one.rho if isinstance(one, ZCDP) else float(one.exact_epsilon) ** 2 / 2 for one in losses))  # type: ignore[union-attr]
+    epsilon, delta = (sum(getattr(one, f"exact_{part}", 0) for one in losses) for part in ("epsilon", "delta"))
+    return ApproxDP(epsilon, delta)
+
+
+@dataclass(frozen=True)
+class AtGate:
+    """What a task's pair brings to the gate.
+
+    Attributes
+    ----------
+    noise : float
+        Price of the declared noise over what was charged, of the answer where it is largest.
+    least_noise : float
+        The same, where it is least.
+    moved : float
+        The share of the whole charge that this pair uses up.
+    """
+
+    noise: float
+    least_noise: float
+    moved: float
+
+
+def passages(run: Callable[[], object], answers: FixedAnswers = "low") -> list[Passage]:
+    with recording_gate(answers) as recording:
+        run()
+    return recording.passages
+
+
+def at_gate(row: TaskRow, epsilon: float) -> AtGate:
+    """Return the prices and moves of a task's own pair."""
+    one, other = (passages(lambda side=side: row.draw(side, epsilon, 1)) for side in (0, 1))
+    noise = [share(paid(each.event, each.value), each.event.loss) for each in one]
+    return AtGate(max(noise), min(noise), moved(one, other))
+
+
+def moved(one: Sequence[Passage], other: Sequence[Passage]) -> float:
+    """Return the share of the charge that two neighbours' exact answers use up together."""
+    charges = [each.event.loss for each in one]
+    ratios = [
+        float(distance(a.value, b.value, Norm(a.event.norm))) / a.bound for a, b in zip(one, other, strict=True)
+    ]
+    if any(isinstance(loss, ZCDP) for loss in charges):
+        squares = [loss.rho if isinstance(loss, ZCDP) else float(loss.exact_epsilon) ** 2 / 2 for loss in charges]  # type: ignore[union-attr]
+        return math.sqrt(sum(r * r * weight for r, weight in zip(ratios, squares, strict=True)) / sum(squares))
+    weights = [float(loss.exact_epsilon) for loss in charges]  # type: ignore[union-attr]
+    return sum(r * weight for r, weight in zip(ratios, weights, strict=True)) / sum(weights)
