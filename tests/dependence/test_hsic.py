@@ -260,7 +260,7 @@ def test_the_root_keeps_its_bound_and_nineteen_twentieths_of_it_are_caught():
     check_claim(
         score_of(root_hsic, **FAR),
         root_hsic_sensitivity,
-        sizes=(2000,),
+        sizes=(50, 200, 2000),
         starts={"groups": groups},
         reached=0.955,
         mutant=0.95,
@@ -288,7 +288,7 @@ def test_the_value_keeps_its_bound_and_reaches_the_slack_written_down():
     check_claim(
         score_of(hsic, **FAR),
         hsic_sensitivity,
-        sizes=(600,),
+        sizes=(60, 600),
         starts={"thirds": thirds},
         reached=0.483,
         mutant=0.48,
