@@ -90,7 +90,8 @@ def list_moves(epsilon: float) -> Pairs:
 
 def tested_moves(epsilon: float) -> Pairs:
     threshold = round(at_the_threshold(epsilon)[0][0])
-    for distances in itertools.product((0, 1, 2, threshold - 1, threshold, threshold + 3), repeat=2):
+    places = (0, 1, 2, threshold - 1, threshold, threshold + 3)
+    for distances in (*itertools.product(places, repeat=2), *zip(places, strict=True)):  # two tests, or one
         for other in moved(distances):
             if min(other) >= 0:
                 unbound = max(*distances, *other) <= 1
