@@ -415,15 +415,16 @@ def test_an_interrupt_that_nobody_sent_is_a_failure_in_every_thread() -> None:
 
 
 def test_interrupts_at_any_moment_leave_nobody_silent() -> None:
-    # In a process of its own: an interrupt may fall into the test's own lines too.
+    # In a process of its own, whose lines outside of a try no interrupt ends.
     program = (
         "import os, signal, sys, threading, time\n"
         "from dpcausal.privacy import unheard as region\n"
         "from dpcausal.privacy.unheard import alone, contained, silent, unheard\n"
-        "caught, raised = 0, 0\n"
+        "caught, raised, guarded = 0, 0, False\n"
         "def press(*_):\n"
-        "    global raised\n"
-        "    raised += 1\n"
+        "    global raised, guarded\n"
+        "    if not guarded: return  # between two tries nothing would catch it\n"
+        "    raised, guarded = raised + 1, False\n"
         "    raise KeyboardInterrupt\n"
         "signal.signal(signal.SIGINT, press)\n"
         "def sender():\n"
@@ -432,9 +433,11 @@ def test_interrupts_at_any_moment_leave_nobody_silent() -> None:
         "thread = threading.Thread(target=sender); thread.start()\n"
         "while thread.is_alive():\n"
         "    try:\n"
+        "        guarded = True\n"
         "        while thread.is_alive():\n"
         "            contained(lambda: alone(lambda: unheard(lambda: sum(range(50)))), None)\n"
         "            if silent(): print('silent'); sys.exit(1)\n"
+        "        guarded = False\n"
         "    except KeyboardInterrupt:\n"
         "        caught += 1\n"
         "        if silent(): os.write(1, b'silent'); os._exit(1)\n"
