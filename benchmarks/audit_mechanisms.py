@@ -28,6 +28,7 @@ OTHERS = dict.fromkeys(CLAIMS, 30_000)
 
 SLOW = {"l2-ball": {1.0: 60_000, 2.0: 120_000}}
 SLOW["propose-test-release"] = SLOW["smooth-laplace"] = dict.fromkeys(CLAIMS, 8_000)
+SLOW["cube"] = dict.fromkeys(CLAIMS, 8_000)
 SLOW["objective-perturbation"] = dict.fromkeys(CLAIMS, 2_000)
 """One draw a call: fewer draws; the ball's 5 % are seen at the claim of 2."""
 
