@@ -15,7 +15,7 @@ from dpcausal.direction.scores import rehearse
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.loss import Loss
 
-Score = Literal["hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-gaussian", "igci-slope"]
+Score = Literal["lsnm", "hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-gaussian", "igci-slope"]
 Protect = Literal["everyone", "test", "training"]
 
 
@@ -25,57 +25,54 @@ def direction(
     second: str,
     *,
     loss: Loss,
-    score: Score = "hsic",
+    score: Score | None = None,
     protect: Protect = "everyone",
     method: str | DirectionMethod[Any] = "auto",
-    min_probability: float | None = None,
+    alpha: float = 0.1,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
     **misplaced: Any,
 ) -> Direction:
-    """Release which of two columns causes the other, by the additive noise model or information geometry.
+    """Release what the rows say of which of two columns causes the other: an arrow, or why there is none.
 
-    Each column is regressed on the other; a score says how much the residuals still depend on the regressor.  The
-    direction with the smaller score wins.
+    In disjoint blocks each column is regressed on the other.  The verdict is an arrow if the columns are linked, what
+    one direction leaves over is independent of the cause, what the other leaves is not, and a score leans the same way.
 
     Parameters
     ----------
     table : Table
-        At least 8 rows.  The table's ledger pays.
+        At least 8 rows, 144 for a verdict; n times ε of about 1,000 for an arrow.  The table's ledger pays.
     first, second : str
         Two columns declared ``Bounded``.
     loss : Loss
         The most that the call may cost; no default.  ``PureDP(ε)``; of an ``ApproxDP(ε, δ)`` only ε is spent.
-        ``NoPrivacy()`` with a ledger without privacy: the exact direction of one split of all rows.
-    score : str
-        ``"hsic"`` (root of the Hilbert-Schmidt criterion, the default), ``"spearman"``, ``"kendall"``, ``"iqr"``
-        (log interquartile ranges).  Inside blocks or without privacy only: ``"variance"``, and the scores of
-        information geometry, which fit no regression: ``"igci"``, ``"igci-gaussian"`` (spacings, against a uniform
-        or normal law) and ``"igci-slope"``.
+        ``NoPrivacy()`` with a ledger without privacy: the exact counts, or the exact scores.
+    score : str, optional
+        ``"lsnm"`` (the default for everyone): which location-scale model leaves less dependence, by entropies; the only
+        one with a verdict.  ``"hsic"`` (the default for a half: root of the Hilbert-Schmidt criterion of residuals),
+        ``"spearman"``, ``"kendall"``, ``"iqr"`` (log interquartile ranges).  Inside blocks or without privacy only:
+        ``"variance"``, and the scores of information geometry, which fit no regression: ``"igci"``,
+        ``"igci-gaussian"`` (spacings, against a uniform or normal law) and ``"igci-slope"``.
     protect : str
         ``"everyone"``: every row.  ``"test"``: the rows of the test half only, as in the paper; the training half
         is NOT protected.  ``"training"``: the rows that the regressions are fitted on only, as in the paper; the test
-        half is NOT protected; scores ``"hsic"`` and ``"iqr"``.
+        half is NOT protected; scores ``"hsic"`` and ``"iqr"``.  Halves have no verdict: a forced choice.
     method : str or method
-        A short name, or an object of ``dpcausal.methods`` with its options, as ``Votes(blocks=51)``.  For everyone:
-        ``"votes"``, a noisy count of the votes of disjoint blocks, or ``"joint"``, noise on the difference of the
-        scores (``"hsic"``) for the larger of what a training and a test row can move.  ``"auto"`` is always votes
-        there, which are right more often at every size, ε and design that was measured.  For a test half
-        ``"holdout"``, for a training half ``"training"``.  For the score ``"iqr"`` of a test half also, by accuracy,
-        ``"inverse-sensitivity"`` (pure ε; both scores), ``"smooth-sensitivity"`` and ``"propose-test-release"`` (both
-        need an ``ApproxDP`` loss with δ; the last may decline to answer); none of the three says how sure the direction
-        is.  Published systems are objects of ``dpcausal.papers``.
-    min_probability : float, optional
-        In (.5, 1): where ``probability_correct`` is below it, the answer is undecided: ``cause`` and ``effect`` are
-        ``None``, the margin is still there.  It costs nothing, a rule on what was released.  Without privacy there
-        is no noise and nothing is undecided; a release without a probability is refused beforehand.
+        A short name, or an object of ``dpcausal.methods`` with its options, as ``Verdict(blocks=51)``.  For everyone:
+        ``"verdict"``, four noisy counts of blocks, or ``"votes"``, the whole ε on one count: a forced choice, which is
+        ``"auto"`` for other scores and below 144 rows.  For a test half ``"holdout"``, for a training half
+        ``"training"``.  For the score ``"iqr"`` of a test half also, by accuracy, ``"inverse-sensitivity"`` (pure ε; both
+        scores), ``"smooth-sensitivity"`` and ``"propose-test-release"`` (both need an ``ApproxDP`` loss with δ; the last
+        may decline to answer).  Published systems are objects of ``dpcausal.papers``.
+    alpha : float
+        Level of each claim that a verdict is made of; of votes, the largest ``p_coins`` at which a cause is named.
     accept_unproven, accept_large_epsilon : bool
         Consent to a published variant without proof; to ε above 20.
 
     Returns
     -------
     Direction
-        With ``cause``, ``effect``, ``margin``, ``probability_correct``, ``scores`` and ``guarantee``.
+        With ``verdict``, ``cause``, ``effect``, ``lean``, ``p_coins``, ``counts``, ``p_values`` and ``guarantee``.
 
     Raises
     ------
@@ -86,27 +83,28 @@ def direction(
 
     Notes
     -----
-    *Guarantee*: ε-DP under replace-one for every row (``protect="everyone"``: claims block-votes, geometric; with
-    ``method="joint"`` joint-difference, laplace), or for the rows of one half.
-    *Source*: Kusner, Sun, Sridharan & Weinberger (2016), Algorithm 1; blocks, flip distances and constants are
-    this library's.
+    *Guarantee*: ε-DP under replace-one for every row (``protect="everyone"``: claims block-bits, cube, verdict-level;
+    with ``method="votes"`` block-votes, geometric), or for the rows of one half.  The level of a verdict speaks of
+    blocks of so many rows, not of causation.
+    *Source*: verdict and ``lsnm`` are this library's; forced choice: Kusner, Sun, Sridharan & Weinberger (2016),
+    Algorithm 1, with this library's blocks, flip distances and constants.
 
     Examples
     --------
     >>> import dpcausal as dpc
-    >>> pair = dpc.simulate.anm_pair(2000, seed=3)
+    >>> pair = dpc.simulate.anm_pair(4000, seed=3)
     >>> ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     >>> table = dpc.Table(pair.columns, pair.schema, ledger)
     >>> with dpc.simulated_noise(7):
     ...     answer = dpc.direction(table, "x", "y", loss=dpc.PureDP(1))
-    >>> answer.cause, answer.guarantee.loss, answer.guarantee.private
-    ('x', PureDP(1), False)
+    >>> answer.verdict, answer.cause, answer.guarantee.private
+    ('x causes y', 'x', False)
     """
     public.refuse_options(misplaced, method, METHODS)
-    question = Pair.of(table, first, second, score, protect, min_probability)
+    question = Pair.of(table, first, second, score, protect, alpha)
     check_large(loss, accept_large_epsilon)
-    way, besides = chosen(method, protect, loss)
-    rehearse(score)
+    way, besides = chosen(method, question, loss)
+    rehearse(question.score)
     return ask(
         replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
         accept_large_epsilon=accept_large_epsilon,

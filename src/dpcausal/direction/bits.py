@@ -24,11 +24,8 @@ LEVEL = 0.1
 WIDTH_ROWS = 100
 """Rows whose distances a kernel's width is taken from."""
 
-LEAST_KEPT = 20
-"""A block with fewer rows that lack nothing says nothing: coins take its place."""
-
 THIN = (0.4, 0.5, 0.3, 0.3)
-"""Chances of the coins of a thin block: at ``most_linked``, fair, and between the two bounds of a misfit."""
+"""Chances of the coins of a thin block: no claim "not linked", a fair lean, and no misfit shown or ruled out."""
 
 
 def kernel(values: Column) -> tuple[Column, Column]:
@@ -85,8 +82,3 @@ def coins_of(seed: int, chances: tuple[float, ...] = THIN) -> Bits:
 def failed(seed: int) -> Bits:
     """Return the bits of a block whose columns are constant or whose fit fails: a coin for the lean, the rest 0."""
     return coins_of(seed, (0.0, 0.5, 0.0, 0.0))
-
-
-def counted(bits: list[Bits]) -> npt.NDArray[np.int64]:
-    """Return how many blocks cast each bit."""
-    return np.asarray(bits, dtype=np.int64).sum(axis=0)

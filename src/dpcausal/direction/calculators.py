@@ -1,9 +1,7 @@
 """How likely noise leaves the direction as it is: the laws of the paper's theorems and of our own releases.
 
-All are functions of public numbers; nothing here reads data.  Two questions are answered: before a release,
-P(the noisy winner is the true winner) at a margin that is assumed; after it (``after_…``), P(the true winner is the
-released one | what was released) under a flat prior on the margins that are possible.  The range of the true margin is
-public, so noise that is large beside it leaves the winner near a coin's toss, however far out the noisy margin lies.
+All are functions of public numbers; nothing here reads data.  Before a release: P(the noisy winner is the true winner)
+at a margin that is assumed.  After it (``…_tail``): how easily noise alone makes a margin as large as the released one.
 """
 
 from __future__ import annotations
@@ -104,73 +102,24 @@ def flip_draw(distance: int, epsilon: float) -> float:
     return 1 - math.exp(-epsilon * distance) / (1 + math.exp(-epsilon))
 
 
-def after_one_draw(released: float, scale: float, largest: float) -> float:
-    """Return P(correct | released) of a margin with one Laplace draw, prior flat on [−R, R].
-
-    P = (2 − e^{−c/b} − e^{−(R−c)/b}) / (2 − e^{−(R−c)/b} − e^{−(R+c)/b}),  c = min(|released|, R)
-
-    where b is the ``scale`` and R > 0 the ``largest`` margin that is possible.
+def one_draw_tail(margin: float, scale: float) -> float:
+    """Return P(|z| ≥ |margin|) of one Laplace draw: how easily noise alone makes such a margin.
 
     Examples
     --------
-    >>> after_one_draw(0, 1, 10), round(after_one_draw(1e9, 1, 0.1), 3)
-    (0.5, 0.525)
+    >>> one_draw_tail(0, 1)
+    1.0
     """
-    reach = _checked(largest, scale)
-    c = min(_checked(abs(released), scale), reach)
-    if reach == 0:
-        return 0.5
-    winner = -math.expm1(-c) - math.expm1(c - reach)
-    loser = math.exp(-c) * -math.expm1(-reach)
-    return winner / (winner + loser)
+    return math.exp(-_checked(abs(margin), scale))
 
 
-def after_two_draws(released: float, scale: float, largest: float) -> float:
-    """Return P(correct | released) of a margin with the difference of two Laplace draws, prior flat on [−R, R].
-
-    P = ∫_0^R g(γ − t) dt / ∫_{−R}^R g(γ − t) dt,  g(u) = (1 + |u|/b) e^{−|u|/b} / (4b)
-
-    where γ = |``released``|, b is the ``scale`` of each draw and R > 0 the ``largest`` margin that is possible.
-
-    Examples
-    --------
-    >>> after_two_draws(0, 1, 10), round(after_two_draws(1, 1, 1e3), 12) == round(two_draws(1, 1), 12)
-    (0.5, True)
-    """
-    reach = _checked(largest, scale)
-    c = _checked(abs(released), scale)
-    if reach == 0:
-        return 0.5
-    if c < reach:
-        # With T(u) = (2 + u) e^{−u}/4 the tail beyond u ≥ 0: 1 − T(c) − T(R − c), and T(c) − T(R + c).
-        winner = 4 - (2 + c) * math.exp(-c) - (2 + reach - c) * math.exp(c - reach)
-    else:
-        # T(c − R) − T(c), times 4e^{c − R}.
-        winner = -(c + 2) * math.expm1(-reach) - reach
-    shrink = math.exp(-c if c < reach else -reach)
-    loser = shrink * (-(c + 2) * math.expm1(-reach) - reach * math.exp(-reach))
-    return winner / (winner + loser)
+def two_draws_tail(margin: float, scale: float) -> float:
+    """Return P(|z₁ − z₂| ≥ |margin|) of two Laplace draws: (1 + t/2) e^{−t}, t = |margin|/scale."""
+    t = _checked(abs(margin), scale)
+    return (1 + t / 2) * math.exp(-t)
 
 
-def after_flip_draw(released: int, epsilon: float, lowest: int, highest: int) -> float:
-    """Return P(correct | released) of an integer z with geometric noise, prior flat on ``lowest``, …, ``highest``.
-
-    The first wins if z ≥ 0, the second if z ≤ −1;  P = Σ_{z of the released winner} a^{|c − z|} / Σ_z a^{|c − z|}
-
-    where a = e^{−ε} and c is ``released`` moved into lowest ≤ −1, …, highest ≥ 0.
-
-    Examples
-    --------
-    >>> round(after_flip_draw(0, 1.0, -1, 0), 4) == round(1 / (1 + math.exp(-1)), 4)
-    True
-    """
-    if not (_is_finite(epsilon) and epsilon > 0):
-        raise ParameterError("epsilon must be finite and above 0")
-    if not lowest < 0 <= highest:
-        raise ParameterError("lowest must be below 0, highest at least 0")
-    c = min(max(int(released), lowest), highest)
-    if c < 0:  # the mirror image, in which −1 and 0 change places
-        c, lowest, highest = -1 - c, -1 - highest, -1 - lowest
-    winner = -math.expm1(-epsilon * (c + 1)) - math.exp(-epsilon) * math.expm1(-epsilon * (highest - c))
-    loser = -math.exp(-epsilon * (c + 1)) * math.expm1(epsilon * lowest)
-    return winner / (winner + loser)
+def flip_draw_tail(distance: int, epsilon: float) -> float:
+    """Return how easily geometric noise alone makes a signed flip distance, of a true one of 0 or −1: two-sided."""
+    steps = max(distance, -1 - distance)
+    return min(1.0, 2 * math.exp(-epsilon * steps) / (1 + math.exp(-epsilon))) if steps else 1.0

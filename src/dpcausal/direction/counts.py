@@ -17,8 +17,8 @@ import numpy.typing as npt
 Tail = Callable[[int], float]
 """t ≥ 1 → P(Z ≥ t) of a symmetric whole-number noise Z."""
 
-LINKED_AT_MOST, LINKED_AT_LEAST = 0.2, 0.4
-"""Not more than the first: not linked, or no misfit.  The second and more: linked, or a misfit."""
+AT_MOST, AT_LEAST = 0.2, 0.4
+"""A claim that something shows in blocks rejects π ≤ the first, a claim that it does not rejects π ≥ the second."""
 
 
 def no_noise(t: int) -> float:

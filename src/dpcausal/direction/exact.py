@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from dpcausal.direction import anm, igci
-from dpcausal.direction.anm import Column
+from dpcausal.direction import anm
 from dpcausal.direction.holdout import Halving
-from dpcausal.direction.question import Pair, Released
-from dpcausal.direction.scores import NAMES
+from dpcausal.direction.question import Columns, Pair, Released
+from dpcausal.direction.scores import NAMES, of_block
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.unheard import contained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,24 +33,26 @@ class Exact(Halving[PureDP]):
         return ()
 
     def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
-        if question.score in igci.SCORES:
+        if question.score not in anm.SCORES:
             if self.training_share is not None:
                 raise ParameterError("training_share goes with the scores of residuals: this one fits no regression")
             return self
         return self.settled_share(question)
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         return self.exact(private, question, coins, allotment)
 
     def exact(
-        self, private: tuple[Column, Column], question: Pair, coins: PublicGenerator, allotment: Allotment
+        self, private: Columns, question: Pair, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         book_exact("scores", allotment)
-        if question.score in igci.SCORES:
-            forward, backward = igci.SCORES[question.score](*private)
-        else:
+        if question.score in anm.SCORES:
             forward, backward = anm.SCORES[question.score](self.halves(private, question, coins))
-        return Released(backward - forward, "score", None, (forward, backward))
+        else:
+            x, y, seed = private.x[private.kept], private.y[private.kept], int(coins.integers(2**63))
+            forward, backward = contained(lambda: of_block(question.score, x, y, seed), (0.0, 0.0))
+            forward, backward = (value if math.isfinite(value) else 0.0 for value in (forward, backward))
+        return Released(backward - forward, "score", (forward, backward))

@@ -23,8 +23,8 @@ from dpcausal.dependence.rank import (
     spearman_sensitivity,
 )
 from dpcausal.direction.anm import SCORES, Column, Residuals, fit_halves, half_sizes, reaches, split_rows
-from dpcausal.direction.calculators import after_flip_draw, after_one_draw, after_two_draws
-from dpcausal.direction.question import DirectionMethod, Pair, Released, Spent, pay_pure
+from dpcausal.direction.calculators import flip_draw_tail, one_draw_tail, two_draws_tail
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, Spent, pay_pure
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.privacy.allotment import Allotment
@@ -46,10 +46,6 @@ class Rule:
 
 ROUNDING = Fraction(1, 2**52)
 """The difference of two scores in [0, 1], as a float, is within 2⁻⁵³ of exact; neighbours are two such."""
-
-
-LARGEST_SCORE = {"hsic": 0.5, "spearman": 1.0, "kendall": 1.0}
-"""The scores lie in [0, this], so the margin without noise lies within ± this."""
 
 
 def difference_sensitivity(score: Sensitivity) -> Sensitivity:
@@ -79,7 +75,7 @@ def _by_difference(score: str) -> Callable[[Residuals, Allotment, PureDP], Relea
         sensitivity = difference_sensitivity(score_sensitivity(score, rest.m))
         margin = laplace(Query(backward - forward, sensitivity, "margin"), allotment, loss)
         scale = laplace_scale(sensitivity.bound, loss)
-        return Released(margin, "score", after_one_draw(margin, scale, LARGEST_SCORE[score]))
+        return Released(margin, "score", coins=one_draw_tail(margin, scale))
 
     return release
 
@@ -91,19 +87,19 @@ def _by_two_scores(score: str) -> Callable[[Residuals, Allotment, PureDP], Relea
         noisy = laplace(Query(np.asarray(SCORES[score](rest)), both, "scores"), allotment, loss)
         forward, backward = (float(entry) for entry in noisy)
         margin = backward - forward
-        probability = after_two_draws(margin, laplace_scale(both.bound, loss), LARGEST_SCORE[score])
-        return Released(margin, "score", probability, (forward, backward))
+        tail = two_draws_tail(margin, laplace_scale(both.bound, loss))
+        return Released(margin, "score", (forward, backward), coins=tail)
 
     return release
 
 
 def _by_flips(
-    distance: Callable[[Residuals], int], extremes: Callable[[int], tuple[int, int]], proof: str
+    distance: Callable[[Residuals], int], proof: str
 ) -> Callable[[Residuals, Allotment, PureDP], Released]:
     def release(rest: Residuals, allotment: Allotment, loss: PureDP) -> Released:
         noisy = geometric(Query(distance(rest), flip_sensitivity(proof, Unit.TEST_ROW), "margin"), allotment, loss)
         # z ≥ 0 is a win of the first by z + 1 records, z ≤ −1 one of the second by −z: centre between 0 and −1.
-        return Released(noisy + 0.5, "records", after_flip_draw(noisy, loss.epsilon, *extremes(rest.m)))
+        return Released(noisy + 0.5, "records", coins=flip_draw_tail(noisy, loss.epsilon))
 
     return release
 
@@ -114,18 +110,8 @@ def _kendall_distance(rest: Residuals) -> int:
     return signed_margin(abs(forward), abs(backward), int(bound))
 
 
-def _kendall_extremes(m: int) -> tuple[int, int]:
-    """Return the least and the largest signed distance: |K| is at most m(m − 1)/2, so (s₂ − s₁)/(2Δ) within ±m/8."""
-    return -m // 8, m // 8
-
-
 def _iqr_distance(rest: Residuals) -> int:
     return iqr_signed_distance(*reaches(rest))
-
-
-def _iqr_extremes(m: int) -> tuple[int, int]:
-    """Return bounds of the signed distance: it is at most m records."""
-    return -m, m - 1
 
 
 RULES: dict[str, Rule] = {
@@ -138,12 +124,12 @@ RULES: dict[str, Rule] = {
         ("spearman-rho", "score-difference", "laplace"),
     ),
     "kendall": Rule(
-        _by_flips(_kendall_distance, _kendall_extremes, "rank-flip-distance"),
+        _by_flips(_kendall_distance, "rank-flip-distance"),
         ("kendall-tau", "rank-flip-distance", "geometric"), _by_two_scores("kendall"),
         ("kendall-tau", "score-difference", "laplace"),
     ),
     "iqr": Rule(
-        _by_flips(_iqr_distance, _iqr_extremes, "iqr-flip-distance"), ("iqr-reach", "iqr-flip-distance", "geometric"),
+        _by_flips(_iqr_distance, "iqr-flip-distance"), ("iqr-reach", "iqr-flip-distance", "geometric"),
     ),
 }
 
@@ -186,10 +172,10 @@ class Halving(DirectionMethod[Spent]):
             )
         return replace(self, training_share=share)
 
-    def halves(self, private: tuple[Column, Column], question: Pair, coins: PublicGenerator) -> Residuals:
+    def halves(self, private: Columns, question: Pair, coins: PublicGenerator) -> Residuals:
         """Return the residuals of a public random test half, from regressions on the other half."""
-        train, test = split_rows(len(private[0]), self.training_share or TRAINING_SHARE, coins)
-        return fit_halves(*private, train, test, *question.ranges, coins)
+        train, test = split_rows(len(private.x), self.training_share or TRAINING_SHARE, coins)
+        return fit_halves(private.x, private.y, train, test, *question.ranges, coins)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +212,7 @@ class Holdout(Halving[PureDP]):
         return ready
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         rule = RULES[question.score]

@@ -22,7 +22,7 @@ from dpcausal.dependence.log_iqr import enough_steps, inverse_sensitivity, log_i
 from dpcausal.dependence.log_iqr_smooth import LogIqrSteps, largest_bound, smooth_log_iqr, smooth_sensitivity
 from dpcausal.direction.anm import Column, Interval, Residuals
 from dpcausal.direction.holdout import Halving
-from dpcausal.direction.question import Pair, Released, pay_pure, pay_with_delta
+from dpcausal.direction.question import Columns, Pair, Released, pay_pure, pay_with_delta
 from dpcausal.mechanisms.propose_test_release import propose_test_release
 from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
@@ -68,7 +68,7 @@ def by_inverse_sensitivity(rest: Residuals, allotment: Allotment, loss: PureDP) 
         chosen = noisy_max(Query(-steps, inverse_sensitivity(Unit.TEST_ROW), label), allotment, part)
         released.append(float(grid[chosen]))
     forward, backward = released
-    return Released(backward - forward, "score", None, (forward, backward))
+    return Released(backward - forward, "score", (forward, backward))
 
 
 def by_smooth_sensitivity(rest: Residuals, allotment: Allotment, loss: ApproxDP, both: bool) -> Released:
@@ -86,9 +86,9 @@ def by_smooth_sensitivity(rest: Residuals, allotment: Allotment, loss: ApproxDP,
         return smooth_laplace(query, allotment, part, largest=largest_bound(columns))
 
     if not both:
-        return Released(released("margin", steps, (-1, -1, 1, 1)), "score", None)
+        return Released(released("margin", steps, (-1, -1, 1, 1)), "score")
     forward, backward = released(FORWARD, steps[:2], (1, 1)), released(BACKWARD, steps[2:], (1, 1))
-    return Released(backward - forward, "score", None, (forward, backward))
+    return Released(backward - forward, "score", (forward, backward))
 
 
 def by_propose_test_release(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Released:
@@ -110,8 +110,8 @@ def by_propose_test_release(rest: Residuals, allotment: Allotment, loss: ApproxD
 def summed(values: list[float | None]) -> Released:
     a, b, c, e = values
     if a is None or b is None or c is None or e is None:
-        return Released(None, "score", None)
-    return Released((c + e) - (a + b), "score", None, (a + b, c + e))
+        return Released(None, "score")
+    return Released((c + e) - (a + b), "score", (a + b, c + e))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,14 +131,11 @@ class InverseSensitivity(Halving[PureDP]):
     def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
-    def gives_probability(self, question: Pair) -> bool:
-        return False
-
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
         return "iqr-reach", "log-iqr-inverse-sensitivity", "noisy-max"
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         return by_inverse_sensitivity(self.halves(private, question, coins), allotment, spent)
@@ -165,9 +162,6 @@ class SmoothSensitivity(Halving[ApproxDP]):
     def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
         return pay_with_delta(loss, self.name)[0], "the scale of the noise depends on the data and is not told"
 
-    def gives_probability(self, question: Pair) -> bool:
-        return False
-
     def settle(self, question: Pair, spent: ApproxDP | NoPrivacy) -> Self:
         if isinstance(spent, ApproxDP):
             smoothness(spent.part(Fraction(1, 2)))  # refused here if it is too small, before anything is spent
@@ -177,7 +171,7 @@ class SmoothSensitivity(Halving[ApproxDP]):
         return "iqr-reach", "log-iqr-smooth", "smooth-laplace"
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: ApproxDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         return by_smooth_sensitivity(self.halves(private, question, coins), allotment, spent, self.release_scores)
@@ -200,14 +194,11 @@ class ProposeTestRelease(Halving[ApproxDP]):
     def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
         return pay_with_delta(loss, self.name)
 
-    def gives_probability(self, question: Pair) -> bool:
-        return False
-
     def claims(self, question: Pair, spent: ApproxDP) -> tuple[str, ...]:
         return "iqr-reach", "iqr-interval-distance", "log-iqr-proposal", "propose-test-release"
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: ApproxDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         return by_propose_test_release(self.halves(private, question, coins), allotment, spent)

@@ -8,34 +8,41 @@ from dpcausal.asking import public
 from dpcausal.direction.exact import Exact
 from dpcausal.direction.holdout import Holdout
 from dpcausal.direction.iqr_release import InverseSensitivity, ProposeTestRelease, SmoothSensitivity
-from dpcausal.direction.joint import Joint
-from dpcausal.direction.question import DirectionMethod
+from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.training import TrainingPrivacy
+from dpcausal.direction.verdict import LEAST_ROWS, Verdict
 from dpcausal.direction.votes import Votes
 from dpcausal.privacy.loss import Loss, NoPrivacy
 
 __all__ = [
-    "Holdout", "InverseSensitivity", "Joint", "ProposeTestRelease", "SmoothSensitivity", "TrainingPrivacy", "Votes",
+    "Holdout", "InverseSensitivity", "ProposeTestRelease", "SmoothSensitivity", "TrainingPrivacy", "Verdict", "Votes",
 ]  # fmt: skip
 
 ALL: tuple[type[DirectionMethod[Any]], ...] = (
-    Votes, Joint, Holdout, InverseSensitivity, SmoothSensitivity, ProposeTestRelease, TrainingPrivacy,
+    Verdict, Votes, Holdout, InverseSensitivity, SmoothSensitivity, ProposeTestRelease, TrainingPrivacy,
 )  # fmt: skip
 
 METHODS: dict[str, type[DirectionMethod[Any]]] = {kind.name: kind for kind in ALL}
 """Every method by its short name."""
 
-DEFAULTS: dict[str, type[DirectionMethod[Any]]] = {"everyone": Votes, "test": Holdout, "training": TrainingPrivacy}
-"""What ``"auto"`` is, by whom it protects."""
+HALVES: dict[str, type[DirectionMethod[Any]]] = {"test": Holdout, "training": TrainingPrivacy}
+"""What ``"auto"`` is where a half is protected."""
 
 
-def chosen(method: object, protect: str, loss: Loss) -> tuple[DirectionMethod[Any], tuple[str, ...]]:
+def usual(question: Pair) -> DirectionMethod[Any]:
+    """Return what ``"auto"`` is: a verdict for everyone by its score, votes by another or of few rows."""
+    if question.protect in HALVES:
+        return HALVES[question.protect]()
+    return Verdict() if question.score in Verdict.scores and question.n >= LEAST_ROWS else Votes()
+
+
+def chosen(method: object, question: Pair, loss: Loss) -> tuple[DirectionMethod[Any], tuple[str, ...]]:
     """Return the method that will answer, and a caveat if what was asked for plays no part without privacy."""
     is_auto = isinstance(method, str) and method == "auto"
-    asked = DEFAULTS[protect]() if is_auto else public.chosen(method, DirectionMethod, {"auto": Votes, **METHODS})
-    if not isinstance(loss, NoPrivacy):
+    asked = usual(question) if is_auto else public.chosen(method, DirectionMethod, {"auto": Verdict, **METHODS})
+    if not isinstance(loss, NoPrivacy) or isinstance(asked, Verdict):
         return asked, ()
-    named = (f"protect={protect!r}" * (protect != "everyone"), f"method={asked.name!r}" * (not is_auto))
+    named = (f"protect={question.protect!r}" * (question.protect != "everyone"), f"method={asked.name!r}" * (not is_auto))
     told = " and ".join(filter(None, named))
     caveats = (f"{told} had no effect: without privacy the scores are exact",) if told else ()
     return Exact(training_share=getattr(asked, "training_share", None)), caveats

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from dpcausal.asking import public
 from dpcausal.asking.method import Method, Question, Settled
 from dpcausal.data.schema import Bounded
@@ -26,13 +29,16 @@ PUBLIC = ("the number of rows", "column names and bounds", "the order of the row
 UNITS = {"everyone": Unit.ROW, "test": Unit.TEST_ROW, "training": Unit.TRAINING_ROW}
 """Whose row the loss speaks of, by ``protect``."""
 
+DEFAULT_SCORES = {"everyone": "lsnm", "test": "hsic", "training": "hsic"}
+
 UNPROTECTED = {
     "test": "the rows of the training half are NOT protected: only the test half is",
     "training": "the rows of the test half are NOT protected: only the training half is",
 }
 """The first caveat, by ``protect``."""
 
-NO_PROBABILITY = "no probability can be given for this release; a margin near 0 is no finding"
+FORCED = "a forced choice: it names a cause for every pair, linked or not; a margin near 0 is no finding"
+IMPUTED = "a row that lacks a column counts at the middle of its bounds"
 
 LEAST_EPSILON = Fraction(1, 10**9)
 """The ledger's unit; noise for less would pass the largest scale that is drawn."""
@@ -40,19 +46,36 @@ LEAST_EPSILON = Fraction(1, 10**9)
 Spent = TypeVar("Spent", bound=PureDP | ApproxDP)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Columns:
+    """The rows of both columns, and which of them lack neither; the others hold a stand-in."""
+
+    x: Column
+    y: Column
+    kept: npt.NDArray[np.bool_]
+
+    def at(self, places: npt.NDArray[np.int64]) -> Columns:
+        return Columns(self.x[places], self.y[places], self.kept[places])
+
+
 @dataclass(frozen=True)
 class Released:
-    """What left: the margin in its unit, how sure the noise lets one be, and the scores where they were released.
+    """What left: the margin in its unit, and what a way besides it released or makes of it.
 
-    ``penalty`` and ``width`` are those of protected regressions, as given or as privately chosen.
+    ``named``: the margin's sign names a cause.  ``coins``: the p-value of fair coins.  ``arrow``: that of the arrow.
     """
 
     margin: float | None
     unit: Literal["score", "records", "votes"]
-    probability: float | None
     scores: tuple[float, float] | None = None
     penalty: float | None = None
     width: float | None = None
+    coins: float | None = None
+    named: bool = True
+    verdict: str | None = None
+    counts: tuple[int, int, int, int] | None = None
+    pvalues: dict[str, float] | None = None
+    arrow: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,13 +89,13 @@ class Pair(Question[Direction]):
     second: str
     score: str
     protect: str
-    min_probability: float | None
+    alpha: float
     besides: tuple[str, ...] = ()
     """Caveats of the call that it is part of."""
 
     @classmethod
     def of(
-        cls, table: Table, first: str, second: str, score: str, protect: str, min_probability: float | None
+        cls, table: Table, first: str, second: str, score: str | None, protect: str, alpha: float
     ) -> Pair:
         """Return the question of checked arguments."""
         public.check_table(table)
@@ -84,13 +107,11 @@ class Pair(Question[Direction]):
                 )
         if first == second:
             raise ParameterError("first and second must be two different columns")
-        public.one_of("score", score, NAMES)
         public.one_of("protect", protect, tuple(UNITS))
-        if min_probability is not None and not (isinstance(min_probability, float) and 0.5 < min_probability < 1):
-            raise ParameterError("min_probability must be a float above 0.5 and below 1")
+        asked = public.one_of("score", DEFAULT_SCORES[protect] if score is None else score, NAMES)
         if table.n < LEAST_ROWS:
             raise ParameterError(f"a direction needs at least {LEAST_ROWS} rows, the table has {table.n}")
-        return cls(table, first, second, score, protect, min_probability)
+        return cls(table, first, second, asked, protect, public.level(alpha))
 
     @property
     def ledger(self) -> Ledger:
@@ -114,32 +135,34 @@ class Pair(Question[Direction]):
         return (first.lower, first.upper), (second.lower, second.upper)
 
     def detail(self) -> dict[str, Any]:
-        asked = {name: getattr(self, name) for name in ("score", "protect", "min_probability")}
+        asked = {name: getattr(self, name) for name in ("score", "protect", "alpha")}
         return {"columns": [self.first, self.second], **asked}
 
-    def read(self) -> tuple[Column, Column]:
-        columns = self.table.columns([self.first, self.second])
-        return columns[self.first], columns[self.second]
+    def read(self) -> Columns:
+        rows = self.table.rows([self.first, self.second])
+        return Columns(rows.values[self.first], rows.values[self.second], rows.kept)
 
     def report(
         self, settled: Settled[Pair], released: Released, allotment: Allotment, seed: int | None
     ) -> Direction:
         caveats = (*settled.caveats, *self.besides)
-        sure = released.probability
-        if not settled.exactly:
-            unsaid = () if settled.method.gives_probability(self) else (NO_PROBABILITY,)  # type: ignore[attr-defined]
-            caveats = (*filter(None, (UNPROTECTED.get(self.protect),)), *caveats, *unsaid)
-        least = None if settled.exactly else self.min_probability
-        is_open = released.margin is None or (least is not None and (sure is None or sure < least))
+        if not settled.exactly and self.protect in UNPROTECTED:
+            caveats = (UNPROTECTED[self.protect], *caveats)
         # At a margin of exactly 0 the first named column is the cause, a fixed rule.
         is_first = released.margin is not None and released.margin >= 0
-        cause, effect = (self.first, self.second) if is_first else (self.second, self.first)
+        ordered = (self.first, self.second) if is_first else (self.second, self.first)
+        cause, effect = ordered if released.named and released.margin is not None else (None, None)
         return Direction(
-            cause=None if is_open else cause,
-            effect=None if is_open else effect,
+            verdict=released.verdict,
+            cause=cause,
+            effect=effect,
+            lean=None if released.margin is None else ordered[0],
+            p_coins=released.coins,
             margin=released.margin,
             margin_unit=released.unit,
-            probability_correct=sure,
+            counts=released.counts,
+            p_values=released.pvalues,
+            p_arrow=released.arrow,
             scores=released.scores,
             score=self.score,
             protect=self.protect,
@@ -148,7 +171,7 @@ class Pair(Question[Direction]):
             columns=(self.first, self.second),
             n=self.n,
             seed=seed,
-            min_probability=self.min_probability,
+            alpha=self.alpha,
             spent=settled.spent,
             guarantee=Guarantee.of(allotment, proofs=settled.claims, caveats=caveats, public=PUBLIC),
             penalty=released.penalty,
@@ -165,9 +188,8 @@ class DirectionMethod(Method[Pair, Spent]):
     scores: ClassVar[tuple[str, ...]]
     """The scores it serves."""
 
-    def gives_probability(self, question: Pair) -> bool:
-        """Return whether a release says how sure the noise lets one be."""
-        return True
+    def caveats(self, question: Pair, spent: Spent | NoPrivacy) -> tuple[str, ...]:
+        return (FORCED, *((IMPUTED,) if question.table.missing == "drop" else ()))
 
     def settle(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
         """Refuse a question that it does not answer."""
@@ -179,9 +201,6 @@ class DirectionMethod(Method[Pair, Spent]):
                 f"score={question.score!r} does not go with method {self.name!r} and protect={self.protect!r}{why}: it "
                 f"takes {', '.join(self.scores)}"
             )
-        if question.min_probability is not None and not self.gives_probability(question):
-            # Below any threshold for want of a number: the budget would go for an answer that cannot come.
-            raise ParameterError("min_probability needs a probability: this release is made without one")
         return self
 
 

@@ -1,4 +1,4 @@
-"""The result of a direction: who is the cause, how clearly, at what cost."""
+"""The result of a direction: the verdict on a pair, which way it leans, at what cost."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Any, Literal
 from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.report import Guarantee, Result
-
-DECIDED = 0.9
-"""Below this probability the summary says that nothing was decided, unless the caller gave a threshold."""
 
 
 def unprotected(guarantee: Guarantee) -> list[str]:
@@ -22,27 +19,46 @@ def unprotected(guarantee: Guarantee) -> list[str]:
     return [f"PROTECTS THE {protected} HALF ONLY: the rows of the {other} half are not protected."]
 
 
+MEANING = {
+    "neither fits": "Neither direction fits with additive noise: common cause, changing spread, feedback or selection.",
+    "both fit": "Both directions fit: these rows cannot tell.",
+    "not linked": "Not linked in blocks of {rows} rows.",
+    "undecided": "Undecided: the noise and so few blocks leave it open.",
+}
+"""What a verdict that is no arrow says."""
+
+
 @dataclass(frozen=True)
 class Direction(Result):
     """Which of two columns is the cause, as released.
 
     Attributes
     ----------
+    verdict : str or None
+        ``"a causes b"`` with the columns' names, ``"not linked"``, ``"neither fits"``, ``"both fit"`` or
+        ``"undecided"``; ``None`` from methods that only choose between the two directions.
     cause, effect : str or None
-        The released direction; both ``None`` where it is ``undecided``.
+        The arrow; ``None`` unless the verdict is one, or, from ``votes``, unless ``p_coins`` ≤ ``alpha``.
+    lean : str or None
+        The column that the margin points at as the cause: a forced choice, no finding by itself.
+    p_coins : float or None
+        The chance that blocks that toss fair coins, noise included, lean at least so far.
     margin : float or None
-        Released; above 0 if the first named column is the cause.  Its unit is ``margin_unit``.
+        Released; above 0 if it leans to the first named column.  Its unit is ``margin_unit``.
     margin_unit : str
         ``"score"`` (difference of the two scores), ``"records"`` (how many records would have to change for the
         other direction to win) or ``"votes"`` (first minus second, over the blocks).
-    probability_correct : float or None
-        Probability, by the law of the noise and a flat prior on the margins that are possible, that the margin
-        without noise has the same sign.  It speaks of the noise alone, not of whether the model holds.
+    counts : tuple of four int, or None
+        The noisy numbers of blocks: linked, leaning to the first column, first → second misfits, second → first misfits.
+    p_values : dict or None
+        Of each claim that a verdict is made of; that of the lean is two-sided.
+    p_arrow : float or None
+        Of the arrow that the margin points at: the largest of what it needs.
     scores : tuple of two floats, or None
         The released scores of (first causes second, second causes first), the smaller wins; ``None`` unless both
         were released.
     score, protect, method : str
-        As asked for, ``"auto"`` resolved.
+        As asked for, defaults filled.
     settings : dict
         The method's options as used, by name.
     columns : tuple of str
@@ -51,8 +67,8 @@ class Direction(Result):
         Rows, public.
     seed : int
         Seed of the public randomness (splits, blocks, features).
-    min_probability : float or None
-        The least ``probability_correct`` at which a direction is named, as asked for.
+    alpha : float
+        The level of the verdict's claims.
     spent : Loss
         What this answer was paid; ``guarantee.loss`` is more where one call gave several.
     guarantee : Guarantee
@@ -61,11 +77,16 @@ class Direction(Result):
         λ and kernel width of regressions that are protected too: as given, by the public rule, or privately chosen.
     """
 
+    verdict: str | None
     cause: str | None
     effect: str | None
+    lean: str | None
+    p_coins: float | None
     margin: float | None
     margin_unit: Literal["score", "records", "votes"]
-    probability_correct: float | None
+    counts: tuple[int, int, int, int] | None
+    p_values: dict[str, float] | None = field(hash=False)
+    p_arrow: float | None
     scores: tuple[float, float] | None
     score: str
     protect: str
@@ -74,7 +95,7 @@ class Direction(Result):
     columns: tuple[str, str]
     n: int
     seed: int | None
-    min_probability: float | None
+    alpha: float
     spent: Loss
     guarantee: Guarantee
     penalty: float | None = None
@@ -86,72 +107,59 @@ class Direction(Result):
         return self.settings.get("blocks")
 
     @property
-    def undecided(self) -> bool:
-        """Whether no direction is named: too unsure for ``min_probability``, or the mechanism declined to answer."""
-        return self.cause is None
+    def rows_per_block(self) -> int | None:
+        """Number of rows of a block, where there is a verdict."""
+        return self.settings.get("rows_per_block")
 
     @property
-    def decided(self) -> bool:
-        """Whether the noise leaves the direction sure: at or above ``min_probability``, or .9 where none was given.
+    def undecided(self) -> bool:
+        """Whether nothing is said: the verdict is open, or, without one, no cause is named."""
+        return self.cause is None if self.verdict is None else self.verdict == "undecided"
 
-        Without privacy it always is; a private release without a probability never is.
-        """
-        if isinstance(self.spent, NoPrivacy):
-            return not self.undecided
-        least = DECIDED if self.min_probability is None else self.min_probability
-        return not self.undecided and self.probability_correct is not None and self.probability_correct >= least
-
-    def arrow(self) -> str:
-        """Return the released direction, or why there is none, in words."""
+    def answer(self) -> str:
+        """Return the arrow, or why there is none, in a few words."""
         first, second = self.columns
+        if self.cause is not None:
+            return f"{self.cause} -> {self.effect}"
         if self.margin is None:
-            return f"{first} and {second}: no direction was released."
-        if self.undecided:
-            return f"{first} and {second}: undecided (below {self.min_probability})."
-        right = self.probability_correct
-        unsure = self.min_probability is None and right is not None and right < DECIDED
-        doubt = f"   (not decided: below {DECIDED})" if unsure else ""
-        return f"{self.cause} -> {self.effect}{doubt}"
+            return f"{first} and {second}: no direction was released"
+        return f"{first} and {second}: {self.verdict or 'undecided'}"
 
-    def towards_first(self) -> float | None:
-        """Return how sure the noise leaves one of the first column as the cause; 0 or 1 without noise.
-
-        ``None`` where no margin was released, or without a probability.
-        """
-        if self.margin is None or (self.probability_correct is None and not isinstance(self.spent, NoPrivacy)):
-            return None
-        right = 1.0 if self.probability_correct is None else self.probability_correct
-        return right if self.margin >= 0 else 1 - right
+    def leaning(self) -> str:
+        """Return which way it leans and how easily coins would, in words; empty where that is not known."""
+        if self.lean is None or self.p_coins is None:
+            return ""
+        p = "below .001" if self.p_coins < 0.001 else f"{self.p_coins:.3f}"
+        return f"leans to {self.lean} as the cause (coins: p {p})"
 
     def headline(self) -> list[str]:
-        lines = [*unprotected(self.guarantee), self.arrow()]
-        if self.margin is not None:
-            right = self.probability_correct
-            # "1.000" would claim certainty.
-            sure = "" if right is None else "above .999" if right > 0.999 else f"{right:.3f}"
-            probability = "" if right is None else f"; the noise leaves its sign right with probability {sure}"
-            lines.append(f"Margin {self.margin:+.4g} {self.margin_unit}{probability}.")
+        lines = [*unprotected(self.guarantee), f"{self.answer()}."]
+        first, second = self.columns
+        if self.verdict in MEANING:
+            lines.append(MEANING[self.verdict].format(rows=self.rows_per_block))
+        if self.counts is not None:
+            linked, _, misfits, back = self.counts
+            noisy = "counts" if isinstance(self.spent, NoPrivacy) else "noisy counts"
+            lines.append(
+                f"In {self.blocks} blocks of {self.rows_per_block} rows ({noisy}): linked {linked}, {first} -> {second} "
+                f"misfits {misfits}, {second} -> {first} misfits {back}; level {self.alpha:g}."
+            )
+        if self.leaning():
+            lines.append(f"It {self.leaning()}{'' if self.cause else ': no finding'}.")
+        if self.counts is None and self.margin is not None:
+            lines.append(f"Margin {self.margin:+.4g} {self.margin_unit}.")
         if self.scores is not None:
-            first, second = self.columns
             forward, backward = self.scores
             each = f"{first} -> {second} {forward:.4g}, {second} -> {first} {backward:.4g}"
             lines.append(f"Scores, the smaller wins: {each}.")
-        where = f"{self.blocks} block{'' if self.blocks == 1 else 's'}, " if self.blocks else ""
+        where = f"{self.blocks} block{'' if self.blocks == 1 else 's'}, " if self.blocks and not self.counts else ""
         lines.append(f"Score {self.score}, {where}{self.n} rows, method {self.method}.")
         if self.spent != self.guarantee.loss:
             lines.append(f"One of several answers of a call: it was paid {self.spent} of {self.guarantee.loss}.")
         return lines
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the released margin and where the margin without noise may lie."""
-        from dpcausal.plots import draw_direction
+        """Draw the four noisy counts with what they are held against, or the released margin; the scale is fixed."""
+        from dpcausal.direction.picture import draw_counts, draw_margin
 
-        return draw_direction(
-            ax,
-            columns=self.columns,
-            margin=self.margin,
-            unit=self.margin_unit,
-            probability=self.probability_correct,
-            undecided=self.undecided,
-            stamp=self.stamp(),
-        )
+        return (draw_margin if self.counts is None else draw_counts)(self, ax)

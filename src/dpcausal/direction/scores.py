@@ -8,15 +8,17 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from dpcausal.direction import anm, igci
+from dpcausal.direction import anm, igci, lsnm
 from dpcausal.direction.anm import Column, Residuals
 from dpcausal.privacy.noise import generator_from_seed
 
-NAMES = (*anm.SCORES, *igci.SCORES)
+NAMES = ("lsnm", *anm.SCORES, *igci.SCORES)
 
 
 def of_block(score: str, x: Column, y: Column, seed: int) -> tuple[float, float]:
     """Return the scores of ("x causes y", "y causes x") from the rows of a block and a public seed alone."""
+    if score == "lsnm":
+        return lsnm.scores(x, y, generator_from_seed(seed))
     if score in igci.SCORES:
         return igci.SCORES[score](x, y)
     return anm.SCORES[score](_fitted(x, y, seed))

@@ -2,7 +2,7 @@
 
 Both columns are scaled to [−1, 1] by their public bounds.  The regressions are those of ``regression.stability``, the
 score is √HSIC_V with Gaussian kernels of public widths.  One replaced training row moves the difference D of the two
-scores by ``training_sensitivity`` at most.  ``training`` and ``joint`` release it.  Proofs: ``stable.md``.
+scores by ``training_sensitivity`` at most; ``training`` releases it.  Proofs: ``stable.md``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 
 from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic, root_hsic_residual_sensitivity
 from dpcausal.direction.anm import Column, Interval, half_sizes, split_rows
-from dpcausal.direction.calculators import after_one_draw
+from dpcausal.direction.calculators import one_draw_tail
 from dpcausal.direction.holdout import checked_share
-from dpcausal.direction.question import DirectionMethod, Pair, Released, Spent
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, Spent
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.selection import noisy_max
@@ -49,9 +49,6 @@ RANGE, RESIDUAL_RANGE = (-1.0, 1.0), (-2.0, 2.0)
 
 ROUNDING = Fraction(1, 2**52)
 """The difference of two scores in [0, ½], as a float, is within 2⁻⁵³ of exact; neighbours are two such."""
-
-LARGEST = 0.5
-"""D lies in [−½, ½]."""
 
 CHOICE_SHARE = Fraction(1, 4)
 """Share of the loss that choosing among several settings costs."""
@@ -184,10 +181,10 @@ class StableFit(DirectionMethod[Spent]):
         """Return the claims of choosing among several settings."""
         return ("margin-choice", "noisy-max") if len(self.settings()) > 1 else ()
 
-    def halved(self, private: tuple[Column, Column], question: Pair, coins: PublicGenerator) -> Halves:
+    def halved(self, private: Columns, question: Pair, coins: PublicGenerator) -> Halves:
         """Return the two halves of a public random split, scaled."""
-        train, test = split_rows(len(private[0]), self.training_share or self.default_share, coins)
-        x, y = (scaled(values, interval) for values, interval in zip(private, question.ranges, strict=True))
+        train, test = split_rows(len(private.x), self.training_share or self.default_share, coins)
+        x, y = (scaled(values, interval) for values, interval in zip((private.x, private.y), question.ranges, strict=True))
         return Halves(x[train], y[train], x[test], y[test])
 
     def share(self, question: Pair) -> float:
@@ -267,15 +264,11 @@ def release_margin(
     margins: Sequence[float],
     sensitivities: Sequence[Sensitivity],
     options: Sequence[Setting],
-    largest: float,
     allotment: Allotment,
     loss: PureDP,
 ) -> Released:
     """Return one margin with Laplace noise, of the setting that is chosen."""
     place, rest = chosen(margins, sensitivities, allotment, loss)
     margin = laplace(Query(margins[place], sensitivities[place], "margin"), allotment, rest)
-    scale = laplace_scale(sensitivities[place].bound, rest)
-    probability = after_one_draw(margin, scale, largest)
-    return Released(
-        margin, "score", probability, penalty=options[place].penalty, width=options[place].width
-    )
+    tail = one_draw_tail(margin, laplace_scale(sensitivities[place].bound, rest))
+    return Released(margin, "score", penalty=options[place].penalty, width=options[place].width, coins=tail)

@@ -19,8 +19,8 @@ import numpy as np
 from dpcausal.dependence.iqr import interquartile_range
 from dpcausal.direction import stable
 from dpcausal.direction.anm import Column
-from dpcausal.direction.calculators import after_two_draws
-from dpcausal.direction.question import Pair, Released, pay_pure
+from dpcausal.direction.calculators import two_draws_tail
+from dpcausal.direction.question import Columns, Pair, Released, pay_pure
 from dpcausal.direction.stable import Halves, Setting, StableFit
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
@@ -30,9 +30,6 @@ from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.regression.stability import prediction_sensitivity
-
-LARGEST_IQR = 4.0
-"""The residuals lie in [−2, 2]."""
 
 LEAST_IQR = 2.0**-40
 """A released interquartile range below it counts as this under the logarithm."""
@@ -81,7 +78,7 @@ def _hsic_margin(parts: Parts) -> Released:
     scores = [_root_scores(halves, setting) for setting in settings]
     margins = [backward - forward for forward, backward in scores]
     bounds = [stable.training_sensitivity(halves.n, halves.m, setting.penalty) for setting in settings]
-    return stable.release_margin(margins, bounds, settings, stable.LARGEST, allotment, loss)
+    return stable.release_margin(margins, bounds, settings, allotment, loss)
 
 
 def _hsic_scores(parts: Parts) -> Released:
@@ -92,9 +89,9 @@ def _hsic_scores(parts: Parts) -> Released:
     place, rest = stable.chosen(margins, bounds, allotment, loss)
     forward, backward = map(float, laplace(Query(np.array(scores[place]), bounds[place], "scores"), allotment, rest))
     margin = backward - forward
-    probability = after_two_draws(margin, laplace_scale(bounds[place].bound, rest), stable.LARGEST)
+    tail = two_draws_tail(margin, laplace_scale(bounds[place].bound, rest))
     setting = settings[place]
-    return Released(margin, "score", probability, (forward, backward), setting.penalty, setting.width)
+    return Released(margin, "score", (forward, backward), setting.penalty, setting.width, coins=tail)
 
 
 def _iqr_margins(halves: Halves, settings: tuple[Setting, ...]) -> tuple[list[float], list[Sensitivity]]:
@@ -105,7 +102,7 @@ def _iqr_margins(halves: Halves, settings: tuple[Setting, ...]) -> tuple[list[fl
 def _iqr_margin(parts: Parts) -> Released:
     halves, settings, allotment, loss = parts
     margins, bounds = _iqr_margins(halves, settings)
-    return stable.release_margin(margins, bounds, settings, LARGEST_IQR, allotment, loss)
+    return stable.release_margin(margins, bounds, settings, allotment, loss)
 
 
 def _iqr_scores(parts: Parts) -> Released:
@@ -121,7 +118,7 @@ def _iqr_scores(parts: Parts) -> Released:
         math.log(max(interquartile_range(known), LEAST_IQR)) + math.log(max(float(left), LEAST_IQR))
         for known, left in zip((halves.x, halves.y), noisy, strict=True)
     )
-    return Released(backward - forward, "score", None, (forward, backward), setting.penalty, setting.width)
+    return Released(backward - forward, "score", (forward, backward), setting.penalty, setting.width)
 
 
 DIRECTIONS: dict[str, Callable[[Parts], Released]] = {"hsic": _hsic_margin, "iqr": _iqr_margin}
@@ -156,9 +153,6 @@ class TrainingPrivacy(StableFit[PureDP]):
     def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
-    def gives_probability(self, question: Pair) -> bool:
-        return not (question.score == "iqr" and self.release_scores)
-
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
         return CLAIMS[question.score] + self.choice()
 
@@ -168,7 +162,7 @@ class TrainingPrivacy(StableFit[PureDP]):
         return super().settle(question, spent)
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         kind = BOTH_SCORES if self.release_scores else DIRECTIONS

@@ -14,9 +14,8 @@ import numpy as np
 
 from dpcausal.dependence.hsic import MOST_RECORDS
 from dpcausal.direction.anm import LEAST_ROWS as LEAST_BLOCK
-from dpcausal.direction.anm import Column
-from dpcausal.direction.calculators import after_flip_draw
-from dpcausal.direction.question import DirectionMethod, Pair, Released, pay_pure
+from dpcausal.direction.counts import Counts, geometric_tail
+from dpcausal.direction.question import FORCED, Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.direction.scores import NAMES, of_block
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric
@@ -30,6 +29,9 @@ LEAST_ROWS = 40
 """Fewest rows a block may have by the default rule."""
 
 MOST_BLOCKS = 501
+
+LEAST_KEPT = 20
+"""A block of which rows were left out, for want of a column, has at least so many, or votes by its coin."""
 
 PROOFS = ("block-votes", "geometric")
 
@@ -46,12 +48,16 @@ def default_blocks(rows: int, epsilon: float) -> int:
     return blocks - (blocks + 1) % 2
 
 
-def vote(x: Column, y: Column, score: str, seed: int) -> bool:
+def vote(rows: Columns, score: str, seed: int) -> bool:
     """Return whether "x causes y" wins in one block; total: a tie, or a fit that fails, votes by a public coin.
 
     The block's coins come from its own public seed, so that its vote depends on its own rows alone.  The coin keeps
-    blocks that know nothing, such as constant columns, from voting as one.
+    blocks that know nothing, such as constant columns or too few rows that lack nothing, from voting as one.
     """
+    kept = rows.kept
+    if int(np.count_nonzero(kept)) < min(LEAST_KEPT, len(kept)):
+        return seed % 2 == 0
+    x, y = rows.x[kept], rows.y[kept]
     forward, backward = contained(lambda: of_block(score, x, y, seed), (0.0, 0.0))  # a failure would depend on the rows
     if bool(np.all(x == x[0])) or bool(np.all(y == y[0])):
         forward = backward = 0.0  # a constant column would win every time: it depends on nothing
@@ -60,21 +66,11 @@ def vote(x: Column, y: Column, score: str, seed: int) -> bool:
     return seed % 2 == 0  # equal, or not a number
 
 
-def most_probable(blocks: int, epsilon: float) -> float:
-    """Return the largest ``probability_correct`` that M blocks at ε can give: that of a lead of M votes.
-
-    Examples
-    --------
-    >>> round(most_probable(3, 1.0), 3)
-    0.881
-    """
-    least = (blocks + 1) // 2
-    return after_flip_draw(blocks - least, epsilon, -least, blocks - least)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Votes(DirectionMethod[PureDP]):
-    """A noisy count of the votes of disjoint blocks, for everyone; any score.
+    """A forced choice: a noisy count of the votes of disjoint blocks, for everyone; any score.
+
+    It leans one way for every pair, linked or not, and names a cause where coins would hardly lean so far.
 
     Parameters
     ----------
@@ -108,40 +104,26 @@ class Votes(DirectionMethod[PureDP]):
             raise ParameterError(
                 f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block or a test half"
             )
-        _check_reach(blocks, question, spent.epsilon)
         return replace(self, blocks=blocks)
 
+    def caveats(self, question: Pair, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        return (FORCED,)
+
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
-        allotment: Allotment,
-    ) -> Released:  # fmt: skip
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
         """Return the noisy lead of "x causes y" over the blocks, in votes.
 
         lead = 2(count + k) − M,  P(k) ∝ e^{−ε|k|}
 
         where M is the public number of blocks, odd.
         """
-        (x, y), blocks = private, self.blocks or 1
-        parts = assign_blocks(len(x), blocks, coins)
+        blocks = self.blocks or 1
+        parts = assign_blocks(len(private.x), blocks, coins)
         seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
-        votes = [vote(x[part], y[part], question.score, seed) for part, seed in zip(parts, seeds, strict=True)]
+        votes = [vote(private.at(part), question.score, seed) for part, seed in zip(parts, seeds, strict=True)]
         count = geometric(vote_count(votes, "votes for the first as cause"), allotment, spent)
-        lead = 2 * count - blocks
-        # With M odd the first wins from (M + 1)/2 votes on.
-        least = (blocks + 1) // 2
-        return Released(float(lead), "votes", after_flip_draw(count - least, spent.epsilon, -least, blocks - least))
-
-
-def _check_reach(blocks: int, question: Pair, epsilon: float) -> None:
-    """Refuse a probability that no outcome could have, and say what would do."""
-    wanted = question.min_probability
-    if wanted is None or most_probable(blocks, epsilon) >= wanted:
-        return
-    possible = range(1, question.n // LEAST_BLOCK + 1, 2)
-    enough = next((m for m in possible if most_probable(m, epsilon) >= wanted), None)
-    way = f"Votes(blocks={enough}) could" if enough else "no number of blocks could at this epsilon"
-    raise ParameterError(
-        f"min_probability={wanted:g} cannot be met: {blocks} blocks at epsilon {epsilon:g} give at most "
-        f"{math.floor(1000 * most_probable(blocks, epsilon)) / 1000:.3f}; {way}, or raise epsilon, or lower "
-        "min_probability"
-    )
+        pvalue = Counts(blocks, geometric_tail(spent.epsilon)).coins(count)
+        return Released(
+            float(2 * count - blocks), "votes", coins=pvalue, named=pvalue <= question.alpha, arrow=pvalue
+        )

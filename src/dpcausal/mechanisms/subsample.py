@@ -34,6 +34,22 @@ def assign_blocks(rows: int, blocks: int, generator: PublicGenerator) -> list[np
     return [np.sort(part) for part in np.array_split(order, blocks)]
 
 
+def equal_blocks(rows: int, blocks: int, size: int, generator: PublicGenerator) -> list[npt.NDArray[np.int64]]:
+    """Return the row positions of disjoint blocks of one size, by public coins; rows that fill no block are left out.
+
+    Parameters
+    ----------
+    rows, blocks, size : int
+        Public; blocks · size ≤ rows.
+    generator : PublicGenerator
+        Public randomness.
+    """
+    if not (blocks >= 1 and size >= 1 and blocks * size <= rows):
+        raise ParameterError(f"{blocks} blocks of {size} rows need as many rows, there are {rows}")
+    order = generator.permutation(rows)[: blocks * size].astype(np.int64)
+    return list(np.sort(order.reshape(blocks, size), axis=1))
+
+
 def vote_count(votes: Sequence[bool], label: str, unit: Unit = Unit.ROW) -> Query:
     """Return the number of blocks that vote yes, hidden, with sensitivity 1.
 
@@ -48,3 +64,19 @@ def vote_count(votes: Sequence[bool], label: str, unit: Unit = Unit.ROW) -> Quer
     """
     count = sum(1 for vote in votes if vote)
     return Query(count, Sensitivity(1, Norm.L1, Relation.REPLACE_ONE, "block-votes", unit), label)
+
+
+def bit_counts(bits: Sequence[Sequence[bool]], label: str, unit: Unit = Unit.ROW) -> Query:
+    """Return how many blocks cast each of several bits, hidden, with sensitivity 1 in the maximum norm.
+
+    Parameters
+    ----------
+    bits : sequence of sequences of bool
+        A block's bits, as many for each.
+
+    Notes
+    -----
+    *Guarantee*: claim ``block-bits``: a replaced row changes the bits of its own block at most.
+    """
+    counts = np.asarray(bits, dtype=np.int64).sum(axis=0)
+    return Query(counts, Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "block-bits", unit), label)

@@ -18,10 +18,10 @@ from dpcausal.dependence import hsic as hsic_scores
 from dpcausal.dependence import iqr_intervals, rank
 from dpcausal.dependence.iqr import IqrReach
 from dpcausal.direction.anm import Column, Residuals
-from dpcausal.direction.calculators import after_two_draws
+from dpcausal.direction.calculators import two_draws_tail
 from dpcausal.direction.holdout import Halving
 from dpcausal.direction.iqr_release import NAMES, QUARTER, score_columns, summed
-from dpcausal.direction.question import Pair, Released, pay_pure, pay_with_delta
+from dpcausal.direction.question import Columns, Pair, Released, pay_pure, pay_with_delta
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.propose_test_release import published_log_iqr
 from dpcausal.privacy.allotment import Allotment
@@ -70,22 +70,22 @@ def release(rest: Residuals, score: str, allotment: Allotment, loss: PureDP) -> 
     if score == "spearman":
         pair = rank.spearman(*rest.forward()), rank.spearman(*rest.backward())
         each = rank.spearman_sensitivity(rest.m, RANKS, Unit.TEST_ROW)
-        bound, largest = Fraction(each.bound), 2.0  # signed
+        bound = Fraction(each.bound)
     elif score == "kendall":
         pair = abs(rank.kendall(*rest.forward())), abs(rank.kendall(*rest.backward()))
         each = rank.kendall_sensitivity(rest.m, RANKS, Unit.TEST_ROW)
-        bound, largest = Fraction(each.bound), 1.0
+        bound = Fraction(each.bound)
     else:
         pair = _hsic_pair(rest)
         each = hsic_scores.hsic_sensitivity(rest.m, HSIC, unit=Unit.TEST_ROW)
-        in_paper = Fraction(rest.m, rest.m - 1) ** 2
-        bound, largest = Fraction(each.bound) * in_paper, float(in_paper / 4)
+        bound = Fraction(each.bound) * Fraction(rest.m, rest.m - 1) ** 2
     both = Sensitivity(2 * bound + Fraction(1, 2**50), Norm.L1, Relation.REPLACE_ONE, each.proof, each.unit)
     noisy = laplace(Query(np.asarray(pair), both, "scores"), allotment, loss)
     forward, backward = (float(entry) for entry in noisy)
     margin = backward - forward
-    probability = after_two_draws(margin, laplace_scale(both.bound, loss), largest)
-    return Released(margin, "score", probability, (forward, backward))
+    return Released(
+        margin, "score", (forward, backward), coins=two_draws_tail(margin, laplace_scale(both.bound, loss))
+    )
 
 
 def as_printed(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Released:
@@ -131,7 +131,7 @@ class AnmTestPrivacy(Halving[PureDP]):
         return CLAIMS[question.score]
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         return release(self.halves(private, question, coins), question.score, allotment, spent)
@@ -158,14 +158,11 @@ class AnmTestPrivacyIqr(Halving[ApproxDP]):
     def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
         return pay_with_delta(loss, self.name)[0], "published algorithm without a valid proof"
 
-    def gives_probability(self, question: Pair) -> bool:
-        return False
-
     def claims(self, question: Pair, spent: ApproxDP) -> tuple[str, ...]:
         return ()
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: ApproxDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         return as_printed(self.halves(private, question, coins), allotment, spent)

@@ -18,8 +18,8 @@ from dpcausal.dependence.hsic import hsic
 from dpcausal.dependence.rank import kendall, spearman
 from dpcausal.direction import stable
 from dpcausal.direction.anm import Column
-from dpcausal.direction.calculators import after_two_draws
-from dpcausal.direction.question import Pair, Released, Spent, pay_pure, pay_with_delta
+from dpcausal.direction.calculators import two_draws_tail
+from dpcausal.direction.question import Columns, Pair, Released, Spent, pay_pure, pay_with_delta
 from dpcausal.direction.stable import StableFit
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
@@ -118,7 +118,7 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
         return ready
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         halves, (setting,) = self.halved(private, question, coins), self.settings()
@@ -135,8 +135,8 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
         ]  # fmt: skip
         forward, backward = map(float, laplace(Query(np.array(scores), both, "scores"), allotment, spent))
         margin = backward - forward
-        probability = after_two_draws(margin, laplace_scale(both.bound, spent), in_paper / 4)
-        return Released(margin, "score", probability, (forward, backward), setting.penalty, setting.width)
+        tail = two_draws_tail(margin, laplace_scale(both.bound, spent))
+        return Released(margin, "score", (forward, backward), setting.penalty, setting.width, coins=tail)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,14 +156,11 @@ class AnmTrainingRanks(PublishedFit[ApproxDP]):
     def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
         return pay_with_delta(loss, self.name)
 
-    def gives_probability(self, question: Pair) -> bool:
-        return False
-
     def claims(self, question: Pair, spent: ApproxDP) -> tuple[str, ...]:
         return "training-ranks", "stable-value"
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: ApproxDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         halves, (setting,) = self.halved(private, question, coins), self.settings()
@@ -174,6 +171,6 @@ class AnmTrainingRanks(PublishedFit[ApproxDP]):
         claim = Sensitivity(1, Norm.TESTED, Relation.REPLACE_ONE, "training-ranks", Unit.TRAINING_ROW)
         stated = stable_value(Query(np.array([float(distance), *scores]), claim, "rank scores"), allotment, spent)
         if stated is None:
-            return Released(None, "score", None, None, setting.penalty, setting.width)
+            return Released(None, "score", None, setting.penalty, setting.width)
         forward, backward = map(float, stated)
-        return Released(backward - forward, "score", None, (forward, backward), setting.penalty, setting.width)
+        return Released(backward - forward, "score", (forward, backward), setting.penalty, setting.width)

@@ -1,0 +1,189 @@
+"""The verdict on a pair: an arrow only where the blocks are linked, one direction fits, the other does not, and it leans.
+
+Four bits a block (``bits``), one draw of noise for their four counts, tests of each claim from the noisy counts.
+Proofs: ``verdict.md`` and ``mechanisms/subsample.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from dpcausal.asking import public
+from dpcausal.direction.bits import Bits, coins_of, failed, of_block
+from dpcausal.direction.counts import AT_LEAST, AT_MOST, Counts, cube_tail, no_noise
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
+from dpcausal.direction.votes import LEAST_KEPT
+from dpcausal.errors import ParameterError
+from dpcausal.mechanisms.additive import cube
+from dpcausal.mechanisms.subsample import bit_counts, equal_blocks
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.unheard import contained
+from dpcausal.regression.threads import one_thread
+
+LEAST_ROWS, LEAST_BLOCK, USUAL_BLOCK = 144, 48, 200
+LEAST_BLOCKS, MOST_BLOCKS = 3, 501
+LEAST_EXPECTED = 30
+"""Fewest rows that the share leaves a block, or a verdict is refused: too many blocks would be thin."""
+
+BLOCKS_AT_ONE = 30
+"""Blocks at ε = 1 that the noise asks for; 1/ε times as many at ε."""
+
+PROOFS = ("block-bits", "cube", "verdict-level")
+
+HOPELESS = (
+    "so few blocks at this epsilon that an arrow would need luck even if every block agreed: n times epsilon should be "
+    "about 1,000 or more"
+)
+SOME_ROWS = "of the rows, {used} were used, chosen by public coins: larger blocks would see smaller departures"
+LEVEL = "the level speaks of blocks of so many rows and of the two models, not of causation"
+
+ARROW, BACKWARD, NEITHER, BOTH, UNLINKED, UNDECIDED = (
+    "{x} causes {y}", "{y} causes {x}", "neither fits", "both fit", "not linked", "undecided",
+)  # fmt: skip
+
+
+def default_blocks(rows: float, epsilon: float) -> int:
+    """Return the public number of blocks: n/200, more where the noise asks for them and 48 rows are left, 3 to 501.
+
+    Examples
+    --------
+    >>> default_blocks(4_000, 1.0), default_blocks(100_000, 0.1), default_blocks(1_000, 1.0)
+    (30, 500, 20)
+    """
+    asked = max(rows / USUAL_BLOCK, min(rows / LEAST_BLOCK, BLOCKS_AT_ONE / epsilon))
+    return min(max(math.floor(asked), LEAST_BLOCKS), MOST_BLOCKS)
+
+
+def claims_of(counts: Counts, found: tuple[int, int, int, int], names: tuple[str, str]) -> dict[str, float]:
+    """Return the p-value of each claim from the noisy counts; that of the lean is two-sided."""
+    x, y = names
+    linked, leans, misfits, misfits_back = found
+    return {
+        "linked": counts.at_least(linked, AT_MOST),
+        "not linked": counts.at_most(linked, AT_LEAST),
+        f"{x} -> {y} misfits": counts.at_least(misfits, AT_MOST),
+        f"{x} -> {y} fits": counts.at_most(misfits, AT_LEAST),
+        f"{y} -> {x} misfits": counts.at_least(misfits_back, AT_MOST),
+        f"{y} -> {x} fits": counts.at_most(misfits_back, AT_LEAST),
+        "lean": counts.coins(leans),
+    }
+
+
+def arrow_pvalue(pvalues: dict[str, float], cause: str, effect: str) -> float:
+    """Return the p-value of the arrow that the lean points at: the largest of what it needs, claim ``verdict-level``."""
+    needs = "linked", f"{cause} -> {effect} fits", f"{effect} -> {cause} misfits", "lean"
+    return max(pvalues[claim] for claim in needs)
+
+
+def verdict_of(pvalues: dict[str, float], lean: str, names: tuple[str, str], alpha: float) -> str:
+    """Return which of the six verdicts the claims of level α carry."""
+    x, y = names
+    shown = {claim for claim, pvalue in pvalues.items() if pvalue <= alpha}
+    other = y if lean == x else x
+    if arrow_pvalue(pvalues, lean, other) <= alpha:
+        return (ARROW if lean == x else BACKWARD).format(x=x, y=y)
+    if {"linked", f"{x} -> {y} misfits", f"{y} -> {x} misfits"} <= shown:
+        return NEITHER
+    if {"linked", f"{x} -> {y} fits", f"{y} -> {x} fits"} <= shown:
+        return BOTH
+    return UNLINKED if "not linked" in shown else UNDECIDED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict(DirectionMethod[PureDP]):
+    """Four noisy counts of blocks and the verdict that they carry, for everyone.
+
+    Parameters
+    ----------
+    blocks : int, optional
+        Public number of blocks, 3 to 501; by default a public rule of n and ε.
+    rows_per_block : int, optional
+        Public number of rows of a block, by default n/blocks and at most 200: the larger a block, the smaller the
+        departures from a model that it sees.  Rows beyond are left out by public coins.
+    share : float
+        A public guess of the share of rows that lack neither column, in (0, 1], by default 1; the number of blocks
+        follows it.
+    """
+
+    name: ClassVar[str] = "verdict"
+    about: ClassVar[str] = "four noisy counts of blocks: linked, lean, and which direction misfits"
+    protect: ClassVar[str] = "everyone"
+    scores: ClassVar[tuple[str, ...]] = ("lsnm",)
+
+    blocks: int | None = None
+    rows_per_block: int | None = None
+    share: float = 1.0
+
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+        return (loss, "") if isinstance(loss, NoPrivacy) else pay_pure(loss, self.name)
+
+    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+        return PROOFS
+
+    def caveats(self, question: Pair, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        blocks, rows = self.blocks or 1, self.rows_per_block or 1
+        best = claims_of(self._counts(spent), (blocks, blocks, 0, blocks), ("x", "y"))
+        used = SOME_ROWS.format(used=blocks * rows) if question.n >= blocks * (rows + 1) else ""
+        return tuple(filter(None, (HOPELESS if arrow_pvalue(best, "x", "y") > question.alpha else "", used, LEVEL)))
+
+    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+        """Check the number and the size of the blocks, or choose them."""
+        super().settle(question, spent)
+        n, share = question.n, public.number("share", self.share, 1e-6, 1.0)
+        if n < LEAST_ROWS:
+            raise ParameterError(f"method {self.name!r} needs at least {LEAST_ROWS} rows, the table has {n}")
+        usual = default_blocks(n * share, 1.0 if isinstance(spent, NoPrivacy) else spent.epsilon)
+        most = min(n // LEAST_BLOCK, MOST_BLOCKS)
+        blocks = public.whole("blocks", usual if self.blocks is None else self.blocks, LEAST_BLOCKS, most)
+        size = min(n // blocks, math.floor(USUAL_BLOCK / share)) if self.rows_per_block is None else self.rows_per_block
+        size = public.whole("rows_per_block", size, LEAST_BLOCK, n // blocks, f"n/blocks, {n // blocks}")
+        if size * share < LEAST_EXPECTED:
+            raise ParameterError(
+                f"a share of {share:g} leaves {size * share:.0f} rows of a block of {size}, below {LEAST_EXPECTED}: "
+                "fewer blocks, or method='votes', which needs none of the tests in a block"
+            )
+        return replace(self, blocks=blocks, rows_per_block=size, share=share)
+
+    def release(
+        self, private: Columns, question: Pair, spent: PureDP | NoPrivacy, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        """Return the four noisy counts, what they show at which p-value, and the verdict."""
+        query = bit_counts(self._bits(private, coins), "linked, leaning and misfitting blocks")
+        found: tuple[int, int, int, int] = tuple(cube(query, allotment, spent).tolist())
+        names, blocks = (question.first, question.second), self.blocks or 1
+        pvalues, lead = claims_of(self._counts(spent), found, names), 2 * found[1] - blocks
+        lean, other = names if lead >= 0 else names[::-1]
+        said = verdict_of(pvalues, lean, names, question.alpha)
+        pvalue = arrow_pvalue(pvalues, lean, other)
+        return Released(
+            float(lead), "votes", coins=pvalues["lean"], named=pvalue <= question.alpha, verdict=said, counts=found,
+            pvalues=pvalues, arrow=pvalue,
+        )  # fmt: skip
+
+    def exact(self, private: Columns, question: Pair, coins: PublicGenerator, allotment: Allotment) -> Released:
+        return self.release(private, question, NoPrivacy(), coins, allotment)
+
+    def _counts(self, spent: PureDP | NoPrivacy) -> Counts:
+        return Counts(self.blocks or 1, no_noise if isinstance(spent, NoPrivacy) else cube_tail(spent.epsilon))
+
+    def _bits(self, private: Columns, coins: PublicGenerator) -> list[Bits]:
+        blocks, size = self.blocks or 1, self.rows_per_block or 1
+        parts = equal_blocks(len(private.x), blocks, size, coins)
+        seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
+        with one_thread():
+            return [bits_of(private.at(part), seed) for part, seed in zip(parts, seeds, strict=True)]
+
+
+def bits_of(rows: Columns, seed: int) -> Bits:
+    """Return the four bits of a block from the rows that lack nothing; total."""
+    whole = rows.kept
+    if int(np.count_nonzero(whole)) < LEAST_KEPT:
+        return coins_of(seed)
+    return contained(lambda: of_block(rows.x[whole], rows.y[whole], seed), failed(seed))
