@@ -13,7 +13,6 @@ from dpcausal.cli.shared import (
     EpsilonOption,
     JsonOption,
     LargeOption,
-    LeastOption,
     LedgerOption,
     RhoOption,
     SchemaOption,
@@ -24,10 +23,11 @@ from dpcausal.cli.shared import (
     show_answer,
 )
 from dpcausal.direction.methods import METHODS
-from dpcausal.direction.votes import Votes
 from dpcausal.papers import DIRECTIONS
 
-WAYS = {"auto": Votes, **METHODS, **DIRECTIONS}
+WAYS = {**METHODS, **DIRECTIONS}
+
+AlphaOption = Annotated[float, typer.Option(help="Level of a verdict's claims, and of an arrow by votes.")]
 
 
 def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
@@ -62,10 +62,11 @@ def direction_command(
     delta: DeltaOption = None,
     rho: RhoOption = None,
     score: Annotated[
-        str, typer.Option(help="hsic, spearman, kendall, iqr; for everyone also variance, igci[-gaussian|-slope].")
-    ] = "hsic",
+        str | None,
+        typer.Option(help="hsic, spearman, kendall, iqr; for everyone lsnm, also variance, igci[-gaussian|-slope]."),
+    ] = None,
     protect: Annotated[str, typer.Option(help="everyone, or test or training: that half only.")] = "everyone",
-    min_probability: LeastOption = None,
+    alpha: AlphaOption = 0.1,
     accept_large_epsilon: LargeOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -78,7 +79,7 @@ def direction_command(
         show_answer(
             data, schema, ledger, as_json,
             lambda table: direction(
-                table, x, y, loss=asked, method=way, min_probability=min_probability,
+                table, x, y, loss=asked, method=way, alpha=alpha,
                 accept_large_epsilon=accept_large_epsilon, **words,
             ),
         )  # fmt: skip
@@ -95,7 +96,7 @@ def direction_all_command(
         list[str] | None, typer.Option(help="Two columns, as a,b; repeatable. By default all bounded columns.")
     ] = None,
     scores: Annotated[
-        list[str] | None, typer.Option(help="Scores, as hsic,igci; repeatable; hsic by default. Each is paid for.")
+        list[str] | None, typer.Option(help="Scores, as lsnm,igci; repeatable; by default one. Each is paid for.")
     ] = None,
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
@@ -105,7 +106,8 @@ def direction_all_command(
         list[str] | None,
         typer.Option(help="a,b=3 or igci=3: pays that pair or score three times the others; repeatable."),
     ] = None,
-    min_probability: LeastOption = None,
+    correction: Annotated[str, typer.Option(help="Of the arrows: holm, benjamini-hochberg or none.")] = "holm",
+    alpha: AlphaOption = 0.1,
     accept_large_epsilon: LargeOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -115,12 +117,13 @@ def direction_all_command(
 
         asked, way = loss_from(epsilon, delta, rho), method.built()
         named = [tuple(names_in("--pair", [each])) for each in pair] if pair else None
-        asked_scores = names_in("--scores", scores) or ["hsic"]
+        asked_scores = names_in("--scores", scores) or None
         words: dict[str, Any] = {"pairs": named, "protect": protect, "shares": _shares(shares)}
+        words["correction"] = correction
         show_answer(
             data, schema, ledger, as_json,
             lambda table: direction_all(
-                table, loss=asked, scores=asked_scores, method=way, min_probability=min_probability,
+                table, loss=asked, scores=asked_scores, method=way, alpha=alpha,
                 accept_large_epsilon=accept_large_epsilon, **words,
             ),
         )  # fmt: skip

@@ -51,9 +51,6 @@ LedgerOption = Annotated[Path, typer.Option("--ledger", help="The ledger that pa
 EpsilonOption = Annotated[float | None, typer.Option("--epsilon", help="Most that the call may cost, ε.")]
 DeltaOption = Annotated[float | None, typer.Option("--delta", help="δ beside ε.")]
 RhoOption = Annotated[float | None, typer.Option("--rho", help="Most that the call may cost, ρ of zCDP.")]
-LeastOption = Annotated[
-    float | None, typer.Option("--min-probability", help="Below it, of (.5, 1), an answer is undecided.")
-]
 LargeOption = Annotated[bool, typer.Option("--accept-large-epsilon", help="Consent to epsilon above 20.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincc
 
+from dpcausal.direction.anm import WIDTH_SHARE
 from dpcausal.direction.lsnm import half, spread
 from dpcausal.direction.spline import Column, Spline
 from dpcausal.privacy.noise import generator_from_seed
@@ -29,10 +30,10 @@ THIN = (0.4, 0.5, 0.3, 0.3)
 
 
 def kernel(values: Column) -> tuple[Column, Column]:
-    """Return a Gaussian kernel matrix, as wide as the median distance of some rows, and the same centred."""
+    """Return a Gaussian kernel matrix, .7 of the median distance of some rows wide, and the same centred."""
     some = values[:WIDTH_ROWS]
     median = float(np.median(np.abs(some[:, None] - some)[_above(len(some))]))
-    scaled = values / (median if median > 0 else 1.0)
+    scaled = values / (WIDTH_SHARE * (median if median > 0 else 1.0))
     K = np.exp(-((scaled[:, None] - scaled) ** 2))
     means = K.mean(axis=0)
     return K, K - means[:, None] - means + means.mean()
@@ -75,7 +76,7 @@ def of_block(x: Column, y: Column, seed: int) -> Bits:
 
 def coins_of(seed: int, chances: tuple[float, ...] = THIN) -> Bits:
     """Return the four bits of a block that has too few rows, from its public coins."""
-    a, d, f, g = (bool(coin < chance) for coin, chance in zip(generator_from_seed(seed).random(4), chances, strict=True))
+    a, d, f, g = (generator_from_seed(seed).random(4) < chances).tolist()
     return a, d, f, g
 
 

@@ -1,4 +1,4 @@
-"""The result of many directions at one cost: each answer, the choice among scores, a table and a picture."""
+"""The result of many directions at one cost: each answer, the arrows that stand, a table and a picture."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, overload
 
-from dpcausal.direction.result import DECIDED, Direction, unprotected
-from dpcausal.errors import ParameterError
+from dpcausal.direction.result import Direction, unprotected
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.report import Guarantee, Result, plain
+
+NAMED = "adjusted", "correction", "alpha", "pairs", "scores", "n", "seed", "guarantee"
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,10 @@ class Directions(Result):
     directions : tuple of Direction
         Pair by pair, score by score within a pair.  The ``guarantee`` of each is that of the whole call; ``spent`` is
         its own part.
+    adjusted : tuple of float or None
+        The p-value of each answer's arrow, adjusted for their number; ``None`` where a method has none.
+    correction, alpha : str, float
+        How, and the level at which an arrow stands.
     pairs : tuple of pairs of str
         In the order that was asked for.
     scores : tuple of str
@@ -34,6 +39,9 @@ class Directions(Result):
     """
 
     directions: tuple[Direction, ...]
+    adjusted: tuple[float | None, ...]
+    correction: str
+    alpha: float
     pairs: tuple[tuple[str, str], ...]
     scores: tuple[str, ...]
     n: int
@@ -55,56 +63,34 @@ class Directions(Result):
     def __getitem__(self, place: int | slice) -> Direction | tuple[Direction, ...]:
         return self.directions[place]
 
-    def best(self, first: str, second: str) -> Direction:
-        """Return the answer about a pair whose score the noise leaves surest: a choice among released values, free.
-
-        The highest ``probability_correct`` wins, the score named earlier among equals.  Without privacy there are no
-        probabilities, and the first score's answer is returned.  The noise is all that this compares: a score that
-        is surely wrong about the world is chosen as readily as one that is surely right.  Where the summary says
-        that the scores disagree, the pair has no best answer: one of them is wrong, and the noise cannot say which.
-
-        Parameters
-        ----------
-        first, second : str
-            A pair that was asked about, in either order.
-        """
-        named = {first, second} if isinstance(first, str) and isinstance(second, str) else set()
-        found = [one for one in self.directions if set(one.columns) == named]
-        if not found:
-            raise ParameterError("first and second must be a pair that was asked about")
-        return max(found, key=lambda one: one.probability_correct or 0.0)
+    @property
+    def arrows(self) -> tuple[tuple[str, str], ...]:
+        """(cause, effect) of every arrow that stands after the correction for their number."""
+        found = zip(self.directions, self.adjusted, strict=True)
+        stand = [one for one, adjusted in found if adjusted is not None and adjusted <= self.alpha]
+        return tuple(dict.fromkeys((one.cause, one.effect) for one in stand if one.cause and one.effect))
 
     def headline(self) -> list[str]:
         lines = unprotected(self.guarantee)
-        counts = f"{_count(len(self.pairs), 'pair')}, {_count(len(self.scores), 'score')}"
-        lines.append(f"{counts}, {self.n} rows; {self._decided()}.")
-        for one in self.directions:
-            right = one.probability_correct
-            sure = "" if right is None else "; right above .999" if right > 0.999 else f"; right {right:.3f}"
-            margin = "" if one.margin is None else f"{one.margin:+.4g} {one.margin_unit}{sure}"
+        told = ", ".join(f"{cause} -> {effect}" for cause, effect in self.arrows) or "none"
+        lines.append(
+            f"{_count(len(self.pairs), 'pair')}, {_count(len(self.scores), 'score')}, {self.n} rows. Arrows that stand "
+            f"at level {self.alpha:g} (correction: {self.correction}): {told}."
+        )
+        for one, adjusted in zip(self.directions, self.adjusted, strict=True):
+            p = "" if adjusted is None else f"; arrow: adjusted p {adjusted:.3f}"
+            margin = "" if one.margin is None else f"{one.margin:+.4g} {one.margin_unit}"
+            lean = f", {one.leaning()}" if one.leaning() else ""
             blocks = f"; {_count(one.blocks, 'block')}" if one.blocks else ""
             paid = "" if isinstance(one.spent, NoPrivacy) else f"; paid {one.spent}"
-            lines.append(f"  {one.arrow().rstrip('.')}   {one.score}: {margin}{blocks}{paid}")
-        lines += self._disagreements()
-        if not isinstance(self.guarantee.loss, NoPrivacy):
-            lines.append("'right': the noise leaves the margin's sign right with that probability, one by one.")
-        return lines
-
-    def _decided(self) -> str:
-        """Return in words how many answers the noise leaves sure."""
-        if isinstance(self.guarantee.loss, NoPrivacy):
-            return "exact answers, none undecided"
-        if all(one.probability_correct is None for one in self.directions):
-            return "no answer says how sure the noise leaves it"
-        least = self.directions[0].min_probability
-        decided = sum(one.decided for one in self.directions)
-        return f"decided: {decided} of {len(self)} at or above {DECIDED if least is None else least}"
+            lines.append(f"  {one.answer()}   {one.score}: {margin}{lean}{p}{blocks}{paid}")
+        return lines + self._disagreements()
 
     def _disagreements(self) -> list[str]:
-        """Return a line for each pair that one score decides one way and another the other way."""
+        """Return a line for each pair that one score names a cause of and another the other."""
         lines = []
         for pair in self.pairs:
-            found = [one for one in self.directions if one.columns == pair and one.decided]
+            found = [one for one in self.directions if one.columns == pair and one.cause]
             if len({one.cause for one in found}) > 1:
                 told = ", ".join(f"{one.score} says {one.cause} -> {one.effect}" for one in found)
                 lines.append(f"Scores disagree: {told}. At least one is wrong, and the noise cannot say which.")
@@ -112,42 +98,31 @@ class Directions(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON's types."""
-        parts: dict[str, Any] = {"directions": [one.to_dict() for one in self.directions]}
-        return parts | {name: plain(getattr(self, name)) for name in ("pairs", "scores", "n", "seed", "guarantee")}
+        parts = {name: plain(getattr(self, name)) for name in (*NAMED, "arrows")}
+        return {"directions": [one.to_dict() for one in self.directions], **parts}
 
     def to_frame(self) -> Any:
         """Return a pandas data frame with a row for each pair and score, in the order of ``directions``.
 
-        The columns are those of ``Direction.to_frame``, ``probability_correct`` beside ``margin``, with
-        ``undecided``, and ``epsilon``: the part that the answer alone was paid, where ``loss`` is what the whole
-        call cost.
+        The columns are those of ``Direction.to_frame``, with ``adjusted``, ``undecided`` and ``epsilon``: the part that
+        the answer alone was paid, where ``loss`` is what the whole call cost.
         """
         frames = []
-        for one in self.directions:
+        for one, adjusted in zip(self.directions, self.adjusted, strict=True):
             frame = one.to_frame()
+            frame["adjusted"] = adjusted
             frame["undecided"] = one.undecided
             frame["epsilon"] = one.spent.epsilon if isinstance(one.spent, PureDP) else None
             frames.append(frame)
         import pandas  # there, or the first frame would have said so
 
-        whole = pandas.concat(frames, ignore_index=True)
-        whole.insert(whole.columns.get_loc("margin") + 1, "probability_correct", whole.pop("probability_correct"))
-        return whole
+        return pandas.concat(frames, ignore_index=True)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw for each answer how sure the noise leaves it of either direction; grey where it is not decided."""
-        from dpcausal.plots import draw_directions
+        """Draw the graph of the pairs: arrows that stand, and the verdict beside each other pair."""
+        from dpcausal.direction.picture import draw_graph
 
-        several = len(self.scores) > 1
-        return draw_directions(
-            ax,
-            rows=[
-                (f"{one.columns[0]}, {one.columns[1]}" + (f": {one.score}" if several else ""), one.towards_first(),
-                 not one.decided)
-                for one in self.directions
-            ],
-            stamp=self.stamp(),
-        )  # fmt: skip
+        return draw_graph(self, ax)
 
 
 def _count(number: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from dpcausal.direction import anm
 from dpcausal.direction.holdout import Halving
-from dpcausal.direction.question import Columns, Pair, Released
+from dpcausal.direction.question import FORCED, Columns, Pair, Released
 from dpcausal.direction.scores import NAMES, of_block
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import book_exact
@@ -32,6 +32,9 @@ class Exact(Halving[PureDP]):
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
         return ()
 
+    def caveats(self, question: Pair, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        return (FORCED,)
+
     def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         if question.score not in anm.SCORES:
             if self.training_share is not None:
@@ -49,10 +52,12 @@ class Exact(Halving[PureDP]):
         self, private: Columns, question: Pair, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         book_exact("scores", allotment)
+        x, y = private.complete()
         if question.score in anm.SCORES:
-            forward, backward = anm.SCORES[question.score](self.halves(private, question, coins))
+            whole = Columns(x, y, private.kept[private.kept])
+            forward, backward = anm.SCORES[question.score](self.halves(whole, question, coins))
         else:
-            x, y, seed = private.x[private.kept], private.y[private.kept], int(coins.integers(2**63))
+            seed = int(coins.integers(2**63))
             forward, backward = contained(lambda: of_block(question.score, x, y, seed), (0.0, 0.0))
             forward, backward = (value if math.isfinite(value) else 0.0 for value in (forward, backward))
         return Released(backward - forward, "score", (forward, backward))

@@ -22,7 +22,7 @@ from dpcausal.dependence.rank import (
     kendall_sensitivity,
     spearman_sensitivity,
 )
-from dpcausal.direction.anm import SCORES, Column, Residuals, fit_halves, half_sizes, reaches, split_rows
+from dpcausal.direction.anm import SCORES, Residuals, fit_halves, half_sizes, reaches, split_rows
 from dpcausal.direction.calculators import flip_draw_tail, one_draw_tail, two_draws_tail
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, Spent, pay_pure
 from dpcausal.errors import ParameterError

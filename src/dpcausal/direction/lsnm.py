@@ -2,8 +2,8 @@
 
     D = [ĥ(y) + ĥ(e_X) + mean log s_X] − [ĥ(x) + ĥ(e_Y) + mean log s_Y]
 
-where e_Y = (y − f(x))/s(x) and e_X the same the other way.  As the rows grow, D tends to I(e_X; y) − I(e_Y; x), whatever
-f and s are: above 0 if "x causes y" leaves less dependence.  Inside blocks only: everything is taken from the rows.
+where e_Y = (y − f(x))/s(x) and e_X the same the other way.  As the rows grow, D tends to I(e_X; y) − I(e_Y; x),
+whatever f and s are: above 0 if "x causes y" leaves less dependence.  Inside blocks only: all is taken from the rows.
 Proof: ``verdict.md``, lsnm.
 """
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, groupby
-from typing import Any
+from typing import Any, get_args
 
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask_all, settle
+from dpcausal.asking.correction import Correction, adjusted
 from dpcausal.asking.method import Settled
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
@@ -17,8 +18,9 @@ from dpcausal.direction.ask import Protect
 from dpcausal.direction.directions import Directions
 from dpcausal.direction.methods import METHODS, chosen
 from dpcausal.direction.progress import progress
-from dpcausal.direction.question import PUBLIC, DirectionMethod
+from dpcausal.direction.question import DEFAULT_SCORES, PUBLIC, DirectionMethod
 from dpcausal.direction.question import Pair as PairQuestion
+from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import rehearse, shared_fits
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.call import check_large
@@ -38,15 +40,16 @@ def direction_all(
     pairs: Sequence[Pair] | None = None,
     *,
     loss: Loss,
-    scores: str | Sequence[str] = ("hsic",),
+    scores: str | Sequence[str] | None = None,
     shares: Mapping[Pair | str, float] | None = None,
     protect: Protect = "everyone",
     method: str | DirectionMethod[Any] = "auto",
-    min_probability: float | None = None,
+    alpha: float = 0.1,
+    correction: Correction = "holm",
     accept_large_epsilon: bool = False,
     **misplaced: Any,
 ) -> Directions:
-    """Release the directions of many pairs, by one score or several, under one loss.
+    """Release what the rows say of many pairs, by one score or several, under one loss.
 
     One entry in the ledger pays for all of them.  Each answer is paid a pure part
 
@@ -64,19 +67,23 @@ def direction_all(
         Each pair once, in either order; by default all pairs of columns declared ``Bounded``.  At most 2,000 answers.
     loss : Loss
         The most that the whole call may cost; no default.
-    scores : str or list of str
+    scores : str or list of str, optional
         One or several, as in ``direction``; each pair is answered by each of them, and each is paid for.
     shares : mapping, optional
         Positive shares wᵢ, by pair (in either order) or by score, 1 where none is given; those of an answer's pair and
         score multiply.
         ``{("x", "y"): 3}`` pays that pair three times the ε of the others.
-    protect, method, min_probability, accept_large_epsilon
+    protect, method, alpha, accept_large_epsilon
         As in ``direction``, for every answer.  Where one half is protected, it is the same half for all answers.
+    correction : str
+        Of the arrows, for their number: ``"holm"`` (the default: the probability of any wrong arrow is at most α),
+        ``"benjamini-hochberg"`` (the expected share of wrong ones among the arrows, for p-values that are independent
+        or positively dependent) or ``"none"``.  It is made from released p-values and costs nothing.
 
     Returns
     -------
     Directions
-        With ``directions``, ``best(first, second)``, ``guarantee``, ``to_frame()``.
+        With ``directions``, ``arrows``, ``adjusted``, ``guarantee``, ``to_frame()``.
 
     Raises
     ------
@@ -93,19 +100,20 @@ def direction_all(
     Examples
     --------
     >>> import dpcausal as dpc
-    >>> pair = dpc.simulate.anm_pair(2000, seed=3)
-    >>> ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
+    >>> pair = dpc.simulate.anm_pair(4000, seed=3)
+    >>> ledger = dpc.Ledger.in_memory(dpc.PureDP(4))
     >>> table = dpc.Table(pair.columns, pair.schema, ledger)
     >>> with dpc.simulated_noise(7):
-    ...     answers = dpc.direction_all(table, scores=("hsic", "igci"), loss=dpc.PureDP(2))
-    >>> [(one.cause, one.score, one.spent) for one in answers.directions]
-    [('x', 'hsic', PureDP(1)), ('x', 'igci', PureDP(1))]
+    ...     answers = dpc.direction_all(table, scores=("lsnm", "igci"), loss=dpc.PureDP(4))
+    >>> [(one.verdict, one.lean, one.score, one.spent) for one in answers.directions]
+    [('x causes y', 'x', 'lsnm', PureDP(2)), (None, 'x', 'igci', PureDP(2))]
     """
     public.refuse_options(misplaced, method, METHODS)
+    public.one_of("protect", protect, tuple(DEFAULT_SCORES))
+    public.one_of("correction", correction, get_args(Correction))
+    scores = DEFAULT_SCORES[protect] if scores is None else scores
     scores = (scores,) if isinstance(scores, str) else scores
-    plans, division = planned(
-        table, pairs, loss, scores, shares, protect, method, min_probability, accept_large_epsilon
-    )
+    plans, division = planned(table, pairs, loss, scores, shares, protect, method, alpha, accept_large_epsilon)
     for score in dict.fromkeys(plan.question.score for plan in plans):
         rehearse(score)
     allotment = table.ledger.allot(
@@ -114,23 +122,25 @@ def direction_all(
         unit=plans[0].question.unit,
         relation=Relation.REPLACE_ONE,
         zcdp=division.zcdp,
-        detail=detail(plans, division, scores),
+        detail=detail(plans, division, scores) | {"correction": correction},
     )
     _, seed = public_generator()
-    columns = table.columns(dict.fromkeys(name for plan in plans for name in _named(plan)))
+    rows = table.rows(dict.fromkeys(name for plan in plans for name in _named(plan)))
     directions = []
     with progress(len(plans), "directions") as step:
         for names, of_pair in groupby(plans, _named):
-            x, y = (columns[name] for name in names)
             with shared_fits():
                 for plan in of_pair:
                     # The same seed for all: one split of the rows, so that one half of them is the protected one.
-                    directions += ask_all([plan], allotment, read=lambda question, x=x, y=y: (x, y), seed=seed)  # type: ignore[misc]
+                    directions += ask_all([plan], allotment, read=lambda question: question.columns_of(rows), seed=seed)
                     step(f"{', '.join(names)}: {plan.question.score}")
     # Those of every answer, each once: whom they leave out, and what was not spent.
     told = dict.fromkeys(caveat for one in directions for caveat in one.guarantee.caveats)
     return Directions(
         directions=tuple(directions),
+        adjusted=_adjusted(directions, correction),
+        correction=correction,
+        alpha=plans[0].question.alpha,
         pairs=tuple(dict.fromkeys(_named(plan) for plan in plans)),
         scores=tuple(scores),
         n=table.n,
@@ -151,7 +161,7 @@ def _named(plan: Settled[PairQuestion]) -> Pair:
 def planned(
     table: Table, pairs: Sequence[Pair] | None, loss: Loss, scores: Sequence[str],
     shares: Mapping[Pair | str, float] | None, protect: str, method: str | DirectionMethod[Any],
-    min_probability: float | None, accept_large_epsilon: bool,
+    alpha: float, accept_large_epsilon: bool,
 ) -> tuple[list[Settled[PairQuestion]], Division]:  # fmt: skip
     """Check every public argument and return a plan for each answer, and what each is paid; nothing is read."""
     public.check_table(table)
@@ -163,14 +173,13 @@ def planned(
     weights = _weights(asked, scores, shares)
     division = divided(loss, [weights[pair] * weights[score] for pair in asked for score in scores])
     questions = [
-        PairQuestion.of(table, *pair, score, protect, min_probability) for pair in asked for score in scores
+        PairQuestion.of(table, *pair, score, protect, alpha) for pair in asked for score in scores
     ]
-    way, unused = chosen(method, protect, loss)
-    besides = (*((division.note,) if division.note else ()), *unused)
-    plans = [
-        settle(replace(question, besides=besides), way, part)
-        for question, part in zip(questions, division.parts, strict=True)
-    ]
+    plans = []
+    for question, part in zip(questions, division.parts, strict=True):
+        way, unused = chosen(method, question, loss)
+        besides = (*((division.note,) if division.note else ()), *unused)
+        plans.append(settle(replace(question, besides=besides), way, part))
     if protect != "everyone" and len({getattr(plan.method, "training_share", None) for plan in plans}) > 1:
         raise ParameterError("the protected half must be one half for all answers: give training_share")
     return plans, division
@@ -235,8 +244,21 @@ def detail(plans: Sequence[Settled[PairQuestion]], division: Division, scores: S
         "divided_by": "rho" if division.by_rho else "epsilon",
         "protect": plans[0].question.protect,
         "methods": [one for place, one in enumerate(options) if one not in options[:place]],
-        "min_probability": plans[0].question.min_probability,
+        "alpha": plans[0].question.alpha,
     }
+
+
+def _adjusted(directions: Sequence[Direction], correction: str) -> tuple[float | None, ...]:
+    """Return the p-value of each answer's arrow, adjusted; None where there is none.
+
+    A verdict has two arrows to be wrong about, of which the lean leaves one a p-value below 1; a count of votes has a
+    p-value that speaks of both.  Claim ``arrows-of-many``.
+    """
+    tested = [place for place, one in enumerate(directions) if one.p_arrow is not None]
+    pvalues = [directions[place].p_arrow or 0.0 for place in tested]
+    others = [1.0 for place in tested if directions[place].verdict is not None]
+    found = dict(zip(tested, adjusted([*pvalues, *others], correction), strict=False))
+    return tuple(found.get(place) for place in range(len(directions)))
 
 
 def _proofs(plans: Sequence[Settled[PairQuestion]]) -> tuple[str, ...]:

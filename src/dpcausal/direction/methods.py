@@ -42,7 +42,8 @@ def chosen(method: object, question: Pair, loss: Loss) -> tuple[DirectionMethod[
     asked = usual(question) if is_auto else public.chosen(method, DirectionMethod, {"auto": Verdict, **METHODS})
     if not isinstance(loss, NoPrivacy) or isinstance(asked, Verdict):
         return asked, ()
-    named = (f"protect={question.protect!r}" * (question.protect != "everyone"), f"method={asked.name!r}" * (not is_auto))
+    protect = question.protect
+    named = (f"protect={protect!r}" * (protect != "everyone"), f"method={asked.name!r}" * (not is_auto))
     told = " and ".join(filter(None, named))
     caveats = (f"{told} had no effect: without privacy the scores are exact",) if told else ()
     return Exact(training_share=getattr(asked, "training_share", None)), caveats

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcausal.asking import public
 from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.direction.anm import LEAST_ROWS, Column, Interval
@@ -37,7 +38,7 @@ UNPROTECTED = {
 }
 """The first caveat, by ``protect``."""
 
-FORCED = "a forced choice: it names a cause for every pair, linked or not; a margin near 0 is no finding"
+FORCED = "a forced choice: pairs that are not linked lean one way too, and a margin near 0 is no finding"
 IMPUTED = "a row that lacks a column counts at the middle of its bounds"
 
 LEAST_EPSILON = Fraction(1, 10**9)
@@ -46,16 +47,21 @@ LEAST_EPSILON = Fraction(1, 10**9)
 Spent = TypeVar("Spent", bound=PureDP | ApproxDP)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Columns:
-    """The rows of both columns, and which of them lack neither; the others hold a stand-in."""
+class Columns(NamedTuple):
+    """Both columns, and which rows have both: the others hold what stands in for a missing value."""
 
     x: Column
     y: Column
     kept: npt.NDArray[np.bool_]
 
-    def at(self, places: npt.NDArray[np.int64]) -> Columns:
-        return Columns(self.x[places], self.y[places], self.kept[places])
+    def of(self, places: npt.NDArray[np.int64]) -> tuple[Column, Column]:
+        """Return both columns of those rows among some that have both."""
+        whole = places[self.kept[places]]
+        return self.x[whole], self.y[whole]
+
+    def complete(self) -> tuple[Column, Column]:
+        """Return both columns of the rows that have both."""
+        return self.x[self.kept], self.y[self.kept]
 
 
 @dataclass(frozen=True)
@@ -139,8 +145,11 @@ class Pair(Question[Direction]):
         return {"columns": [self.first, self.second], **asked}
 
     def read(self) -> Columns:
-        rows = self.table.rows([self.first, self.second])
-        return Columns(rows.values[self.first], rows.values[self.second], rows.kept)
+        return self.columns_of(self.table.rows([self.first, self.second]))
+
+    def columns_of(self, rows: Rows) -> Columns:
+        """Return the pair's columns of rows that may have more."""
+        return Columns(rows.values[self.first], rows.values[self.second], rows.kept_by([self.first, self.second]))
 
     def report(
         self, settled: Settled[Pair], released: Released, allotment: Allotment, seed: int | None

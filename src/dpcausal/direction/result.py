@@ -49,7 +49,7 @@ class Direction(Result):
         ``"score"`` (difference of the two scores), ``"records"`` (how many records would have to change for the
         other direction to win) or ``"votes"`` (first minus second, over the blocks).
     counts : tuple of four int, or None
-        The noisy numbers of blocks: linked, leaning to the first column, first → second misfits, second → first misfits.
+        The noisy numbers of blocks: linked, leaning to the first column, first → second misfits, and the reverse.
     p_values : dict or None
         Of each claim that a verdict is made of; that of the lean is two-sided.
     p_arrow : float or None
@@ -141,8 +141,8 @@ class Direction(Result):
             linked, _, misfits, back = self.counts
             noisy = "counts" if isinstance(self.spent, NoPrivacy) else "noisy counts"
             lines.append(
-                f"In {self.blocks} blocks of {self.rows_per_block} rows ({noisy}): linked {linked}, {first} -> {second} "
-                f"misfits {misfits}, {second} -> {first} misfits {back}; level {self.alpha:g}."
+                f"In {self.blocks} blocks of {self.rows_per_block} rows ({noisy}): linked {linked}, {first} -> "
+                f"{second} misfits {misfits}, {second} -> {first} misfits {back}; level {self.alpha:g}."
             )
         if self.leaning():
             lines.append(f"It {self.leaning()}{'' if self.cause else ': no finding'}.")

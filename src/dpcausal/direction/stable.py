@@ -184,7 +184,7 @@ class StableFit(DirectionMethod[Spent]):
     def halved(self, private: Columns, question: Pair, coins: PublicGenerator) -> Halves:
         """Return the two halves of a public random split, scaled."""
         train, test = split_rows(len(private.x), self.training_share or self.default_share, coins)
-        x, y = (scaled(values, interval) for values, interval in zip((private.x, private.y), question.ranges, strict=True))
+        x, y = (scaled(*pair) for pair in zip(private[:2], question.ranges, strict=True))
         return Halves(x[train], y[train], x[test], y[test])
 
     def share(self, question: Pair) -> float:

@@ -1,4 +1,4 @@
-"""The verdict on a pair: an arrow only where the blocks are linked, one direction fits, the other does not, and it leans.
+"""The verdict on a pair: an arrow only where blocks are linked, one direction fits and the other does not.
 
 Four bits a block (``bits``), one draw of noise for their four counts, tests of each claim from the noisy counts.
 Proofs: ``verdict.md`` and ``mechanisms/subsample.md``.
@@ -10,13 +10,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-import numpy as np
-
 from dpcausal.asking import public
+from dpcausal.direction.anm import Column
 from dpcausal.direction.bits import Bits, coins_of, failed, of_block
 from dpcausal.direction.counts import AT_LEAST, AT_MOST, Counts, cube_tail, no_noise
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
-from dpcausal.direction.votes import LEAST_KEPT
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import cube
 from dpcausal.mechanisms.subsample import bit_counts, equal_blocks
@@ -28,6 +26,9 @@ from dpcausal.regression.threads import one_thread
 
 LEAST_ROWS, LEAST_BLOCK, USUAL_BLOCK = 144, 48, 200
 LEAST_BLOCKS, MOST_BLOCKS = 3, 501
+LEAST_KEPT = 20
+"""A block with fewer rows that lack nothing says nothing: coins take its place."""
+
 LEAST_EXPECTED = 30
 """Fewest rows that the share leaves a block, or a verdict is refused: too many blocks would be thin."""
 
@@ -76,7 +77,7 @@ def claims_of(counts: Counts, found: tuple[int, int, int, int], names: tuple[str
 
 
 def arrow_pvalue(pvalues: dict[str, float], cause: str, effect: str) -> float:
-    """Return the p-value of the arrow that the lean points at: the largest of what it needs, claim ``verdict-level``."""
+    """Return the p-value of an arrow, the largest of what it needs: claim ``verdict-level``."""
     needs = "linked", f"{cause} -> {effect} fits", f"{effect} -> {cause} misfits", "lean"
     return max(pvalues[claim] for claim in needs)
 
@@ -178,12 +179,11 @@ class Verdict(DirectionMethod[PureDP]):
         parts = equal_blocks(len(private.x), blocks, size, coins)
         seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
         with one_thread():
-            return [bits_of(private.at(part), seed) for part, seed in zip(parts, seeds, strict=True)]
+            return [bits_of(*private.of(part), seed) for part, seed in zip(parts, seeds, strict=True)]
 
 
-def bits_of(rows: Columns, seed: int) -> Bits:
-    """Return the four bits of a block from the rows that lack nothing; total."""
-    whole = rows.kept
-    if int(np.count_nonzero(whole)) < LEAST_KEPT:
+def bits_of(x: Column, y: Column, seed: int) -> Bits:
+    """Return the four bits of a block from its rows that lack nothing; total."""
+    if len(x) < LEAST_KEPT:
         return coins_of(seed)
-    return contained(lambda: of_block(rows.x[whole], rows.y[whole], seed), failed(seed))
+    return contained(lambda: of_block(x, y, seed), failed(seed))  # a failure would depend on the rows

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpcausal.dependence.hsic import MOST_RECORDS
 from dpcausal.direction.anm import LEAST_ROWS as LEAST_BLOCK
+from dpcausal.direction.anm import Column
 from dpcausal.direction.counts import Counts, geometric_tail
 from dpcausal.direction.question import FORCED, Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.direction.scores import NAMES, of_block
@@ -30,9 +31,6 @@ LEAST_ROWS = 40
 
 MOST_BLOCKS = 501
 
-LEAST_KEPT = 20
-"""A block of which rows were left out, for want of a column, has at least so many, or votes by its coin."""
-
 PROOFS = ("block-votes", "geometric")
 
 
@@ -48,16 +46,14 @@ def default_blocks(rows: int, epsilon: float) -> int:
     return blocks - (blocks + 1) % 2
 
 
-def vote(rows: Columns, score: str, seed: int) -> bool:
+def vote(x: Column, y: Column, score: str, seed: int) -> bool:
     """Return whether "x causes y" wins in one block; total: a tie, or a fit that fails, votes by a public coin.
 
     The block's coins come from its own public seed, so that its vote depends on its own rows alone.  The coin keeps
     blocks that know nothing, such as constant columns or too few rows that lack nothing, from voting as one.
     """
-    kept = rows.kept
-    if int(np.count_nonzero(kept)) < min(LEAST_KEPT, len(kept)):
+    if len(x) < LEAST_BLOCK:
         return seed % 2 == 0
-    x, y = rows.x[kept], rows.y[kept]
     forward, backward = contained(lambda: of_block(score, x, y, seed), (0.0, 0.0))  # a failure would depend on the rows
     if bool(np.all(x == x[0])) or bool(np.all(y == y[0])):
         forward = backward = 0.0  # a constant column would win every time: it depends on nothing
@@ -119,9 +115,10 @@ class Votes(DirectionMethod[PureDP]):
         where M is the public number of blocks, odd.
         """
         blocks = self.blocks or 1
-        parts = assign_blocks(len(private.x), blocks, coins)
+        # All rows are dealt; one that lacks a column is left out inside its block.
+        parts = [private.of(part) for part in assign_blocks(len(private.x), blocks, coins)]
         seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
-        votes = [vote(private.at(part), question.score, seed) for part, seed in zip(parts, seeds, strict=True)]
+        votes = [vote(*part, question.score, seed) for part, seed in zip(parts, seeds, strict=True)]
         count = geometric(vote_count(votes, "votes for the first as cause"), allotment, spent)
         pvalue = Counts(blocks, geometric_tail(spent.epsilon)).coins(count)
         return Released(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask_all, settle
+from dpcausal.asking.correction import Correction, adjusted
 from dpcausal.asking.method import Settled
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
@@ -22,7 +23,6 @@ from dpcausal.privacy.neighbours import Relation
 from dpcausal.report import Guarantee
 
 Named = tuple[str | Sequence[str], str | Sequence[str], Sequence[str]]
-Correction = Literal["holm", "benjamini-hochberg", "none"]
 
 MOST_HYPOTHESES = 2000
 ONE_OF_MANY = "one of many tests: the loss is that of all together, and its own decision is not adjusted for them"
@@ -130,32 +130,6 @@ def ci_tests(
             public=PUBLIC,
         ),
     )
-
-
-def adjusted(pvalues: Sequence[float], correction: str) -> list[float]:
-    """Return p-values adjusted for their number, in the order given: reject where at most α.
-
-    Examples
-    --------
-    >>> [round(p, 12) for p in adjusted([0.01, 0.04, 0.03], "holm")]
-    [0.03, 0.06, 0.06]
-    >>> [round(p, 12) for p in adjusted([0.01, 0.04, 0.03], "benjamini-hochberg")]
-    [0.03, 0.04, 0.04]
-    """
-    m = len(pvalues)
-    order = sorted(range(m), key=lambda place: pvalues[place])
-    found = list(pvalues)
-    if correction == "holm":
-        largest = 0.0
-        for rank, place in enumerate(order):
-            largest = max(largest, min(1.0, (m - rank) * pvalues[place]))
-            found[place] = largest
-    elif correction == "benjamini-hochberg":
-        least = 1.0
-        for rank, place in reversed(list(enumerate(order, start=1))):
-            least = min(least, m * pvalues[place] / rank)
-            found[place] = least
-    return found
 
 
 def _with_pvalues(method: object) -> IndependenceTest[Any]:

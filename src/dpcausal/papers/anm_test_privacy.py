@@ -17,7 +17,7 @@ import numpy as np
 from dpcausal.dependence import hsic as hsic_scores
 from dpcausal.dependence import iqr_intervals, rank
 from dpcausal.dependence.iqr import IqrReach
-from dpcausal.direction.anm import Column, Residuals
+from dpcausal.direction.anm import Residuals
 from dpcausal.direction.calculators import two_draws_tail
 from dpcausal.direction.holdout import Halving
 from dpcausal.direction.iqr_release import NAMES, QUARTER, score_columns, summed
