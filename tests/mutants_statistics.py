@@ -17,6 +17,7 @@ from dpcausal.direction.anm import typical_distance
 from dpcausal.papers.anm_test_privacy import NO_SHIFT
 from dpcausal.privacy.sensitivity import Norm
 from tests.mutants import Case, by_falsifier
+from tests.registry.claims import bits, bits_of_blocks
 
 Rows = Any
 
@@ -172,6 +173,18 @@ def of_mean(m: int) -> float:
 
 GRID = np.linspace(-6, 1, 40)
 
+def bits_in_two(rows: Rows) -> Rows:
+    """Blocks of two thirds of the rows each: every row is in two of three."""
+    third = np.array_split(np.arange(len(rows)), 3)
+    return bits_of_blocks(rows, [np.concatenate([third[i], third[(i + 1) % 3]]) for i in range(3)])
+
+
+def bits_dealt_afresh(rows: Rows) -> Rows:
+    """Rows that are left out are filtered before the blocks are dealt: one that leaves moves all behind it."""
+    kept = rows[rows[:, 0] <= 0.95]
+    return bits_of_blocks(kept, np.array_split(np.arange(len(kept)), 3))
+
+
 MUTANTS: list[Case] = [
     by_falsifier("the sensitivity of the mean for the sum", lambda rows: rows.sum(), of_mean, columns=1),
     by_falsifier("bounds from the data", own_bounds, of_mean, columns=1),
@@ -205,10 +218,14 @@ MUTANTS: list[Case] = [
     by_falsifier("votes against a median of all blocks", lambda rows: votes(rows, float(np.median(rows[:, 0]))), 1,
                  columns=1, sizes=(10, 15)),
     by_falsifier("blocks made by value", own_partition, 1, sizes=(10, 15)),
+    by_falsifier("a row in two blocks", bits_in_two, 1, sizes=(12, 18), norm=Norm.LINF),
+    by_falsifier("bits of the rows that lack nothing, dealt afresh", bits_dealt_afresh, 1, sizes=(9, 14),
+                 norm=Norm.LINF),
     by_falsifier("constant blocks are skipped", share_of_voters, 1 / 5, columns=1, sizes=(10, 15)),
 ]  # fmt: skip
 
 CONTROLS: list[Case] = [
+    by_falsifier("bits of blocks that are dealt first", bits, 1, sizes=(9, 14), norm=Norm.LINF),
     by_falsifier("a clipped mean", lambda rows: np.clip(rows, 0, 1).mean(), of_mean, columns=1, low=-9, high=9),
     by_falsifier("a mean with nulls replaced", nulls_kept, of_mean, columns=1, levels=(0, 0.5, 1, 9), high=9),
     by_falsifier("root HSIC with a public bandwidth", fixed_bandwidth, lambda m: root_hsic_sensitivity(m).bound),

@@ -12,7 +12,6 @@ from dpcausal.dependence.iqr import interquartile_range
 from dpcausal.dependence.rank import kendall
 from dpcausal.direction import stable, training
 from dpcausal.direction.anm import typical_distance
-from dpcausal.direction.joint import of_test_row
 from dpcausal.papers import anm_training_privacy as published
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression.stability import fit_stable, prediction_sensitivity
@@ -43,13 +42,6 @@ def own_bandwidth(rows: Rows) -> float:
     return root_hsic(
         HELD_X, left, kernel="gaussian", width_x=0.4, width_y=width, range_x=stable.RANGE, range_y=stable.RESIDUAL_RANGE
     )
-
-
-MANY_X, MANY_Y = np.repeat([0.0, 0.9], 20), np.repeat([0.0, -0.3], 20)
-
-
-def of_few_training_rows(rows: Rows) -> float:
-    return rows_of.difference(rows[:, 0], rows[:, 1], MANY_X, MANY_Y)
 
 
 def log_ranges(rows: Rows) -> float:
@@ -91,8 +83,6 @@ MUTANTS: list[Case] = [
     by_falsifier("a third of the training bound", rows_of.of_scores,
                  lambda m: stable.training_sensitivity(N, 2 * GROUP, LARGE).bound / 3, sizes=(1,), evaluations=200,
                  **RANGES),
-    by_falsifier("noise for the smaller of the two halves' bounds", of_few_training_rows,
-                 lambda m: of_test_row(len(MANY_X), PENALTY), sizes=(9,), evaluations=60, **BOX),
     by_falsifier("clearness by one bound for all settings", raw_margins, 1, sizes=(5, 9), norm=Norm.LINF),
     by_falsifier("log ranges by the bound of ranges", log_ranges, lambda m: training.iqr_sensitivity(N, LARGE).bound,
                  sizes=(1,), evaluations=400, **RANGES),

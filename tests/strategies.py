@@ -171,7 +171,7 @@ direction_arguments = st.fixed_dictionaries(
         "method": often(
             st.one_of(st.sampled_from(["auto", *METHODS]), *(ways(kind) for kind in DIRECTION_WAYS)), junk
         ),
-        "min_probability": often(st.sampled_from([None, None, 0.75, 0.999]), junk),
+        "alpha": often(st.sampled_from([0.1, 0.1, 0.25, 0.001]), junk),
         "accept_unproven": often(st.booleans(), junk),
         "accept_large_epsilon": often(st.booleans(), junk),
     },
@@ -195,7 +195,7 @@ many_arguments = st.fixed_dictionaries(
         ),
         "protect": often(st.sampled_from(["everyone", "test"]), junk),
         "method": often(st.builds(METHODS["votes"], blocks=OPTIONS["blocks"]), junk),
-        "min_probability": often(st.sampled_from([None, None, 0.75]), junk),
+        "alpha": often(st.sampled_from([0.1, 0.1, 0.25]), junk),
         "accept_large_epsilon": often(st.booleans(), junk),
     },
 )

@@ -149,7 +149,7 @@ CALLS: list[dict[str, Any]] = [
     {"score": "iqr", "protect": "training", "release_scores": True},
     {"score": "hsic", "protect": "training", "published": True},
     {"score": "kendall", "protect": "training", "published": True, "loss": dpc.ApproxDP(1, 0.1)},
-    {"score": "hsic", "method": "joint"},
+    {"score": "lsnm"},
     *({"score": score, "loss": dpc.NoPrivacy()} for score in SCORES),
 ]  # fmt: skip
 """Every way to ask for a direction."""
@@ -157,7 +157,7 @@ CALLS: list[dict[str, Any]] = [
 MANY: list[dict[str, Any]] = [
     {"scores": ["hsic", "igci"]},
     {"scores": ["spearman", "kendall"], "protect": "test", "shares": {"kendall": 3}},
-    {"scores": ["igci-slope"], "min_probability": 0.73, "loss": dpc.ZCDP(0.5)},
+    {"scores": ["igci-slope"], "alpha": 0.27, "loss": dpc.ZCDP(0.5)},
     {"scores": ["hsic", "iqr", "igci"], "loss": dpc.NoPrivacy()},
 ]
 """Ways to ask for several directions."""
@@ -200,7 +200,7 @@ def test_nothing_planted_comes_out_of_many_answers(
     table = made(TABLE, dpc.Ledger.without_privacy() if exact else None)
     result = ask_all(table, **call)
     clean(shown(result))
-    clean(shown(result.best("x", "y")))
+    clean(shown(result.arrows))
     clean([repr(table.ledger.entries())])
     assert not holds_data(result)
 
@@ -261,14 +261,14 @@ def test_a_result_leads_to_no_data(call: dict[str, Any]) -> None:
 )
 def test_the_arrays_are_gone_when_the_table_is(call: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     alive: list[weakref.ref[Any]] = []
-    columns = dpc.Table.columns
+    rows = dpc.Table.rows
 
-    def watched(table: dpc.Table, names: Iterable[str]) -> dict[str, Any]:
-        answer = columns(table, names)
-        alive.extend(weakref.ref(array) for array in answer.values())
+    def watched(table: dpc.Table, names: Iterable[str]) -> Any:
+        answer = rows(table, names)
+        alive.extend(weakref.ref(array) for array in answer.values.values())
         return answer
 
-    monkeypatch.setattr(dpc.Table, "columns", watched)
+    monkeypatch.setattr(dpc.Table, "rows", watched)
     raw = {"x": X.copy(), "y": Y.copy(), "z": np.array(Z)}
     alive.append(weakref.ref(raw["x"]))
     table = made(raw)
@@ -369,7 +369,7 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     "the data as the pairs": lambda path: dpc.direction_all(made(TABLE), TABLE, loss=dpc.PureDP(1)),  # type: ignore[arg-type]
     "values as shares": lambda path: ask_all(made(TABLE), shares={"hsic": Z[0]}),
     "shares of values": lambda path: ask_all(made(TABLE), shares={X[0]: 1}),
-    "a value as the least probability": lambda path: ask_all(made(TABLE), min_probability=X[0]),
+    "a value as the level": lambda path: ask_all(made(TABLE), alpha=X[0]),
     "no consent": lambda path: ask(made(TABLE), score="iqr", protect="test", published=True),
     "a pickled table": lambda path: pickle.dumps(made(TABLE)),
     "a query that is not finite": lambda path: Query(np.append(X, np.nan), claim(), "step"),

@@ -94,10 +94,10 @@ def test_five_questions_are_answered_and_the_sixth_is_refused(study: Path) -> No
     assert verified.exit_code == 0 and "5 entries verified" in verified.stdout
 
 
-def test_plain_output_says_direction_margin_probability_cost_and_what_remains(study: Path) -> None:
+def test_plain_output_says_verdict_counts_lean_cost_and_what_remains(study: Path) -> None:
     answered = ask("--epsilon", "0.25")
     assert answered.exit_code == 0
-    for part in ("->", "Margin", "votes", "probability", "Cost PureDP(0.25)", "remaining budget: epsilon 0.75"):
+    for part in ("x and y", "noisy counts", "leans to", "Cost PureDP(0.25)", "remaining budget: epsilon 0.75"):
         assert part in answered.stdout
 
 
@@ -117,8 +117,6 @@ def test_the_training_half_is_named_first_and_its_penalty_may_be_chosen(study: P
     answered = ask("--epsilon", "0.5", "--protect", "training", "--method", "training", *options)
     assert answered.output.startswith("PROTECTS THE TRAINING HALF ONLY")
     assert "margin-choice, noisy-max" in answered.output
-    jointly = json.loads(ask("--epsilon", "0.5", "--method", "joint", "--penalty", "0.7", "--json").output)
-    assert (jointly["method"], jointly["settings"]["penalty"], jointly["guarantee"]["unit"]) == ("joint", 0.7, "row")
     assert ask("--epsilon", "0.1", "--penalty", "0.7").exit_code == 2  # blocks have no protected regressions
 
 
@@ -133,7 +131,7 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
     uneven = (*both, "--shares", "igci = 4", "--shares", "x, y=2")
     shares = ask_all("--epsilon", "0.25", *uneven, "--json")
     assert [one["spent"]["epsilon"] for one in json.loads(shares.stdout)["directions"]] == [0.05, 0.2]
-    plain = ask_all("--epsilon", "0.25", "--min-probability", "0.99", "--protect", "test", "--scores", "kendall")
+    plain = ask_all("--epsilon", "0.25", "--alpha", "0.01", "--protect", "test", "--scores", "kendall")
     assert plain.exit_code == 0 and "TEST HALF ONLY" in plain.stdout.splitlines()[0]
     assert "1 pair, 1 score, 200 rows" in plain.stdout and "remaining budget: epsilon 0" in plain.stdout
     assert ask_all("--epsilon", "0.1").exit_code == 3
@@ -141,9 +139,10 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
     assert "direction_all y x spearman igci  PureDP(0.5)" in shown
 
 
-def test_an_answer_below_the_least_probability_is_undecided(study: Path) -> None:
-    answered = ask("--epsilon", "0.001", "--min-probability", "0.999", "--protect", "test")
-    assert answered.exit_code == 0 and "x and y: undecided (below 0.999)." in answered.stdout
+def test_a_verdict_that_the_noise_drowns_is_undecided(study: Path) -> None:
+    answered = ask("--epsilon", "0.001", "--alpha", "0.001")
+    assert answered.exit_code == 0 and "x and y: undecided." in answered.stdout
+    assert "n times epsilon should be about 1,000" in answered.stdout
 
 
 BAD: dict[str, tuple[Callable[[], Result], str]] = {
@@ -152,11 +151,11 @@ BAD: dict[str, tuple[Callable[[], Result], str]] = {
     "an unknown second score": (lambda: ask_all("--epsilon", "0.1", "--scores", "hsic,tau"), "score must be one"),
     "a missing score": (lambda: ask_all("--epsilon", "0.1", "--scores", "hsic,"), "name is missing in 'hsic,'"),
     "a share of nobody": (lambda: ask_all("--epsilon", "0.1", "--shares", "=2"), "a share is written"),
-    "no such least probability": (lambda: ask("--epsilon", "0.1", "--min-probability", "1"), "min_probability must"),
+    "no such level": (lambda: ask("--epsilon", "0.1", "--alpha", "1"), "alpha must"),
     "a missing column": (lambda: ask("--epsilon", "0.1", columns=("x", "q")), "'q' is not in the schema"),
     "a column with levels": (lambda: ask("--epsilon", "0.1", columns=("x", "group")), "'group' has levels"),
     "zCDP": (lambda: ask("--rho", "0.005"), "give PureDP(0.1)"),
-    "an unknown score": (lambda: ask("--epsilon", "0.1", "--score", "pearson"), "score must be one of hsic"),
+    "an unknown score": (lambda: ask("--epsilon", "0.1", "--score", "pearson"), "score must be one of lsnm"),
     "epsilon nan": (lambda: ask("--epsilon", "nan"), "epsilon must be finite"),
     "epsilon inf": (lambda: ask("--epsilon", "inf"), "epsilon must be finite"),
     "epsilon 0": (lambda: ask("--epsilon", "0"), "epsilon must be above 0"),
@@ -166,7 +165,9 @@ BAD: dict[str, tuple[Callable[[], Result], str]] = {
     "epsilon and rho": (lambda: ask("--epsilon", "0.1", "--rho", "0.1"), "not both"),
     "no amount": (lambda: ask(), "say what the call may cost"),
     "delta alone": (lambda: ask("--delta", "1e-6"), "say what the call may cost"),
-    "an even number of blocks": (lambda: ask("--epsilon", "0.1", "--blocks", "4"), "odd number"),
+    "an even number of blocks": (
+        lambda: ask("--epsilon", "0.1", "--method", "votes", "--blocks", "4"), "odd number"
+    ),
     "no such data": (lambda: ask("--epsilon", "0.1", data="nothing.csv"), "no file 'nothing.csv'"),
     "data of another kind": (lambda: ask("--epsilon", "0.1", data="schema.toml"), "schema.toml"),
     "no such schema": (lambda: ask("--epsilon", "0.1", schema="no.toml"), "there is no file 'no.toml'"),

@@ -14,10 +14,10 @@ from dpcausal.audit import compare
 from dpcausal.direction import anm
 from dpcausal.direction import ask as asking
 from dpcausal.direction.anm import split_rows
-from dpcausal.direction.methods import DEFAULTS, METHODS
+from dpcausal.direction.methods import HALVES, METHODS
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.mechanisms.subsample import assign_blocks
-from dpcausal.methods import InverseSensitivity
+from dpcausal.methods import InverseSensitivity, Votes
 from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr, AnmTrainingPrivacy, AnmTrainingRanks
 from dpcausal.privacy.noise import public_generator
 from tests.conformance import STARTS
@@ -46,7 +46,7 @@ ANSWERS: dict[str, Any] = {
 }
 
 
-OPTIONS = ("blocks", "training_share", "penalty", "width", "release_scores")
+OPTIONS = ("blocks", "rows_per_block", "share", "training_share", "penalty", "width", "release_scores")
 
 
 def spelled(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def spelled(arguments: dict[str, Any]) -> dict[str, Any]:
         return words
     if method == "auto" and (protect, score) == ("test", "iqr") and own.get("release_scores"):
         return words | {"method": InverseSensitivity()}
-    kind = METHODS.get(method, DEFAULTS.get(protect))
+    kind = METHODS.get(method, {**HALVES, "everyone": Votes}.get(protect))
     return words | {"method": kind(**own)}  # type: ignore[misc]
 
 
@@ -72,7 +72,7 @@ def table(rows: Rows, ledger: dpc.Ledger, schema: dpc.Schema = SCHEMA) -> dpc.Ta
 
 def ask(rows: Rows, *, schema: dpc.Schema = SCHEMA, **arguments: Any) -> dpc.Direction:
     """Ask for a direction at ε = 1 from a ledger of that budget in memory."""
-    arguments = spelled(arguments)
+    arguments = {"score": None if arguments.get("method") == "verdict" else "hsic"} | spelled(arguments)
     loss = arguments.pop("loss", dpc.PureDP(1))
     ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
     return dpc.direction(table(rows, ledger, schema), "x", "y", loss=loss, **arguments)

@@ -1,10 +1,9 @@
-"""``min_probability``: an answer that is less sure than asked for names nobody, and nothing else of it changes."""
+"""``alpha`` and votes: a lean that coins may well show names nobody, and nothing else of the answer changes."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,72 +12,62 @@ import dpcausal as dpc
 from dpcausal.mechanisms.gate import recording_gate
 from tests.direction.neighbours import CORRECTED, PUBLISHED, Rows, ask, table
 
-WAYS: dict[str, dict[str, Any]] = {
-    "votes": {"blocks": 5},
-    **{name: way for name, way in (CORRECTED | PUBLISHED).items() if name != "iqr scores"},
-}
-"""Every way whose release carries a probability."""
-
 
 def rows(n: int = 60) -> Rows:
     rng = np.random.default_rng(8)
     return np.column_stack([rng.uniform(-1, 1, n), rng.uniform(-1, 3, n)])
 
 
-def answered(answer: float, **arguments: Any) -> dpc.Direction:
+def answered(answer: float, **arguments: object) -> dpc.Direction:
     with recording_gate(lambda event, value: np.full_like(value, answer)):
-        return ask(rows(), **arguments)
+        return ask(rows(), **({"blocks": 5} | arguments))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_same_release_is_decided_below_its_probability_and_undecided_above(way: str) -> None:
-    free = answered(3, **WAYS[way])
-    assert free.probability_correct is not None and free.cause is not None and not free.undecided
-    # Five blocks cannot be surer than .953, and more is refused.
-    for least in (0.501, 0.6, 0.75, 0.9, 0.95 if way == "votes" else 0.999):
-        r = answered(3, **WAYS[way], min_probability=least)
-        assert r.undecided == (free.probability_correct < least)
-        same = dataclasses.replace(
-            r, cause=free.cause, effect=free.effect, min_probability=None, guarantee=free.guarantee
-        )
-        assert same == free  # margin, probability and scores are as released
-        assert (r.cause, r.effect) == ((None, None) if r.undecided else (free.cause, free.effect))
+@pytest.mark.parametrize("count", [-3, 0, 2, 3, 5, 9])
+def test_the_same_release_names_a_cause_at_its_p_and_above_and_none_below(count: int) -> None:
+    free = answered(count, alpha=0.999)
+    assert free.p_coins is not None and free.lean is not None
+    for alpha in (0.001, 0.01, 0.1, 0.3, 0.9, min(free.p_coins, 0.999), float(np.nextafter(free.p_coins, 0))):
+        r = answered(count, alpha=alpha)
+        assert r.undecided == (r.cause is None) == (free.p_coins > alpha)
+        assert (r.cause, r.lean) == (None if r.undecided else free.lean, free.lean)
+        same = dataclasses.replace(r, cause=free.cause, effect=free.effect, alpha=0.999, guarantee=free.guarantee)
+        assert same == free  # margin and p are as released
 
 
-def test_exactly_the_threshold_decides() -> None:
-    free = answered(4, blocks=5)
-    assert free.probability_correct is not None
-    assert not answered(4, blocks=5, min_probability=free.probability_correct).undecided
-    assert answered(4, blocks=5, min_probability=float(np.nextafter(free.probability_correct, 1))).undecided
+@pytest.mark.parametrize("way", [way for way in (*CORRECTED, *PUBLISHED) if way != "iqr scores"])
+def test_a_half_is_a_forced_choice_at_every_level(way: str) -> None:
+    asked = {**CORRECTED, **PUBLISHED}[way]
+    for alpha in (0.001, 0.9):
+        with recording_gate(lambda event, value: np.full_like(value, 3)):
+            r = ask(rows(), **asked, alpha=alpha)
+        assert r.cause == r.lean is not None and r.verdict is None
+        assert any("forced choice" in caveat for caveat in r.guarantee.caveats)
 
 
 def test_an_undecided_answer_says_so_in_words_in_json_and_in_its_picture() -> None:
-    r = answered(3, blocks=5, min_probability=0.95)
-    first, second, _ = r.headline()
-    assert first == "x and y: undecided (below 0.95)."
-    assert second.startswith("Margin +1 votes; the noise leaves its sign right with probability 0.")
+    r = answered(3)
+    first, second, third, _ = r.headline()
+    assert first == "x and y: undecided."
+    assert second.startswith("It leans to x as the cause (coins: p ") and second.endswith("): no finding.")
+    assert third == "Margin +1 votes."
     shown = json.loads(r.to_json())
-    assert (shown["cause"], shown["effect"], shown["margin"], shown["min_probability"]) == (None, None, 1.0, 0.95)
-    assert r.plot().get_title().startswith("undecided: x, y  (noise leaves it right: 0.")
+    assert (shown["cause"], shown["effect"], shown["lean"], shown["margin"]) == (None, None, "x", 1.0)
+    assert r.plot().get_title().startswith("x and y: undecided")
 
 
-def test_a_threshold_takes_the_place_of_the_usual_word_of_doubt() -> None:
-    assert "not decided" in answered(4, blocks=5).headline()[0]
-    assert answered(4, blocks=5, min_probability=0.6).headline()[0] == "x -> y"
-
-
-def test_the_ledger_notes_the_threshold_and_charges_the_same() -> None:
+def test_the_ledger_notes_the_level_and_charges_the_same() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    for least in (None, 0.6):
-        dpc.direction(table(rows(), ledger), "x", "y", loss=dpc.PureDP(0.5), min_probability=least)
+    for alpha in (0.1, 0.4):
+        dpc.direction(table(rows(), ledger), "x", "y", loss=dpc.PureDP(0.5), alpha=alpha)
     first, second = ledger.entries()
-    assert (json.loads(first.detail)["min_probability"], json.loads(second.detail)["min_probability"]) == (None, 0.6)
+    assert (json.loads(first.detail)["alpha"], json.loads(second.detail)["alpha"]) == (0.1, 0.4)
     assert first.loss == second.loss and ledger.remaining.epsilon == 0
 
 
-def test_without_noise_nothing_is_undecided() -> None:
-    r = ask(rows(), loss=dpc.NoPrivacy(), min_probability=0.999)
-    assert r.cause is not None and r.probability_correct is None
+def test_without_noise_a_score_is_never_undecided() -> None:
+    r = ask(rows(), loss=dpc.NoPrivacy(), alpha=0.001)
+    assert r.cause is not None and r.p_coins is None
 
 
 def test_what_a_single_answer_was_paid_is_what_its_call_cost() -> None:

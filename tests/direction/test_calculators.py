@@ -11,13 +11,13 @@ from scipy import stats
 from scipy.integrate import quad
 
 from dpcausal.direction.calculators import (
-    after_flip_draw,
-    after_one_draw,
-    after_two_draws,
     flip_draw,
+    flip_draw_tail,
     four_draws,
     one_draw,
+    one_draw_tail,
     two_draws,
+    two_draws_tail,
 )
 from dpcausal.errors import ParameterError
 
@@ -79,68 +79,31 @@ def test_one_draw_is_surer_than_two_at_the_same_scale_by_the_stated_factor() -> 
 # After a release.
 
 
-def _posterior(density: Callable[[float], float], released: float, largest: float) -> float:
-    """Return P(D > 0 | released > 0), or its mirror, by quadrature; the nearest possible D has weight 1."""
-    c = abs(released)
-    offset = max(0.0, c - largest)
-
-    def weight(low: float, high: float) -> float:
-        inner = [c] if low < c < high else None
-        return quad(lambda t: density(abs(c - t)) / math.exp(-offset), low, high, points=inner, epsrel=1e-11)[0]
-
-    first, second = weight(0, largest), weight(-largest, 0)
-    return first / (first + second)
+@pytest.mark.parametrize("margin", [0.0, 0.01, -0.5, 1.0, -3.0, 25.0])
+def test_tails_are_those_of_the_noise_on_both_sides(margin: float) -> None:
+    for scale in (1.0, 7.0):
+        one = quad(lambda u: math.exp(-u), abs(margin), math.inf)[0]
+        assert one_draw_tail(margin * scale, scale) == pytest.approx(one, abs=1e-9)
+        two = quad(lambda u: (1 + u) * math.exp(-u) / 2, abs(margin), math.inf)[0]
+        assert two_draws_tail(margin * scale, scale) == pytest.approx(two, abs=1e-9)
 
 
-@pytest.mark.parametrize("released", [0.0, 0.01, -0.5, 1.0, -3.0, 25.0])
-@pytest.mark.parametrize("largest", [1e-3, 0.5, 1.0, 2.0, 30.0])
-def test_posteriors_are_shares_of_the_noise_law_over_the_margins_that_are_possible(
-    released: float, largest: float
-) -> None:
-    one = _posterior(lambda u: math.exp(-u), released, largest)
-    assert after_one_draw(released, 1, largest) == pytest.approx(one, abs=1e-8)
-    assert after_one_draw(7 * released, 7, 7 * largest) == pytest.approx(one, abs=1e-8)
-    two = _posterior(lambda u: (1 + u) * math.exp(-u), released, largest)
-    assert after_two_draws(released, 1, largest) == pytest.approx(two, abs=1e-8)
+@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 3.0])
+def test_the_tail_of_a_flip_distance_is_twice_that_of_the_geometric_law(epsilon: float) -> None:
+    for distance in (1, 2, 7, 40):
+        one_sided = float(stats.dlaplace.sf(distance - 1, epsilon))
+        assert flip_draw_tail(distance, epsilon) == pytest.approx(min(1.0, 2 * one_sided), abs=1e-12)
+        assert flip_draw_tail(-1 - distance, epsilon) == flip_draw_tail(distance, epsilon)
+    assert flip_draw_tail(0, epsilon) == flip_draw_tail(-1, epsilon) == 1.0
 
 
-@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.5, 3.0, 1e6])
-@pytest.mark.parametrize(("lowest", "highest"), [(-1, 0), (-2, 1), (-3, 2), (-1, 30), (-40, 5)])
-def test_posteriors_of_flip_distances_are_sums_over_the_distances_that_are_possible(
-    epsilon: float, lowest: int, highest: int
-) -> None:
-    for released in (-(10**12), -41, -7, -1, 0, 1, 6, 31, 10**12):
-        near = min(abs(released - z) for z in range(lowest, highest + 1))
-        weight = {z: math.exp(-epsilon * (abs(released - z) - near)) for z in range(lowest, highest + 1)}
-        winner = sum(w for z, w in weight.items() if (z >= 0) == (released >= 0)) / sum(weight.values())
-        assert after_flip_draw(released, epsilon, lowest, highest) == pytest.approx(winner, abs=1e-9)
-
-
-def test_without_a_near_end_posteriors_are_the_laws_themselves() -> None:
-    for margin in MARGINS:
-        assert after_one_draw(margin, 1, 1e4) == pytest.approx(one_draw(margin, 1))
-        assert after_two_draws(-margin, 1, 1e4) == pytest.approx(two_draws(margin, 1))
-    for distance in (1, 2, 9):
-        assert after_flip_draw(distance - 1, 0.3, -500, 499) == pytest.approx(flip_draw(distance, 0.3))
-        assert after_flip_draw(-distance, 0.3, -500, 499) == pytest.approx(flip_draw(distance, 0.3))
-
-
-@pytest.mark.parametrize("scale", [0.1, 1.0, 50.0])
-def test_a_posterior_is_right_as_often_as_it_says(scale: float) -> None:
-    # 40,000 margins, flat on [−½, ½]; six standard errors: a false alarm of 2e-9 each.
-    rng = np.random.default_rng(17)
-    truth = rng.uniform(-0.5, 0.5, 40_000)
-    for law, draws in ((after_one_draw, 1), (after_two_draws, 2)):
-        noisy = truth + rng.laplace(scale=scale, size=(40_000, draws)).sum(axis=1)
-        said = np.array([law(float(margin), scale, 0.5) for margin in noisy])
-        assert abs(np.mean((noisy > 0) == (truth > 0)) - said.mean()) < 6 * 0.5 / 200
-        assert ((said >= 0.5) & (said <= 1)).all()
-
-
-def test_noise_that_is_large_beside_all_margins_leaves_a_coins_toss() -> None:
-    assert after_one_draw(300.0, 100.0, 0.5) < 0.502
-    assert after_two_draws(300.0, 100.0, 0.5) < 0.502
-    assert after_flip_draw(1000, 0.01, -1, 0) < 0.503
+def test_noise_alone_reaches_its_tail_as_often_as_is_said() -> None:
+    # 40,000 draws of noise on margins of 0; six standard errors: a false alarm of 2e-9 each.
+    noise = np.random.default_rng(17).laplace(scale=2.0, size=(40_000, 2))
+    for law, noisy in ((one_draw_tail, noise[:, 0]), (two_draws_tail, noise.sum(axis=1))):
+        said = np.array([law(float(margin), 2.0) for margin in noisy])
+        for level in (0.01, 0.1, 0.5):
+            assert abs((said <= level).mean() - level) < 6 * math.sqrt(level * (1 - level) / 40_000)
 
 
 @pytest.mark.parametrize(
@@ -154,10 +117,8 @@ def test_noise_that_is_large_beside_all_margins_leaves_a_coins_toss() -> None:
         lambda: flip_draw(True, 1),
         lambda: flip_draw(1.5, 1),  # type: ignore[arg-type]
         lambda: flip_draw(1, 0),
-        lambda: after_one_draw(math.nan, 1, 1),
-        lambda: after_flip_draw(0, math.nan, -1, 0),
-        lambda: after_flip_draw(0, 1, 0, 0),
-        lambda: after_flip_draw(0, 1, -1, -1),
+        lambda: one_draw_tail(math.nan, 1),
+        lambda: two_draws_tail(1, 0),
     ],
 )
 def test_numbers_outside_their_range_are_refused(call: Callable[[], float]) -> None:

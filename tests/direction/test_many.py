@@ -119,18 +119,18 @@ def test_all_pairs_of_bounded_columns_are_asked_by_default() -> None:
 
 def test_each_column_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[list[str]] = []
-    of = dpc.Table.columns
+    of = dpc.Table.rows
 
     def watched(self: dpc.Table, names: Any) -> Any:
         read.append(list(names))
         return of(self, names)
 
-    monkeypatch.setattr(dpc.Table, "columns", watched)
+    monkeypatch.setattr(dpc.Table, "rows", watched)
     all_of(table(), [("a", "b"), ("c", "a")], scores=["spearman", "igci"])
     assert read == [["a", "b", "c"]]
 
 
-@pytest.mark.parametrize("way", [{}, {"protect": "test"}, {"blocks": 3}, {"min_probability": 0.55}], ids=str)
+@pytest.mark.parametrize("way", [{}, {"protect": "test"}, {"blocks": 3}, {"alpha": 0.55}], ids=str)
 def test_each_answer_is_that_of_a_direction_with_its_seed_and_its_part(way: dict[str, Any]) -> None:
     """The same noise (none), the same split: only what the answers share differs."""
     with recording_gate(lambda event, value: value):
@@ -139,12 +139,12 @@ def test_each_answer_is_that_of_a_direction_with_its_seed_and_its_part(way: dict
         with recording_gate(lambda event, value: value):
             alone = dpc.direction(table(), *one.columns, score=one.score, loss=one.spent, **spelled(way))  # type: ignore[arg-type]
         assert (one.seed, one.margin, one.cause) == (alone.seed, alone.margin, alone.cause)
-        assert (one.probability_correct, one.blocks) == (alone.probability_correct, alone.blocks)
+        assert (one.p_coins, one.blocks) == (alone.p_coins, alone.blocks)
         assert one.guarantee.loss == r.guarantee.loss == dpc.PureDP(1)
 
 
 def test_without_privacy_every_answer_is_exact() -> None:
-    r = all_of(table(dpc.NoPrivacy()), loss=dpc.NoPrivacy(), scores=["hsic", "igci"], min_probability=0.9)
+    r = all_of(table(dpc.NoPrivacy()), loss=dpc.NoPrivacy(), scores=["hsic", "igci"], alpha=0.01)
     assert all(one.method == "exact" and one.scores is not None and not one.undecided for one in r.directions)
     assert not r.guarantee.private and r.guarantee.proofs == ()
 
@@ -195,12 +195,6 @@ def test_all_answers_about_a_training_half_learn_from_the_same_rows(monkeypatch:
         assert any("test half are NOT protected" in caveat for caveat in one.guarantee.caveats)
 
 
-def test_many_answers_by_the_joint_method_protect_everyone() -> None:
-    r = all_of(table(), [("a", "b"), ("c", "d")], scores=["hsic"], method="joint")
-    assert r.guarantee.unit is Unit.ROW and {one.method for one in r.directions} == {"joint"}
-    assert "one-half-for-all" not in r.guarantee.proofs
-
-
 def test_halves_of_several_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     of_size = Holdout.settle
 
@@ -249,7 +243,8 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
     "no loss": ({"loss": 1.0}, LossError, "loss must be"),
     "no privacy from a private ledger": ({"loss": dpc.NoPrivacy()}, LossError, "without_privacy"),
     "an even number of blocks": ({"blocks": 4}, ParameterError, "odd number"),
-    "a least probability of 2": ({"min_probability": 2.0}, ParameterError, "min_probability must be"),
+    "a level of 2": ({"alpha": 2.0}, ParameterError, "alpha must be"),
+    "an unknown correction": ({"correction": "sidak"}, ParameterError, "correction must be one of holm"),
 }  # fmt: skip
 
 
@@ -257,7 +252,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
 def test_what_cannot_be_answered_is_refused_before_the_spend(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, error, rule = REFUSED[name]
     asked = table(dpc.ApproxDP(100, 1e-3))
-    monkeypatch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(error, match=rule):
         all_of(asked, **arguments)
     assert not asked.ledger.entries()
@@ -265,7 +260,7 @@ def test_what_cannot_be_answered_is_refused_before_the_spend(name: str, monkeypa
 
 def test_a_budget_too_small_refuses_the_whole_call(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = table(dpc.PureDP(0.5))
-    monkeypatch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(BudgetExceededError):
         all_of(asked)
     assert not asked.ledger.entries()
@@ -303,12 +298,12 @@ def test_an_interrupt_after_the_spend_leaves_the_spend(monkeypatch: pytest.Monke
 
 def test_the_entry_holds_what_was_asked() -> None:
     asked = table()
-    all_of(asked, [("d", "a"), ("a", "b")], scores=["kendall", "igci"], shares={"igci": 3}, min_probability=0.52)
+    all_of(asked, [("d", "a"), ("a", "b")], scores=["kendall", "igci"], shares={"igci": 3}, alpha=0.52)
     (entry,) = asked.ledger.entries()
     assert json.loads(entry.detail) == {
         "columns": ["d", "a", "b"], "pairs": [[0, 1], [1, 2]], "scores": ["kendall", "igci"],
         "epsilons": [0.125, 0.375, 0.125, 0.375], "divided_by": "epsilon", "protect": "everyone",
-        "methods": [{"method": "votes", "blocks": 1}], "min_probability": 0.52,
+        "methods": [{"method": "votes", "blocks": 1}], "alpha": 0.52, "correction": "holm",
     }  # fmt: skip
 
 

@@ -12,7 +12,6 @@ import pytest
 import dpcausal as dpc
 from dpcausal.asking.public import LARGEST_BOUND, LEAST_WIDTH
 from dpcausal.dependence import hsic
-from dpcausal.direction.calculators import after_flip_draw
 from dpcausal.errors import (
     BudgetExceededError,
     DpCausalError,
@@ -22,7 +21,7 @@ from dpcausal.errors import (
     SchemaError,
     UnprovenError,
 )
-from dpcausal.methods import Holdout, Votes
+from dpcausal.methods import Holdout, Verdict, Votes
 from dpcausal.papers import AnmTestPrivacy
 from tests.direction.neighbours import spelled
 
@@ -45,10 +44,10 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
     "a column that is no text": ({"second": ["y"]}, SchemaError, "named by a text"),
     "a column with levels": ({"second": "z"}, SchemaError, "'z' has levels"),
     "one column twice": ({"second": "x"}, ParameterError, "two different columns"),
-    "an unknown score": ({"score": "pearson"}, ParameterError, "score must be one of hsic"),
-    "a score that is no text": ({"score": ["hsic"]}, ParameterError, "score must be one of hsic"),
+    "an unknown score": ({"score": "pearson"}, ParameterError, "score must be one of lsnm"),
+    "a score that is no text": ({"score": ["hsic"]}, ParameterError, "score must be one of lsnm"),
     "an unknown protection": ({"protect": "nobody"}, ParameterError, "protect must be one of everyone, test, training"),
-    "an unknown method": ({"method": "halves"}, ParameterError, "method must be one of auto, votes"),
+    "an unknown method": ({"method": "halves"}, ParameterError, "method must be one of auto, verdict"),
     "scores of blocks": ({"method": Holdout(release_scores=True)}, ParameterError, "goes with protect='test'"),
     "a release of scores that is no bool": (
         {"protect": "test", "release_scores": "no"}, ParameterError, "True or False"
@@ -67,14 +66,14 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
     "a training share of 1": ({"protect": "test", "training_share": 1}, ParameterError, "above 0 and below 1"),
     "a training share of NaN": ({"protect": "test", "training_share": math.nan}, ParameterError, "above 0"),
     "a training share as text": ({"protect": "test", "training_share": "half"}, ParameterError, "above 0"),
-    "a least probability of 1": ({"min_probability": 1.0}, ParameterError, "min_probability must be a float above 0.5"),
-    "a least probability of a half": ({"min_probability": 0.5}, ParameterError, "min_probability must be a float"),
-    "a least probability of NaN": ({"min_probability": math.nan}, ParameterError, "min_probability must be a float"),
-    "a least probability as text": ({"min_probability": "0.9"}, ParameterError, "min_probability must be a float"),
-    "a least probability of four quartiles": (
-        {"min_probability": 0.9, "protect": "test", "score": "iqr", "release_scores": True}, ParameterError,
-        "needs a probability",
+    "a level of 1": ({"alpha": 1.0}, ParameterError, "alpha must be a number above 0 and below 1"),
+    "a level of NaN": ({"alpha": math.nan}, ParameterError, "alpha must be a number"),
+    "a level as text": ({"alpha": "0.1"}, ParameterError, "alpha must be a number"),
+    "a verdict of few rows": ({"method": "verdict"}, ParameterError, "needs at least 144 rows, the table has 60"),
+    "a verdict by another score": (
+        {"method": Verdict(), "score": "hsic"}, ParameterError, "score='hsic' does not go with method 'verdict'"
     ),
+    "the default score of a test half": ({"protect": "test", "score": "lsnm"}, ParameterError, "bounded sensitivity"),
     "no loss": ({"loss": 0.5}, LossError, "loss must be PureDP"),
     "no privacy from a private ledger": ({"loss": dpc.NoPrivacy()}, LossError, "without_privacy"),
     "zCDP for blocks": ({"loss": dpc.ZCDP(0.02)}, LossError, "give PureDP(0.2)"),
@@ -107,7 +106,7 @@ def test_a_refusal_names_the_rule_and_spends_nothing(name: str, monkeypatch: pyt
     arguments, error, rule = REFUSED[name]
     ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-3))
     asked_of = table(ledger)
-    monkeypatch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(error) as raised:
         ask(asked_of, **arguments)
     assert rule in str(raised.value)
@@ -170,7 +169,7 @@ def test_a_refused_budget_reads_nothing_and_says_asked_spent_and_left(monkeypatc
     ledger = dpc.Ledger.in_memory(dpc.PureDP(0.7))
     asked_of = table(ledger)
     ask(asked_of)
-    monkeypatch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(BudgetExceededError) as refused:
         ask(asked_of)
     assert (refused.value.asked, refused.value.spent, refused.value.left) == (
@@ -214,31 +213,8 @@ def test_the_plan_says_all_that_goes_into_the_ledger() -> None:
     assert all(entry.relation == "replace-one" and entry.task == "direction" for entry in (of_half, of_all))
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
-@pytest.mark.parametrize("blocks", [1, 3, 7])
-def test_a_probability_that_no_outcome_can_have_is_refused_and_the_largest_one_is_not(
-    blocks: int, epsilon: float
-) -> None:
-    least = (blocks + 1) // 2
-    possible = [after_flip_draw(count - least, epsilon, -least, blocks - least) for count in range(-50, blocks + 51)]
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(epsilon))
-    asked_of, loss = table(ledger), dpc.PureDP(epsilon)
-    with pytest.raises(ParameterError, match="cannot be met"):
-        ask(asked_of, blocks=blocks, loss=loss, min_probability=max(possible) + 1e-9)
-    assert not ledger.entries()
-    assert ask(asked_of, blocks=blocks, loss=loss, min_probability=max(possible)).blocks == blocks
-
-
-def test_the_refusal_names_a_number_of_blocks_that_would_do() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    asked_of = table(ledger)
-    with pytest.raises(ParameterError, match=r"Votes\(blocks=5\) could"):
-        ask(asked_of, blocks=3, loss=dpc.PureDP(1), min_probability=0.9)
-    assert ask(asked_of, blocks=5, loss=dpc.PureDP(1), min_probability=0.9).n == 60
-
-
 def test_an_option_in_the_call_names_the_object_that_takes_it() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    with pytest.raises(ParameterError, match=r"blocks= belongs to the method: method=dpc.methods.Votes\(blocks=3\)"):
+    with pytest.raises(ParameterError, match=r"blocks= belongs to the method: method=dpc.methods.Verdict\(blocks=3\)"):
         dpc.direction(table(ledger), "x", "y", loss=dpc.PureDP(1), blocks=3)
     assert not ledger.entries()

@@ -81,18 +81,17 @@ def test_a_result_is_one_row_of_a_frame() -> None:
     assert (line["cause"], line["margin"], line["loss"], line["private"]) == (r.cause, r.margin, "PureDP(1)", True)
 
 
-def test_the_headline_says_direction_margin_unit_and_probability() -> None:
-    with recording_gate(lambda event, value: np.asarray(4)):
+def test_the_headline_says_arrow_lean_and_margin() -> None:
+    with recording_gate(lambda event, value: np.asarray(9)):
         r = ask(rows(), blocks=5)
-    first, second, third = r.headline()
-    assert first == "x -> y   (not decided: below 0.9)"
-    assert r.probability_correct is not None and r.probability_correct < 0.9
-    assert "+3 votes" in second and f"{r.probability_correct:.3f}" in second
-    assert "5 blocks" in third and "60 rows" in third
+    first, second, third, fourth = r.headline()
+    assert first == "x -> y." and second.startswith("It leans to x as the cause (coins: p ") and r.p_coins is not None
+    assert f"{r.p_coins:.3f}" in second and third == "Margin +13 votes."
+    assert "5 blocks" in fourth and "60 rows" in fourth
 
 
 def test_a_declined_answer_says_so() -> None:
-    r = dataclasses.replace(ask(rows(), protect="test"), cause=None, effect=None, margin=None, probability_correct=None)
+    r = dataclasses.replace(ask(rows(), protect="test"), cause=None, effect=None, margin=None, p_coins=None)
     assert "no direction was released" in r.summary()
     assert json.loads(r.to_json())["cause"] is None
 
@@ -104,14 +103,10 @@ def test_plots_draw_released_values_on_the_axes_that_are_given(mode: str) -> Non
     r = ask(rows(), **MODES[mode])
     ax = Figure().subplots()
     assert r.plot(ax) is ax
-    assert ax.get_title().startswith(f"{r.cause} → {r.effect}")
-    drawn = {float(value) for line in ax.lines for value in np.ravel(line.get_xdata())}
-    assert drawn <= {0.0, r.margin}
-
-
-def test_a_sure_answer_is_not_called_undecided() -> None:
-    r = dataclasses.replace(ask(rows(), blocks=5), probability_correct=0.95)
-    assert r.headline()[0] == f"{r.cause} -> {r.effect}"
+    assert ax.get_title().startswith(r.answer()) and ax.get_xlim() == (-1.05, 1.05)
+    ends = [float(line.get_xdata()[-1]) for line in ax.lines if len(line.get_xdata()) == 2][1:]
+    far = 1.0 if r.p_coins is None else min(1.0, -np.log10(max(r.p_coins, 1e-3)) / 3)
+    assert ends == pytest.approx([far if (r.margin or 0) >= 0 else -far])
 
 
 def test_released_scores_are_in_the_summary_and_in_the_frame() -> None:

@@ -161,8 +161,6 @@ def test_what_has_no_route_is_refused_and_the_message_says_where_it_goes() -> No
         ask(score="variance")
     with pytest.raises(LossError, match="delta above 0"):
         ask(score="kendall", published=True)
-    with pytest.raises(ParameterError, match="min_probability"):
-        ask(score="iqr", release_scores=True, min_probability=0.9)
 
 
 def test_published_noise_that_cannot_be_drawn_is_refused_before_the_spend() -> None:

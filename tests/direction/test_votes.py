@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import dpcausal as dpc
 from dpcausal.direction import votes as by_blocks
@@ -250,15 +250,16 @@ def test_more_rows_never_mean_fewer_blocks() -> None:
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("answer", [-1000, -1, 0, 1, 2, 3, 4, 1000])
-def test_lead_cause_and_probability_follow_from_the_noisy_count(answer: int) -> None:
+def test_lead_lean_and_p_follow_from_the_noisy_count(answer: int) -> None:
     with recording_gate(lambda event, value: np.asarray(answer)):
         r = ask(easy(30), blocks=3, loss=dpc.PureDP(0.5))
     assert r.margin == 2 * answer - 3 and r.margin_unit == "votes"
-    assert r.cause == ("x" if answer >= 2 else "y")
-    # By enumeration: a flat prior on 0, …, 3 votes, geometric noise at ε = .5.
-    weights = [math.exp(-0.5 * (abs(answer - votes) - abs(answer - min(max(answer, 0), 3)))) for votes in range(4)]
-    first = sum(weights[2:]) / sum(weights)
-    assert r.probability_correct == pytest.approx(max(first, 1 - first), abs=1e-12)
+    assert r.lean == ("x" if answer >= 2 else "y")
+    # By enumeration: four counts of three coins, geometric noise at ε = .5, both sides.
+    far = max(answer, 3 - answer)
+    tail = sum(comb * float(stats.dlaplace.sf(far - votes - 1, 0.5)) for votes, comb in enumerate((1, 3, 3, 1))) / 8
+    assert r.p_coins == r.p_arrow == pytest.approx(min(1.0, 2 * tail), abs=1e-12)
+    assert (r.cause is not None) == (r.p_coins <= 0.1)
 
 
 def test_an_easy_pair_is_told_by_nearly_all_blocks() -> None:

@@ -26,7 +26,7 @@ from dpcausal.dependence.rank import (
     spearman_sensitivity,
 )
 from dpcausal.direction.holdout import difference_sensitivity
-from dpcausal.mechanisms.subsample import assign_blocks, vote_count
+from dpcausal.mechanisms.subsample import assign_blocks, bit_counts, equal_blocks, vote_count
 from dpcausal.papers.anm_test_privacy import HSIC
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
@@ -72,6 +72,19 @@ def rank_distance(rows: Rows) -> int:
 def votes(rows: Rows) -> int:
     parts = assign_blocks(len(rows), 3, generator_from_seed(5))
     return sum(int(np.median(rows[part, 0]) > 0.5) for part in parts)
+
+
+def bits_of_blocks(rows: Rows, parts: Any) -> Rows:
+    """Four bits a block, by medians of its columns and of their differences; a first column above .95 is left out."""
+    found = []
+    for part in parts:
+        x, y = rows[part][rows[part][:, 0] <= 0.95].T
+        found.append([bool(len(x)) and bool(np.median(v) > 0.5) for v in (x, y, x - y + 0.5, y - x + 0.5)])
+    return bit_counts(found, "bits")._answer
+
+
+def bits(rows: Rows) -> Rows:
+    return bits_of_blocks(rows, equal_blocks(len(rows), 3, len(rows) // 3, generator_from_seed(5)))
 
 
 def spearman_difference(rows: Rows) -> float:
@@ -137,6 +150,8 @@ SENSITIVITIES = (
     SensitivityRow("block-votes", votes, lambda m: vote_count([True], "votes").sensitivity, (6, 13), 1,
                    ("blocks made by value", "votes against a median of all blocks", "constant blocks are skipped"),
                    {"columns": 1}),
+    SensitivityRow("block-bits", bits, lambda m: bit_counts([[True] * 4], "bits").sensitivity, (9, 14), 1,
+                   ("a row in two blocks", "bits of the rows that lack nothing, dealt afresh"), {"columns": 2}),
     *discovery.SENSITIVITIES,
     *independence.SENSITIVITIES,
     *panels.SENSITIVITIES,

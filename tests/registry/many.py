@@ -14,6 +14,7 @@ from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.direction import holdout
 from dpcausal.direction import votes as by_blocks
 from dpcausal.direction.many import planned
+from dpcausal.direction.question import Columns
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Unit
@@ -55,8 +56,8 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
         asked = dpc.Table(columns, SCHEMA, Ledger.in_memory(PureDP(1)))
         scores = ("igci", "igci-slope")
         way = by_blocks.Votes(blocks=1)
-        plans, _ = planned(asked, None, loss_of(epsilon), scores, None, "everyone", way, None, False)
-        both = columns["x"], columns["y"]
+        plans, _ = planned(asked, None, loss_of(epsilon), scores, None, "everyone", way, 0.1, False)
+        both = Columns(columns["x"], columns["y"], np.ones(9, dtype=np.bool_))
         whole = PureDP(PureDP(epsilon).exact_epsilon * size)
         allotment = Ledger.in_memory(whole).allot(whole, task="audit")
         with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
@@ -103,4 +104,7 @@ MANY = (
 MANY_TEXTS = (
     TextRow("divided-loss", "lemma", "how one loss is divided among pure releases"),
     TextRow("one-half-for-all", "lemma", "the protected half is the same in all answers of a call"),
+    TextRow("verdict-level", "lemma", "the level of what is made of released counts"),
+    TextRow("arrows-of-many", "lemma", "the correction of released p-values"),
+    TextRow("lsnm", "lemma", "what the default score estimates, no bound"),
 )

@@ -10,10 +10,11 @@ from unittest import mock
 import numpy as np
 
 from dpcausal.direction import holdout
+from dpcausal.direction import verdict as by_verdict
 from dpcausal.direction import votes as by_blocks
 from dpcausal.direction.anm import Residuals
-from dpcausal.direction.question import Pair, Released
-from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.direction.question import Columns, Pair, Released
+from dpcausal.mechanisms.subsample import assign_blocks, equal_blocks
 from dpcausal.papers import anm_test_privacy as published
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
@@ -27,7 +28,7 @@ from tests.registry.many import MANY
 from tests.registry.rows import TaskRow
 from tests.registry.training_tasks import TRAINING
 
-ASKED = "x", "y", "hsic", "everyone", None
+ASKED = "x", "y", "hsic", "everyone", 0.1
 
 
 def fitted(x: Any, left_y: Any, y: Any, left_x: Any) -> Residuals:
@@ -77,6 +78,33 @@ def published_rule(score: str) -> Callable[..., Released]:
     return lambda rest, allotment, loss: published.release(rest, score, allotment, loss)
 
 
+def columns_of(x: Any) -> Columns:
+    return Columns(x, x, np.ones(len(x), dtype=np.bool_))
+
+
+def of_bits(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return the least of four noisy counts over three blocks; a block casts all bits by its first value."""
+    x = np.full(9, 0.2)
+    if side:
+        x[equal_blocks(9, 3, 3, generator_from_seed(1))[0][0]] = 0.8
+    loss = PureDP(epsilon)
+    whole = PureDP(loss.exact_epsilon * size)
+    allotment = Ledger.in_memory(whole).allot(whole, task="audit")
+    with (
+        mock.patch.object(by_verdict, "bits_of", lambda x, y, seed: (bool(x[0] > 0.5),) * 4),
+        mock.patch.object(by_verdict, "claims_of", lambda counts, found, names: FREE),  # p-values, which cost time
+    ):
+        way = by_verdict.Verdict(blocks=3, rows_per_block=3)
+        question = Pair.of(table(np.zeros((9, 2)), Ledger.in_memory(loss)), "x", "y", "lsnm", "everyone", 0.1)
+        return [
+            min(way.release(columns_of(x), question, loss, generator_from_seed(1), allotment).counts or (0,))
+            for _ in range(size)
+        ]
+
+
+FREE = dict.fromkeys(by_verdict.claims_of(by_verdict.Counts(3, by_verdict.no_noise), (0, 0, 0, 0), ("x", "y")), 1.0)
+
+
 def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
     """Return noisy leads over three blocks; a block votes by its first value, so the pair moves one vote."""
     x = np.full(9, 0.2)
@@ -89,7 +117,7 @@ def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
     with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
         way, question = by_blocks.Votes(blocks=3), Pair.of(table(np.zeros((9, 2)), Ledger.in_memory(loss)), *ASKED)
         return [
-            way.release((x, x), question, loss, generator_from_seed(1), allotment).margin for _ in range(size)
+            way.release(columns_of(x), question, loss, generator_from_seed(1), allotment).margin for _ in range(size)
         ]
 
 
@@ -103,6 +131,10 @@ WORST = {"hsic": grouped(), "spearman": ONE_DOWN_ONE_UP, "kendall": ONE_DOWN_ONE
 ATTAINED = {"hsic": 0.0, "spearman": 0.6, "kendall": 0.6, "iqr": 0.6}
 
 TASKS = (
+    TaskRow("direction verdict", "direction", by_verdict.PROOFS,
+            asked_on_neighbours("everyone", 156, method="verdict", blocks=3, rows_per_block=50), of_bits, 0.2,
+            ("a row in two blocks", "bits of the rows that lack nothing, dealt afresh",
+             "four draws, each at the full ε")),
     TaskRow("direction votes", "direction", by_blocks.PROOFS,
             asked_on_neighbours("everyone", score="spearman", blocks=1), of_blocks, 0.6,
             ("blocks made by value", "votes against a median of all blocks", "constant blocks are skipped")),

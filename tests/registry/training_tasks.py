@@ -1,4 +1,4 @@
-"""Rows of ``direction`` with protected regressions: one half that trains, or every row."""
+"""Rows of ``direction`` with protected regressions: the half that trains."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpcausal.audit import GreyBoxAudit, compare
-from dpcausal.direction import joint, stable, training
+from dpcausal.direction import stable, training
 from dpcausal.direction.stable import Setting
 from dpcausal.mechanisms.additive import laplace
 from dpcausal.mechanisms.stable_value import stable_value
@@ -24,22 +24,17 @@ ROWS = 24
 SHAPES = 8
 
 
-def asked_on_neighbours(protect: str, **arguments: Any) -> Neighbours:
-    """Return the grey box for a direction: a row of the protected part is replaced."""
-    call = {"protect": protect, **arguments}
-    share = 0.5 if protect == "training" else 0.8
+def asked_on_neighbours(**arguments: Any) -> Neighbours:
+    """Return the grey box for a direction: a row of the training half is replaced."""
+    call = {"protect": "training", **arguments}
+    places = halves(ROWS)[0]
 
     def audit(seed: int, answers: Any) -> GreyBoxAudit:
         rng = np.random.default_rng(seed)
         rows = list(some_rows(rng, ROWS))[seed % SHAPES]
-        train, test = halves(ROWS, share)
-        # Of every row, half of the audits replace one that is scored.
-        places = test if protect == "everyone" and seed % 2 else train
         neighbour = replaced(rows, int(rng.choice(places)), new_row(rng, rows))
         return compare(lambda: ask(rows, **call), lambda: ask(neighbour, **call), answers=answers)
 
-    everyone = protect == "everyone"
-    places = np.arange(ROWS) if everyone else halves(ROWS, share)[0]
     return Neighbours(audit, Search(lambda rows: ask(rows, **call), ROWS, LOW, HIGH, places))
 
 
@@ -54,7 +49,7 @@ def of_margins(bound: Callable[[float], Sensitivity], penalties: tuple[float, ..
         whole = PureDP(loss.exact_epsilon * size)
         allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=bounds[0].unit)
         return [
-            stable.release_margin(margins, bounds, options, 4.0, allotment, loss).margin / float(bounds[0].bound)  # type: ignore[operator]
+            stable.release_margin(margins, bounds, options, allotment, loss).margin / float(bounds[0].bound)  # type: ignore[operator]
             for _ in range(size)
         ]
 
@@ -93,43 +88,34 @@ def of_iqr(penalty: float) -> Sensitivity:
     return training.iqr_sensitivity(1000, penalty)
 
 
-def of_joint(penalty: float) -> Sensitivity:
-    return joint.joint_sensitivity(800, 200, penalty)
-
-
 OWN = ("a regression centred by its training mean", "a residual bandwidth from the training rows")
 CHOICE = ("margin-choice", "noisy-max")
 GRID = {"penalty": (0.5, 2.0)}
 RANKS = ApproxDP(1, 1e-6)
 
 TRAINING = (
-    TaskRow("direction training hsic", "direction", training.CLAIMS["hsic"], asked_on_neighbours("training"),
+    TaskRow("direction training hsic", "direction", training.CLAIMS["hsic"], asked_on_neighbours(),
             of_margins(of_training), 0.6, ("a third of the training bound", *OWN)),
     TaskRow("direction training hsic scores", "direction", training.CLAIMS["hsic"],
-            asked_on_neighbours("training", release_scores=True), of_scores(of_training(1.0)), 0.6, OWN),
+            asked_on_neighbours(release_scores=True), of_scores(of_training(1.0)), 0.6, OWN),
     TaskRow("direction training iqr", "direction", training.CLAIMS["iqr"],
-            asked_on_neighbours("training", score="iqr"), of_margins(of_iqr), 0.6,
+            asked_on_neighbours(score="iqr"), of_margins(of_iqr), 0.6,
             ("log ranges by the bound of ranges",)),
     TaskRow("direction training iqr scores", "direction", training.CLAIMS["iqr"],
-            asked_on_neighbours("training", score="iqr", release_scores=True),
+            asked_on_neighbours(score="iqr", release_scores=True),
             of_scores(training.iqr_sensitivity(1000, 1.0, ranges=2)), 0.6, ("log ranges by the bound of ranges",)),
     TaskRow("direction training choice", "direction", (*training.CLAIMS["hsic"], *CHOICE),
-            asked_on_neighbours("training", **GRID), of_margins(of_training, (0.5, 2.0)), 0.1,
+            asked_on_neighbours(**GRID), of_margins(of_training, (0.5, 2.0)), 0.1,
             ("clearness by one bound for all settings",)),
     TaskRow("direction training published hsic", "direction", ("hsic-training-published", "laplace"),
-            asked_on_neighbours("training", published=True),
+            asked_on_neighbours(published=True),
             of_scores(published.published_hsic_sensitivity(1000, 1000, 1.0)), 0.6, OWN),
     *(
         TaskRow(f"direction training published {score}", "direction", ("training-ranks", "stable-value"),
-                asked_on_neighbours("training", published=True, score=score, loss=RANKS), of_ranks, 0.0,
+                asked_on_neighbours(published=True, score=score, loss=RANKS), of_ranks, 0.0,
                 ("stable ranks by gaps between ranks",))
         for score in ("spearman", "kendall")
     ),
-    TaskRow("direction joint", "direction", joint.PROOFS, asked_on_neighbours("everyone", method="joint"),
-            of_margins(of_joint), 0.6, ("noise for the smaller of the two halves' bounds", *OWN)),
-    TaskRow("direction joint choice", "direction", (*joint.PROOFS, *CHOICE),
-            asked_on_neighbours("everyone", method="joint", **GRID), of_margins(of_joint, (0.5, 2.0)), 0.1,
-            ("clearness by one bound for all settings",)),
 )  # fmt: skip
 """The audit's pairs are margins a whole bound apart: how near data come to it is the falsifier's question."""
 
