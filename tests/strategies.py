@@ -153,6 +153,8 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "width": often(st.sampled_from([None, None, 0.5, 1e9, (0.1, 1.0)]), junk),
     "release_scores": often(st.booleans(), junk),
     "blocks": often(st.sampled_from([None, None, 1, 3]), junk),
+    "rows_per_block": often(st.sampled_from([None, None, 48, 50]), junk),
+    "share": often(st.sampled_from([1.0, 1.0, 0.5, 1e-300]), junk),
     "training_share": often(st.sampled_from([None, None, 0.5, 0.01, 0.99, 1e-300]), junk),
 }
 DIRECTION_WAYS = (*METHODS.values(), *DIRECTIONS.values(), AnmTestPrivacyIqr)
@@ -166,7 +168,7 @@ def ways(kind: Any) -> st.SearchStrategy[Any]:
 direction_arguments = st.fixed_dictionaries(
     {"loss": often(fit_loss, junk)},
     optional={
-        "score": often(st.sampled_from(["hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-slope"]), junk),
+        "score": often(st.sampled_from([None, "lsnm", "hsic", "kendall", "iqr", "variance", "igci-slope"]), junk),
         "protect": often(st.sampled_from(["everyone", "test", "training"]), junk),
         "method": often(
             st.one_of(st.sampled_from(["auto", *METHODS]), *(ways(kind) for kind in DIRECTION_WAYS)), junk

@@ -156,12 +156,12 @@ def test_bounds_at_the_limit_are_answered_without_a_warning(score: str, both: bo
 def test_more_rows_than_the_sums_are_proved_for_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(hsic.MOST_RECORDS, "laplacian", 19)
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    for arguments in ({"protect": "test"}, {"blocks": 1}, {"blocks": 3, "loss": dpc.PureDP(0.1)}):
+    for arguments in ({"protect": "test"}, {"blocks": 1, "score": "hsic"}, {"blocks": 3, "score": "hsic"}):
         with pytest.raises(ParameterError, match="at most 19 rows"):
             ask(table(ledger), **arguments)
     assert not ledger.entries()
     with dpc.simulated_noise(1):
-        ask(table(ledger), blocks=5)
+        ask(table(ledger), blocks=5, score="hsic")
         ask(table(ledger), protect="test", score="kendall")
 
 

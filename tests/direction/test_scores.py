@@ -22,7 +22,7 @@ def rows(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_name_stands_for_one_score() -> None:
-    assert len(set(NAMES)) == len(NAMES) == len(anm.SCORES) + len(igci.SCORES)
+    assert len(set(NAMES)) == len(NAMES) == 1 + len(anm.SCORES) + len(igci.SCORES)
 
 
 @pytest.mark.parametrize("score", anm.SCORES)

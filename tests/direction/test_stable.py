@@ -12,7 +12,7 @@ import dpcausal as dpc
 from dpcausal.dependence import gaussian_sums
 from dpcausal.direction import stable
 from dpcausal.direction.methods import chosen
-from dpcausal.direction.question import Pair
+from dpcausal.direction.question import Columns, Pair
 from dpcausal.direction.stable import Setting, choice_sensitivity, clearness, default_penalty, training_sensitivity
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import recording_gate
@@ -24,6 +24,7 @@ from tests.direction.neighbours import spelled
 from tests.registry.training_claims import GROUP, LARGE, RANGES, N, apart, of_scores, shares_of_means
 
 PAIR = dpc.simulate.anm_pair(400, seed=2)
+BOTH = Columns(PAIR.columns["x"], PAIR.columns["y"], np.ones(400, dtype=np.bool_))
 
 
 def plan(**arguments: Any) -> Any:
@@ -32,14 +33,14 @@ def plan(**arguments: Any) -> Any:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(10))
     table = dpc.Table(PAIR.columns, PAIR.schema, ledger)
     words = spelled(arguments)
-    question = Pair.of(table, "x", "y", words.get("score", "hsic"), words["protect"], None)
-    method, _ = chosen(words.get("method", "auto"), words["protect"], words["loss"])
+    question = Pair.of(table, "x", "y", words.get("score", "hsic"), words["protect"], 0.1)
+    method, _ = chosen(words.get("method", "auto"), question, words["loss"])
     return method.settle(question, words["loss"])
 
 
 def question(score: str = "hsic") -> Pair:
     table = dpc.Table(PAIR.columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(10)))
-    return Pair.of(table, "x", "y", score, "training", None)
+    return Pair.of(table, "x", "y", score, "training", 0.1)
 
 
 class Many(Pair):
@@ -69,7 +70,7 @@ def test_both_scores_move_by_the_share_that_the_page_states_and_no_further(monke
 def test_every_residual_moves_by_what_one_training_row_can_do_and_the_margin_by_its_bound() -> None:
     rng = np.random.default_rng(0)
     settled = plan(penalty=2.0)
-    halves = settled.halved((PAIR.columns["x"], PAIR.columns["y"]), question(), generator_from_seed(1))
+    halves = settled.halved(BOTH, question(), generator_from_seed(1))
     setting = settled.settings()[0]
     before = halves.residuals(setting)
     margin = np.subtract(*stable.root_scores(halves.x, halves.y, *before))
@@ -123,7 +124,7 @@ def test_one_setting_costs_no_choice() -> None:
 def test_columns_are_scaled_by_their_public_bounds_and_by_nothing_else() -> None:
     settled = plan()
     x, y = PAIR.columns["x"], PAIR.columns["y"]
-    halves = settled.halved((x, y), question(), generator_from_seed(1))
+    halves = settled.halved(BOTH, question(), generator_from_seed(1))
     both = np.sort(np.concatenate([halves.training_x, halves.x]))
     (lower, upper), _ = question().ranges
     assert both == pytest.approx(np.sort(2 * (x - lower) / (upper - lower) - 1))
@@ -175,8 +176,8 @@ def test_more_test_rows_than_gaussian_kernels_take_are_refused_with_the_share_th
     columns = {name: np.zeros(rows) for name in ("x", "y")}
     table = dpc.Table(columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     with pytest.raises(ParameterError, match=r"training_share of at least 0\.5001"):
-        TrainingPrivacy().settle(Pair.of(table, "x", "y", "hsic", "training", None), dpc.PureDP(1))
-    iqr = Pair.of(table, "x", "y", "iqr", "training", None)
+        TrainingPrivacy().settle(Pair.of(table, "x", "y", "hsic", "training", 0.1), dpc.PureDP(1))
+    iqr = Pair.of(table, "x", "y", "iqr", "training", 0.1)
     assert TrainingPrivacy().settle(iqr, dpc.PureDP(1)).training_share == 0.5
 
 
