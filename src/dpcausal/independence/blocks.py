@@ -1,6 +1,6 @@
 """Disjoint blocks, one standard score each, and the noisy sum of the scores, clipped: pure ε whatever a block computes.
 
-    S = M^{−1/2} Σ_j clip(z_j, ±1.5) + noise
+    S = M^{−1/2} Σ_j clip(z_j, ±.75) + noise
 
 A row lies in one block, so it moves one term; bounds on x, y and z, a heavy penalty or public hyper-parameters are not
 needed for privacy.  Proof: ``mechanisms/block_sum.md``, block-sum.
@@ -22,6 +22,7 @@ from dpcausal.independence.columns import Rows
 from dpcausal.independence.guests import has_guests
 from dpcausal.independence.law import REACH, STEPS_PER_UNIT, block_pvalue, term
 from dpcausal.independence.question import Hypothesis, PureTest, Released
+from dpcausal.independence.ranks import score_of_rank
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.block_sum import block_sum
@@ -33,7 +34,13 @@ from dpcausal.privacy.unheard import contained
 from dpcausal.regression.threads import one_thread
 
 LEAST_BLOCK = 60
-"""Fewest rows that a block has by the default rule, and that ``blocks=`` may leave it."""
+"""Fewest rows that ``blocks=`` may leave a block, and that one has by the default rule where nothing is given."""
+
+LEAST_LEARNING, MOST_LEARNING = 125, 500
+"""Fewest rows of a block by the default rule where a regression is to be learnt, and about the most."""
+
+LEAST_KEPT = 20
+"""Fewer rows than these in a block, after those that lack a column are left out: its score is a coin of its own."""
 
 LEAST_ROWS = 2 * LEAST_BLOCK
 
@@ -43,7 +50,7 @@ RESAMPLES = 99
 """Permuted or resampled copies in a block: the rank's law is exact for every number."""
 
 MOST_RESAMPLES = 9_999
-MOST_BLOCKS = 5_000
+MOST_BLOCKS = 20_000
 """More would add little power, and their law is held in memory."""
 
 MOST_WORKERS = 64
@@ -51,17 +58,21 @@ MOST_WORKERS = 64
 DROWNED = "at this epsilon and number of blocks even data that all speak against independence can well be missed"
 
 
-def default_blocks(rows: int, epsilon: float) -> int:
-    """Return the public number of blocks for n rows at ε: M = min(max(8, 24/ε), n/60, 5000), rounded down.
+def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
+    """Return the public number of blocks for n rows at ε, M = min(max(8, 24/ε, n/500), n/125, 20000), rounded down.
 
-    More blocks outvote the noise, whose size is 3/(√M ε); larger blocks learn the regressions better.
+    More blocks outvote the noise, whose size is 1.5/(√M ε), and are faster; larger ones learn the regressions better.
+    Where nothing is given, M = min(max(8, 24/ε), n/60, 20000).
 
     Examples
     --------
-    >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0)
-    (96, 12, 5)
+    >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0, learns=False)
+    (80, 20, 5)
     """
-    return math.floor(min(max(8.0, 24 / epsilon), rows / LEAST_BLOCK, MOST_BLOCKS))
+    wanted = max(8.0, 24 / epsilon)
+    if not learns:
+        return math.floor(min(wanted, rows / LEAST_BLOCK, MOST_BLOCKS))
+    return math.floor(min(max(wanted, rows / MOST_LEARNING), rows / LEAST_LEARNING, MOST_BLOCKS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +84,8 @@ class BlockTest(PureTest):
     blocks : int, optional
         Public number of blocks; by default a public rule of n and ε.
     regression : str or regressor, optional
-        Inside blocks: ``"additive"`` (default) or ``"isotropic"`` kernel ridge, or a scikit-learn regressor.
+        Inside blocks: ``"likely"`` (default), ``"additive"`` or ``"isotropic"`` kernel ridge, or a scikit-learn
+        regressor.
     resamples : int, optional
         Permuted or resampled copies in a block, by default 99.
     workers : int, optional
@@ -119,7 +131,8 @@ class BlockTest(PureTest):
         return replace(self, blocks=None, resamples=None, workers=None)
 
     def _with_blocks(self, question: Hypothesis, spent: PureDP) -> Self:
-        blocks = settled_blocks(self.name, self.blocks, default_blocks(question.n, spent.epsilon), question.n)
+        default = default_blocks(question.n, spent.epsilon, bool(question.given))
+        blocks = settled_blocks(self.name, self.blocks, default, question.n)
         resamples = whole("resamples", RESAMPLES if self.resamples is None else self.resamples, 19, MOST_RESAMPLES)
         workers = whole("workers", 1 if self.workers is None else self.workers, 1, MOST_WORKERS)
         if workers > 1 and self.guests:
@@ -140,6 +153,10 @@ def settled_blocks(method: str, blocks: int | None, default: int, rows: int) -> 
     """Check a number of blocks, or take the default."""
     if rows < LEAST_ROWS:
         raise ParameterError(f"method {method!r} needs at least {LEAST_ROWS} rows, the table has {rows}")
+    if blocks is None and default < 2:
+        raise ParameterError(
+            f"method {method!r} needs at least {2 * LEAST_LEARNING} rows to learn what z says of x and y"
+        )
     most = min(rows // LEAST_BLOCK, MOST_BLOCKS)
     return whole("blocks", default if blocks is None else blocks, 2, most, f"n/{LEAST_BLOCK}, {most}")
 
@@ -159,12 +176,16 @@ def block_scores(scorer: Scorer, rows: Rows, question: Hypothesis, generator: Pu
     Nothing is said of a failure, of whatever kind: it would depend on the rows.  Workers are threads: rows stay in this
     process.
     """
+    # All rows are dealt first: one that is left out, or comes in, changes its own block.
     parts = assign_blocks(rows.n, scorer.blocks or 1, generator)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
     workers = getattr(scorer, "workers", None) or 1
 
     def one(part: npt.NDArray[np.int64], seed: int) -> float:
-        found = contained(lambda: float(scorer.score(rows.at(part), question, generator_from_seed(seed))), 0.0)
+        kept, coins = part[rows.kept[part]], generator_from_seed(seed)
+        if kept.size < LEAST_KEPT:
+            return score_of_rank(0.0, np.zeros(0), 0.0, coins)
+        found = contained(lambda: float(scorer.score(rows.at(kept), question, coins)), 0.0)
         return found if math.isfinite(found) else 0.0
 
     with one_thread():

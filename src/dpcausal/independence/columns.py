@@ -28,12 +28,15 @@ class Rows:
         The columns that are conditioned on.
     raw : float array, shape (n, number of given columns)
         The same in the order they were named: numbers in their own unit, levels as codes.
+    kept : bool array, shape (n,)
+        Whether the row has all columns of the question; the others hold what stands in for a missing value.
     """
 
     x: Reals
     y: Reals
     given: Given
     raw: Reals
+    kept: npt.NDArray[np.bool_]
 
     @property
     def n(self) -> int:
@@ -41,7 +44,7 @@ class Rows:
 
     def at(self, rows: Integers) -> Rows:
         """Return the rows at these positions."""
-        return Rows(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows])
+        return Rows(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows], self.kept[rows])
 
 
 def rows_of(
@@ -61,6 +64,7 @@ def rows_of(
             tuple(len(column) for column in map(schema.__getitem__, given) if isinstance(column, Levels)),
         ),
         np.stack([columns[name].astype(np.float64) for name in given], axis=1) if given else np.empty((n, 0)),
+        np.ones(n, dtype=np.bool_),
     )
 
 
@@ -75,6 +79,19 @@ def _numeric(columns: Mapping[str, npt.NDArray[Any]], schema: Schema, names: tup
             others = np.arange(1, max(2, len(declared)))
             parts.append((columns[name][:, None] == others).astype(np.float64))
     return np.hstack(parts)
+
+
+def values_of(columns: Reals) -> Reals:
+    """Return x or y as one number a row: itself, or the code of its level."""
+    return columns @ np.arange(1.0, columns.shape[1] + 1)
+
+
+def cells_of(given: Given) -> Integers:
+    """Return each row's cell of the given levels."""
+    cells = np.zeros(given.rows, dtype=np.int64)
+    for codes, size in zip(given.levels.T, given.sizes, strict=True):
+        cells = cells * size + codes
+    return cells
 
 
 def width_of(schema: Schema, names: tuple[str, ...]) -> int:

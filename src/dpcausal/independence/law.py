@@ -7,6 +7,7 @@ K + N, K the sum of M such terms, P(N = k) ∝ exp(−|k| ε/(2Gc)).  Its law is
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -18,8 +19,12 @@ Reals = npt.NDArray[np.float64]
 STEPS_PER_UNIT = 100
 """G: terms are rounded to a hundredth of a standard deviation, and the law is that of the rounded ones."""
 
-REACH = 150
-"""G · c with c = 1.5: a term beyond one and a half standard deviations says no more than that."""
+REACH = 75
+"""G · c with c = .75: a term beyond three quarters of a standard deviation says no more than that.  A shift of the
+scores moves the sum by P(|Z| < c) a block, and the noise is as c: where it rules, small c need fewer rows."""
+
+MISSED = 0.04
+"""The share of a level that may be lost to a noisy variance that is too low."""
 
 LEAST_PVALUE = 1e-12
 """Below this the convolution's own rounding could count; a smaller p-value is given as this."""
@@ -31,7 +36,7 @@ def term(z: float) -> int:
     Examples
     --------
     >>> [term(z) for z in (0.1234, -3.0, float("inf"), float("nan"))]
-    [12, -150, 150, 0]
+    [12, -75, 75, 0]
     """
     if math.isnan(z):
         return 0
@@ -54,7 +59,7 @@ def block_law(blocks: int) -> Reals:
     --------
     >>> law = block_law(3)
     >>> law.size, round(float(law.sum()), 12)
-    (901, 1.0)
+    (451, 1.0)
     """
     size = 2 * REACH * blocks + 1
     length = 1 << (size - 1).bit_length()
@@ -95,7 +100,7 @@ def block_pvalue(released: int, blocks: int, epsilon: float, two_sided: bool) ->
 
     Examples
     --------
-    >>> block_pvalue(0, 8, 1.0, True), block_pvalue(3000, 8, 1.0, True) < 0.001
+    >>> block_pvalue(0, 8, 1.0, True), block_pvalue(1500, 8, 1.0, True) < 0.001
     (1.0, True)
     """
     if two_sided and released == 0:
@@ -106,6 +111,46 @@ def block_pvalue(released: int, blocks: int, epsilon: float, two_sided: bool) ->
     tails = geometric_tail(least - k, 2 * REACH / epsilon)
     p = float(block_law(blocks) @ tails) * (2 if two_sided else 1)
     return min(1.0, max(LEAST_PVALUE, p))
+
+
+def upper_bound(noisy: float, scale: float, miss: float) -> float:
+    """Return a number that a hidden whole one is above with probability at most ``miss``, from its noisy value.
+
+    noisy + ⌈b ln(1/(2 miss))⌉ + 1, at least 0, for two-sided geometric noise of scale b: its tail beyond t + 1 is at
+    most e^{−t/b}/2.
+
+    Examples
+    --------
+    >>> upper_bound(100.0, 10.0, 0.005), upper_bound(-500.0, 10.0, 0.005)
+    (148.0, 0.0)
+    """
+    return max(0.0, noisy + math.ceil(scale * math.log(1 / (2 * miss))) + 1)
+
+
+def bounded_pvalue(value: float, scale: float, deviation: Callable[[float], float]) -> float:
+    """Return the least level a at which |value| is significant where its deviation is only bounded from above.
+
+    p = inf {a : P(|N + L| ≥ |value|) ≤ .96 a},  N ~ N(0, σ(.04 a)²), L ~ Laplace(scale)
+
+    where σ(m) is a bound that fails with probability m at most: at each a the test has level a, and as σ falls with m
+    the regions of rejection are nested.
+
+    Examples
+    --------
+    >>> round(bounded_pvalue(1.959964, 1e-6, lambda miss: 1.0), 4)
+    0.0521
+    """
+    def significant(level: float) -> bool:
+        sure = (1 - MISSED) * level
+        return normal_laplace_pvalue(value, deviation(MISSED * level), scale) <= sure
+
+    low, high = math.log(LEAST_PVALUE), 0.0
+    if not significant(1.0):
+        return 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if significant(math.exp(middle)) else (middle, high)
+    return max(LEAST_PVALUE, math.exp(high))
 
 
 def normal_laplace_pvalue(value: float, deviation: float, scale: float) -> float:
