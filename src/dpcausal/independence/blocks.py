@@ -22,7 +22,6 @@ from dpcausal.independence.columns import Rows
 from dpcausal.independence.guests import has_guests
 from dpcausal.independence.law import REACH, STEPS_PER_UNIT, block_pvalue, term
 from dpcausal.independence.question import Hypothesis, PureTest, Released
-from dpcausal.independence.ranks import score_of_rank
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.block_sum import block_sum
@@ -39,10 +38,10 @@ LEAST_BLOCK = 60
 LEAST_LEARNING, MOST_LEARNING = 125, 500
 """Fewest rows of a block by the default rule where a regression is to be learnt, and about the most."""
 
-LEAST_KEPT = 20
-"""Fewer rows than these in a block, after those that lack a column are left out: its score is a coin of its own."""
-
 LEAST_ROWS = 2 * LEAST_BLOCK
+
+LEAST_KEPT = 20
+"""Fewest rows with all columns that a block is scored by."""
 
 PROOFS = ("block-sum", "geometric")
 
@@ -173,19 +172,19 @@ class Scorer(Protocol):
 def block_scores(scorer: Scorer, rows: Rows, question: Hypothesis, generator: PublicGenerator) -> list[float]:
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
-    Nothing is said of a failure, of whatever kind: it would depend on the rows.  Workers are threads: rows stay in this
-    process.
+    All n rows are dealt, then those that lack a column are left out inside their block.  Of fewer than ``LEAST_KEPT``
+    nothing can be said: the score is the block's own coin, standard normal as a score is under the null.  Nothing is
+    said of a failure, of whatever kind: it would depend on the rows.  Workers are threads: rows stay in this process.
     """
-    # All rows are dealt first: one that is left out, or comes in, changes its own block.
     parts = assign_blocks(rows.n, scorer.blocks or 1, generator)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
     workers = getattr(scorer, "workers", None) or 1
 
     def one(part: npt.NDArray[np.int64], seed: int) -> float:
-        kept, coins = part[rows.kept[part]], generator_from_seed(seed)
-        if kept.size < LEAST_KEPT:
-            return score_of_rank(0.0, np.zeros(0), 0.0, coins)
-        found = contained(lambda: float(scorer.score(rows.at(kept), question, coins)), 0.0)
+        block, coins = rows.at(part).complete(), generator_from_seed(seed)
+        if block.n < LEAST_KEPT:
+            return float(coins.standard_normal())
+        found = contained(lambda: float(scorer.score(block, question, coins)), 0.0)
         return found if math.isfinite(found) else 0.0
 
     with one_thread():

@@ -46,10 +46,14 @@ class Rows:
         """Return the rows at these positions."""
         return Rows(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows], self.kept[rows])
 
+    def complete(self) -> Rows:
+        """Return the rows that have all columns: inside a block, or without privacy."""
+        return self if self.kept.all() else self.at(np.flatnonzero(self.kept))
+
 
 def rows_of(
     columns: Mapping[str, npt.NDArray[Any]], schema: Schema, x: tuple[str, ...], y: tuple[str, ...],
-    given: tuple[str, ...],
+    given: tuple[str, ...], kept: npt.NDArray[np.bool_] | None = None,
 ) -> Rows:  # fmt: skip
     """Return cleaned columns as the rows of a question; each row by itself."""
     n = len(columns[x[0]])
@@ -64,7 +68,7 @@ def rows_of(
             tuple(len(column) for column in map(schema.__getitem__, given) if isinstance(column, Levels)),
         ),
         np.stack([columns[name].astype(np.float64) for name in given], axis=1) if given else np.empty((n, 0)),
-        np.ones(n, dtype=np.bool_),
+        np.ones(n, dtype=np.bool_) if kept is None else kept,
     )
 
 
