@@ -1,6 +1,6 @@
 """Disjoint blocks, one standard score each, and the noisy sum of the scores, clipped: pure ε whatever a block computes.
 
-    S = M^{−1/2} Σ_j clip(z_j, ±.75) + noise
+    S = M^{−1/2} Σ_j clip(z_j, ±c) + noise
 
 A row lies in one block, so it moves one term; bounds on x, y and z, a heavy penalty or public hyper-parameters are not
 needed for privacy.  Proof: ``mechanisms/block_sum.md``, block-sum.
@@ -20,7 +20,7 @@ from dpcausal.asking.public import whole
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Rows
 from dpcausal.independence.guests import has_guests
-from dpcausal.independence.law import REACH, STEPS_PER_UNIT, block_pvalue, term
+from dpcausal.independence.law import STEPS_PER_UNIT, block_pvalue, reach_of, term
 from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
@@ -60,7 +60,7 @@ DROWNED = "at this epsilon and number of blocks even data that all speak against
 def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
     """Return the public number of blocks for n rows at ε, M = min(max(8, 24/ε, n/500), n/125, 20000), rounded down.
 
-    More blocks outvote the noise, whose size is 1.5/(√M ε), and are faster; larger ones learn the regressions better.
+    It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones learn the regressions better.
     Where nothing is given, M = min(max(8, 24/ε), n/60, 20000).
 
     Examples
@@ -71,7 +71,7 @@ def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
     wanted = max(8.0, 24 / epsilon)
     if not learns:
         return math.floor(min(wanted, rows / LEAST_BLOCK, MOST_BLOCKS))
-    return math.floor(min(max(wanted, rows / MOST_LEARNING), rows / LEAST_LEARNING, MOST_BLOCKS))
+    return max(2, math.floor(min(max(wanted, rows / MOST_LEARNING), rows / LEAST_LEARNING, MOST_BLOCKS)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ class BlockTest(PureTest):
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         if isinstance(spent, NoPrivacy) or self.blocks is None:
             return ()
-        farthest = block_pvalue(REACH * self.blocks, self.blocks, spent.epsilon, self.two_sided(question))
+        farthest = block_pvalue(reach_of(self.blocks) * self.blocks, self.blocks, spent.epsilon, self.two_sided(question))
         return (DROWNED,) if farthest > question.alpha else ()
 
     def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
@@ -142,8 +142,9 @@ class BlockTest(PureTest):
         self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
-        terms = [term(found) for found in block_scores(self, private, question, coins)]
-        noisy = geometric(block_sum(terms, REACH, "sum of block scores"), allotment, spent)
+        reach = reach_of(self.blocks or 1)
+        terms = [term(found, reach) for found in block_scores(self, private, question, coins)]
+        noisy = geometric(block_sum(terms, reach, "sum of block scores"), allotment, spent)
         pvalue = block_pvalue(noisy, len(terms), spent.epsilon, self.two_sided(question))
         return Released(noisy / STEPS_PER_UNIT / math.sqrt(len(terms)), pvalue)
 
@@ -152,10 +153,6 @@ def settled_blocks(method: str, blocks: int | None, default: int, rows: int) -> 
     """Check a number of blocks, or take the default."""
     if rows < LEAST_ROWS:
         raise ParameterError(f"method {method!r} needs at least {LEAST_ROWS} rows, the table has {rows}")
-    if blocks is None and default < 2:
-        raise ParameterError(
-            f"method {method!r} needs at least {2 * LEAST_LEARNING} rows to learn what z says of x and y"
-        )
     most = min(rows // LEAST_BLOCK, MOST_BLOCKS)
     return whole("blocks", default if blocks is None else blocks, 2, most, f"n/{LEAST_BLOCK}, {most}")
 

@@ -19,8 +19,8 @@ Reals = npt.NDArray[np.float64]
 STEPS_PER_UNIT = 100
 """G: terms are rounded to a hundredth of a standard deviation, and the law is that of the rounded ones."""
 
-REACH = 75
-"""G · c with c = .75: a term beyond three quarters of a standard deviation says no more than that.  A shift of the
+REACH, WIDE_REACH, FEW_BLOCKS = 75, 150, 8
+"""G · c with c = .75, and 1.5 where there are fewer than eight blocks: a term beyond says no more.  A shift of the
 scores moves the sum by P(|Z| < c) a block, and the noise is as c: where it rules, small c need fewer rows."""
 
 MISSED = 0.04
@@ -30,7 +30,12 @@ LEAST_PVALUE = 1e-12
 """Below this the convolution's own rounding could count; a smaller p-value is given as this."""
 
 
-def term(z: float) -> int:
+def reach_of(blocks: int) -> int:
+    """Return how far a term of so many blocks reaches on either side."""
+    return WIDE_REACH if blocks < FEW_BLOCKS else REACH
+
+
+def term(z: float, reach: int = REACH) -> int:
     """Return a block's integer term of a standard score; 0 if it is not a number.
 
     Examples
@@ -40,30 +45,31 @@ def term(z: float) -> int:
     """
     if math.isnan(z):
         return 0
-    return round(min(max(z * STEPS_PER_UNIT, -REACH), REACH))
+    return round(min(max(z * STEPS_PER_UNIT, -reach), reach))
 
 
-@lru_cache(maxsize=1)
-def _one_term() -> Reals:
-    """Return P(k), k = −REACH, …, REACH, of one block's term under the null."""
+@lru_cache(maxsize=2)
+def _one_term(reach: int) -> Reals:
+    """Return P(k), k = −reach, …, reach, of one block's term under the null."""
     below = NormalDist().cdf
-    edges = np.array([below((k + 0.5) / STEPS_PER_UNIT) for k in range(-REACH, REACH)])
+    edges = np.array([below((k + 0.5) / STEPS_PER_UNIT) for k in range(-reach, reach)])
     return np.diff(edges, prepend=0.0, append=1.0)
 
 
 @lru_cache(maxsize=8)
 def block_law(blocks: int) -> Reals:
-    """Return P(K = k), k = −M·REACH, …, M·REACH, of the sum of M independent block terms under the null.
+    """Return P(K = k), k = −M·reach, …, M·reach, of the sum of M independent block terms under the null.
 
     Examples
     --------
     >>> law = block_law(3)
     >>> law.size, round(float(law.sum()), 12)
-    (451, 1.0)
+    (901, 1.0)
     """
-    size = 2 * REACH * blocks + 1
+    reach = reach_of(blocks)
+    size = 2 * reach * blocks + 1
     length = 1 << (size - 1).bit_length()
-    law = np.fft.irfft(np.fft.rfft(_one_term(), length) ** blocks, length)[:size]
+    law = np.fft.irfft(np.fft.rfft(_one_term(reach), length) ** blocks, length)[:size]
     law = np.maximum(law, 0)
     law = (law + law[::-1]) / 2
     return np.asarray(law / law.sum())
@@ -90,7 +96,7 @@ def block_pvalue(released: int, blocks: int, epsilon: float, two_sided: bool) ->
     Parameters
     ----------
     released : int
-        s = the sum of the blocks' terms, with noise of scale 2 · REACH/ε.
+        s = the sum of the blocks' terms, with noise of scale 2 · reach/ε.
     blocks : int
         M.
     epsilon : float
@@ -106,9 +112,9 @@ def block_pvalue(released: int, blocks: int, epsilon: float, two_sided: bool) ->
     if two_sided and released == 0:
         return 1.0
     least = abs(released) if two_sided else released
-    reach = REACH * blocks
-    k = np.arange(-reach, reach + 1, dtype=np.float64)
-    tails = geometric_tail(least - k, 2 * REACH / epsilon)
+    most = reach_of(blocks) * blocks
+    k = np.arange(-most, most + 1, dtype=np.float64)
+    tails = geometric_tail(least - k, 2 * reach_of(blocks) / epsilon)
     p = float(block_law(blocks) @ tails) * (2 if two_sided else 1)
     return min(1.0, max(LEAST_PVALUE, p))
 
