@@ -263,6 +263,6 @@ def test_the_studentised_covariance_of_several_columns_is_that_of_each_pair():
 
 def test_weights_are_signs_and_start_with_the_plain_measure():
     given = Given(np.arange(8.0)[:, None], np.repeat([0, 1], 4)[:, None])
-    rows = Arrays(np.zeros((8, 1)), np.zeros((8, 1)), given, np.zeros((8, 2)))
+    rows = Arrays(np.zeros((8, 1)), np.zeros((8, 1)), given, np.zeros((8, 2)), np.ones(8, dtype=bool))
     found = weights(rows)
     assert found.shape == (8, 6) and (found[:, 0] == 1).all() and (np.abs(found) == 1).all()

@@ -15,10 +15,10 @@ from tests.test_leaks import TABLE, clean, holds_data, quiet, shown  # noqa: F40
 PLANTED = pa.concat_tables([TABLE] * 8)
 SCHEMA = dpc.Schema(
     {"x": dpc.Bounded(0, 100), "y": dpc.Bounded(0, 100), "z": dpc.Levels(["no", "yes"]), "v": dpc.Bounded(0, 100),
-     "w": dpc.Levels(["no", "yes"])}
+     "second": dpc.Levels(["no", "yes"])}
 )  # fmt: skip
 FRAME = PLANTED.append_column("v", pa.array(np.resize(np.asarray(TABLE["x"])[::-1], len(PLANTED))))
-FRAME = FRAME.append_column("w", FRAME["z"])
+FRAME = FRAME.append_column("second", FRAME["z"])
 
 
 def ask(method: str, **arguments: Any) -> Any:
@@ -29,7 +29,7 @@ def ask(method: str, **arguments: Any) -> Any:
     model = {"model_x": dpc.ModelX(mean=lambda Z: 50 + 0 * Z[:, 0], sd=20.0)} if method in WITH_MODEL else {}
     asked = way(method, **model)
     fixed: dict[str, list[str]] = {"hsic": [], "strata-covariance": ["z"], "counts": []}
-    x, y = ("z", "w") if method == "counts" else ("x", "y")
+    x, y = ("z", "second") if method == "counts" else ("x", "y")
     with dpc.simulated_noise(3):
         result = dpc.ci_test(table, x, y, given=fixed.get(method, ["v", "z"]), loss=loss, method=asked, **arguments)
     clean([repr(table.ledger.entries())])

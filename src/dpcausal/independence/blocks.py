@@ -60,8 +60,8 @@ DROWNED = "at this epsilon and number of blocks even data that all speak against
 def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
     """Return the public number of blocks for n rows at ε, M = min(max(8, 24/ε, n/500), n/125, 20000), rounded down.
 
-    It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones learn the regressions better.
-    Where nothing is given, M = min(max(8, 24/ε), n/60, 20000).
+    It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones
+    learn the regressions better.  Where nothing is given, M = min(max(8, 24/ε), n/60, 20000).
 
     Examples
     --------
@@ -115,7 +115,8 @@ class BlockTest(PureTest):
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         if isinstance(spent, NoPrivacy) or self.blocks is None:
             return ()
-        farthest = block_pvalue(reach_of(self.blocks) * self.blocks, self.blocks, spent.epsilon, self.two_sided(question))
+        all_of_them = reach_of(self.blocks) * self.blocks
+        farthest = block_pvalue(all_of_them, self.blocks, spent.epsilon, self.two_sided(question))
         return (DROWNED,) if farthest > question.alpha else ()
 
     def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
