@@ -100,7 +100,7 @@ def unhalved_scores(rows: Rows) -> Rows:
 
 def by_rows_kept(rows: Rows) -> int:
     """As many neighbours as the kept rows allow."""
-    return sums(rows, int(np.sum(rows[:, 4] > 0.25)) // 10).signed
+    return sums(rows, int(np.sum(rows[:, 4] > 0.25)) // 20).signed
 
 
 def undivided(rows: Rows) -> float:
@@ -111,9 +111,9 @@ def undivided(rows: Rows) -> float:
 
 
 def in_line(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
-    """All in one order, 20 kept: one less, and each has fewer neighbours."""
+    """All in one order, 100 kept: one less, and each has fewer neighbours."""
     rows = np.tile(np.linspace(0, 1, m)[:, None], (1, 5))
-    rows[:, 3], rows[:, 4] = 0, np.arange(m) < 20
+    rows[:, 3], rows[:, 4] = 0, np.arange(m) < 100
     return rows
 
 
@@ -151,7 +151,7 @@ MUTANTS: list[Case] = [
                  lambda m: 6 / (m - 3) ** 0.5, columns=3, sizes=(31,), starts={"opposed": opposed}),
     by_falsifier("sign products by the bound of partners that stay", lambda rows: sums(rows).signed, 2 * 2 * 2 - 1,
                  sizes=(29,), **{**PAIRS, "starts": {"worst": worst_start}}),
-    by_falsifier("neighbours by the number of rows kept", by_rows_kept, 6 * 2, sizes=(29,),
+    by_falsifier("neighbours by the number of rows kept", by_rows_kept, 6 * 5, sizes=(110,),
                  **{**PAIRS, "starts": {"line": in_line}}),
     by_falsifier("covariance inside strata by the bound of one stratum", covariance,
                  lambda m: covariance_sensitivity(1).bound, **{**MOMENTS, "starts": {"corners": corners}}),

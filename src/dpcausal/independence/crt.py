@@ -17,7 +17,7 @@ import numpy as np
 
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
-from dpcausal.independence.blocks import BlockTest
+from dpcausal.independence.blocks import LEAST_KEPT, BlockTest
 from dpcausal.independence.columns import Integers, Reals, Rows, values_of, width_of
 from dpcausal.independence.guests import has_guests
 from dpcausal.independence.model_x import LawOfRows, ModelX
@@ -188,7 +188,10 @@ class Crt(BlockTest):
         from scipy.special import ndtr
 
         book_exact("rank among copies", allotment)
-        found = self.ranked(private.complete(), question, EXACT_RESAMPLES, coins)
+        private = private.complete()
+        if private.n < LEAST_KEPT:
+            return Released(0.0, 1.0)
+        found = self.ranked(private, question, EXACT_RESAMPLES, coins)
         return Released(found, float(2 * ndtr(-abs(found))))
 
 
