@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcausal.dependence.iqr import IqrReach, interquartile_range
 from dpcausal.dependence.iqr_intervals import PUBLISHED, proposed_distances
-from dpcausal.mechanisms.additive import gaussian, geometric, l2_ball, laplace
+from dpcausal.mechanisms.additive import cube, gaussian, geometric, l2_ball, laplace
 from dpcausal.mechanisms.propose_test_release import published_log_iqr
 from dpcausal.mechanisms.selection import exponential, noisy_max
 from dpcausal.privacy.ledger import Allotment, Ledger
@@ -74,6 +74,18 @@ def ball_vectors(answer: Any, epsilon: float, size: int, share: float) -> Any:
 
 def _ball(answer: Any, epsilon: float, size: int, share: float) -> Any:
     return ball_vectors(answer, epsilon, size, share)[:, 0]
+
+
+def cube_vectors(answer: Any, epsilon: float, size: int, share: float) -> Any:
+    """Return noisy integers, as many as the answer has."""
+    loss = PureDP(epsilon / share)
+    allotment, query = granted(loss, size), asked(np.array(answer, dtype=np.int64), 1, Norm.LINF)
+    return np.array([cube(query, allotment, loss) for _ in range(size)])
+
+
+def _cube(answer: Any, epsilon: float, size: int, share: float) -> Any:
+    # All entries move up: above the larger answer, the least of them shows the whole loss.
+    return cube_vectors(answer, epsilon, size, share).min(axis=1)
 
 
 def _noisy_max(answer: Any, epsilon: float, size: int, share: float) -> Any:
@@ -152,6 +164,10 @@ MECHANISMS = (
     MechanismRow(
         "l2-ball", "additive:l2_ball", "l2-ball", (0.0, 1.0), _ball,
         ("ball noise with the radius of one dimension", "ball noise with the bound of one coordinate"), draws=6_000,
+    ),
+    MechanismRow(
+        "cube", "additive:cube", "cube", ((0, 0, 0, 0), (1, 1, 1, 1)), _cube,
+        ("the cube's noise with the radius of one dimension", "four draws, each at the full ε"), draws=6_000,
     ),
     # (0, 0) to (1, −1): P(1) falls from ½ to ½e^{−ε}, exactly.
     MechanismRow(
