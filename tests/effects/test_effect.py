@@ -129,6 +129,19 @@ def test_the_table_of_a_discovery_has_effects_free() -> None:
     assert found.interval == pytest.approx(direct.interval, abs=1e-9)
 
 
+def test_rows_that_lack_a_column_are_left_out_and_the_others_give_the_answer() -> None:
+    columns = made()
+    lost = np.random.default_rng(2).random(6_000) < 0.4
+    columns["a"] = np.where(lost, None, columns["a"])
+    columns["y"][::7] = np.nan
+    found = dpc.effect(table(columns), treatment="a", outcome="y", adjust=["z"], **EXACT)
+    whole = ~lost & ~np.isnan(columns["y"])
+    kept = {name: values[whole] for name, values in columns.items()}
+    alone = dpc.effect(table(kept), treatment="a", outcome="y", adjust=["z"], **EXACT)
+    assert found.estimate == pytest.approx(alone.estimate, abs=1e-12)
+    assert found.interval == pytest.approx(alone.interval, abs=1e-12) and found.n == 6_000
+
+
 def test_too_few_rows_for_the_loss_are_refused_before_the_spend_with_what_would_do() -> None:
     small = table(made(400), dpc.PureDP(1))
     with pytest.raises(InfeasibleError, match=r"give epsilon .* rows") as told:

@@ -145,6 +145,7 @@ def cells(
     -----
     *Guarantee*: the loss, under replace-one for every row; claim corner-counts.  Counts and squares are free beside the
     sums.
+    A row that lacks one of the columns has no mass (see ``Table(missing=...)``).
     *Source*: this library.
 
     Examples
@@ -188,8 +189,8 @@ def noisy_cells(question: CellSums, spent: Paid, allotment: Allotment) -> NoisyC
     """Read the columns and release their sums by cells."""
     table, values = question.table, question.values
     names = tuple(value.name for value in values if value.degree)
-    columns = table.columns((*question.by, *names))
-    kept = np.ones(table.n, dtype=np.bool_)
+    rows = table.rows((*question.by, *names))
+    columns = rows.values
     place = np.zeros(table.n, dtype=np.int64)
     for name, size in zip(question.by, question.sizes, strict=True):
         column = table.schema.column(name)
@@ -200,7 +201,7 @@ def noisy_cells(question: CellSums, spent: Paid, allotment: Allotment) -> NoisyC
                 one.degree)
         for one in values
     ]  # fmt: skip
-    counts = corner_counts(place, math.prod(question.sizes), kept, masses)
+    counts = corner_counts(place, math.prod(question.sizes), rows.kept, masses)
     norm = Norm.L1 if isinstance(spent, PureDP) else Norm.L2
     query = Query(counts, corner_counts_sensitivity(len(values), norm), "sums by cells")
     noisy = geometric(query, allotment, spent) if isinstance(spent, PureDP) else gaussian(query, allotment, spent)
