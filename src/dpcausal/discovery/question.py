@@ -193,10 +193,7 @@ class GraphSearch(Method[Graph, Spent]):
     def foresee(self, question: Graph, spent: Spent | NoPrivacy) -> str:
         """Return in words what public numbers foretell against an answer, from the noise that ``release`` will draw.
 
-        Raises
-        ------
-        FenceError
-            Some of that noise could not be drawn: told before anything is spent.
+        Raises ``FenceError``, before anything is spent, if some of that noise could not be drawn.
         """
         return ""
 

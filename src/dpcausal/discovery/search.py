@@ -26,17 +26,8 @@ LARGEST_MARGIN = 300.0
 class Terms:
     """How numbers are searched: public, and free to change.
 
-    Attributes
-    ----------
-    search : str
-        ``"score"``: screen by tests, then the exact search for the best score; ``"pc"``: tests alone.
-    alpha : float
-        Level of the tests.
-    max_order : int
-        Largest conditioning set.
-    knowledge : Knowledge
-    later : float, optional
-        Level of the tests given two or more columns, by default ``alpha``.
+    ``"score"``: screen by tests, then the exact search for the best score; ``"pc"``: tests alone.  ``later`` is the
+    level of the tests given two or more columns, by default ``alpha``.
     """
 
     search: Literal["score", "pc"]
@@ -54,14 +45,8 @@ class Terms:
 class Found:
     """A graph and how firmly its edges stand.
 
-    Attributes
-    ----------
-    margin : dict
-        For each edge how far it is from falling out: nats of score lost without it, or powers of ten between the
-        level and the largest p-value of its tests.
-    untested : frozenset
-        Edges that no test could be made for; they stand for want of counts, not for evidence.
-    tests : int
+    ``margin``: for each edge how far it is from falling out, nats of score lost without it, or powers of ten between
+    the level and the largest p-value of its tests.  ``untested`` edges stand for want of counts, not for evidence.
     """
 
     graph: Cpdag
@@ -122,14 +107,7 @@ def _by_score(table: NoisyTable, skeleton: Skeleton, known: Knowledge) -> Found:
 
 @dataclass(frozen=True)
 class Support:
-    """Shares of re-drawn noise in which an edge stands at all, and in which it is an arrow.
-
-    Attributes
-    ----------
-    redraws : int
-    edges : dict from pairs to shares
-    arrows : dict from (cause, effect) to shares
-    """
+    """Shares of re-drawn noise in which an edge stands at all, and in which it is an arrow (cause, effect)."""
 
     redraws: int
     edges: dict[Edge, float]

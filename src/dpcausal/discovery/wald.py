@@ -40,20 +40,10 @@ def usable_strata(counts: Reals, variance: float) -> npt.NDArray[np.bool_]:
 
 
 def wald_test(counts: Reals, variance: float) -> Wald | None:
-    """Return the statistic and its degrees of freedom for counts whose cells have independent noise; ``None`` if
-    no stratum is usable.
+    """Return the statistic for counts, shape (k_x, k_y, strata), whose cells have independent noise of a variance v.
 
-    Σ_s R_s' V_s⁻¹ R_s,  R = N − n p_x p_yᵀ without the last levels,
-    V = n (D_x ⊗ D_y) + v (L_x L_xᵀ ⊗ L_y L_yᵀ) + I
-
-    where D = diag(p) − p pᵀ, L = I − p 1ᵀ, and v is the variance of a cell's noise.
-
-    Parameters
-    ----------
-    counts : float array, shape (k_x, k_y, strata)
-        Noisy counts.
-    variance : float
-        v, at least 0.
+    Σ_s R_s' V_s⁻¹ R_s,  R = N − n p_x p_yᵀ without the last levels, V = n (D_x ⊗ D_y) + v (L_x L_xᵀ ⊗ L_y L_yᵀ) + I,  D
+    = diag(p) − p pᵀ,  L = I − p 1ᵀ;  ``None`` if no stratum is usable.
     """
     if counts.shape[0] < 2 or counts.shape[1] < 2:
         return None
@@ -80,17 +70,10 @@ def wald_test(counts: Reals, variance: float) -> Wald | None:
 
 
 def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> Wald | None:
-    """Return the same for counts with correlated noise, covariance F Fᵀ over all cells, strata stacked.
+    """Return the same for correlated noise, covariance F Fᵀ over all cells; the factor F is (k_x, k_y, strata, r).
 
-    V = blockdiag(n_s D_x ⊗ D_y) + A F Fᵀ Aᵀ + I,  A = blockdiag(L_x ⊗ L_y)
-
-    Parameters
-    ----------
-    counts : float array, shape (k_x, k_y, strata)
-    factor : float array, shape (k_x, k_y, strata, r)
-        F.
-    variance : float
-        Mean variance of a cell's noise, for the choice of strata only.
+    V = blockdiag(n_s D_x ⊗ D_y) + A F Fᵀ Aᵀ + I,  A = blockdiag(L_x ⊗ L_y);  the variance, the mean one of a cell's
+    noise, is for the choice of strata only.
     """
     if counts.shape[0] < 2 or counts.shape[1] < 2:
         return None

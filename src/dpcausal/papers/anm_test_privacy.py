@@ -63,10 +63,7 @@ def _hsic_pair(rest: Residuals) -> tuple[float, float]:
 
 
 def release(rest: Residuals, score: str, allotment: Allotment, loss: PureDP) -> Released:
-    """Return both scores with Laplace noise of scale Δ/(ε/2), Δ the published constant.
-
-    Scores as published: signed rho, |tau|, HSIC with (m − 1)².  *Source*: Kusner et al. (2016), Theorems 1 to 3.
-    """
+    """Return both scores, signed rho, |tau|, HSIC by (m − 1)², with Laplace noise of scale Δ/(ε/2), Δ as published."""
     if score == "spearman":
         pair = rank.spearman(*rest.forward()), rank.spearman(*rest.backward())
         each = rank.spearman_sensitivity(rest.m, RANKS, Unit.TEST_ROW)
@@ -92,7 +89,7 @@ def as_printed(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Release
     """Return the sums of four log IQRs from propose-test-release as printed, or no answer if any is ⊥.
 
     The paper counts (9ε, 3δ) for the four; so each runs at ε/9 and δ/3 of the loss.  (One row moves all four:
-    (12ε, 4δ), were the algorithm itself right.)  *Source*: Kusner et al. (2016), section 4.3 and appendix.
+    (12ε, 4δ), were the algorithm itself right.)
     """
     claimed = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "iqr-published-unproven", Unit.TEST_ROW)
     return summed([

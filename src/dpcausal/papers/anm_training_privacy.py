@@ -40,32 +40,14 @@ def rank_gap(*columns: Column) -> float:
 def rank_distance(gap: float, n: int, penalty: float) -> int:
     """Return ⌈γ n λ^{3/2}/16⌉: it takes as many training rows, or more, to change the order of the residuals.
 
-    Notes
-    -----
-    *Source*: ``training.md``, training-ranks; Kusner et al. (2016), after Theorem 6, where it is a distance to
-    instability, one less.
-
-    Examples
-    --------
-    >>> rank_distance(0.016, 10_000, 1.0), rank_distance(1e-6, 10_000, 1.0)
-    (10, 1)
+    After Theorem 6, which has a distance to instability, one less (``training.md``, training-ranks).
     """
     per_row = Fraction(16) / (n * Fraction(penalty**1.5 * (1 - 1e-12)))
     return math.ceil(Fraction(gap) / per_row)
 
 
 def published_hsic_sensitivity(n: int, m: int, penalty: float) -> Sensitivity:
-    """Return the bound of Theorem 7 on each score, 32 L √m R/n, R = 8/λ^{3/2}, L = e^{−½}/s; for λ ≤ 1.
-
-    Notes
-    -----
-    *Source*: Kusner et al. (2016), Theorem 7; valid by ``training.md``, hsic-training-published.
-
-    Examples
-    --------
-    >>> round(float(published_hsic_sensitivity(1000, 1000, 1.0).bound), 1)
-    12.3
-    """
+    """Return the bound of Theorem 7 on each score, 32 L √m R/n, R = 8/λ^{3/2}, L = e^{−½}/s; for λ ≤ 1."""
     slope = math.exp(-0.5) / stable.SCORE_WIDTH
     bound = 32 * slope * math.sqrt(m) * 8 / penalty**1.5 / n * (1 + 1e-12)
     return Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "hsic-training-published", Unit.TRAINING_ROW)

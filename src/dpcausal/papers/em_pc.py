@@ -60,8 +60,8 @@ class EmPc(PcSystem):
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Run EM-PC with the G-test, as evaluated.
 
-        The score of an edge is (G_α − G)·sign, scaled to records by its largest change per record at a 2×2 table,
-        2 log n: in place of the greedy search of the paper's code, whose result has no proved sensitivity either.
+        The score of an edge is (G_α − G)·sign, scaled to records by its largest change per record at a 2×2 table, 2 log
+        n: in place of the greedy search of the paper's code, whose result has no proved sensitivity either.
         """
         decided: dict[Edge, tuple[str, ...]] = {}
 
@@ -90,12 +90,8 @@ class EmPc(PcSystem):
 class Eliminator:
     """The pruner with a proof: decides all of an order when it begins.
 
-    Attributes
-    ----------
-    each : PureDP or NoPrivacy
-        Loss of one node in one order: half for the number, half for the choice.
-    threshold : int
-        Steps up to which a pair counts as independent.
+    A node in one order costs ``each``, half for the number, half for the choice; steps up to ``threshold`` count as
+    independent.
     """
 
     scores: RankScores

@@ -135,12 +135,8 @@ class PcSystem(GraphSearch[Any]):
 class Replica:
     """One run of a published system on exact counts, with noise from public randomness.
 
-    Attributes
-    ----------
-    epsilon : float
-        The paper's parameter: ε of one round.
-    rounds, asked : int
-        Rounds that fired and tests made: the reported loss is computed from them afterwards.
+    ``epsilon`` is the paper's parameter, ε of one round; the reported loss is computed from ``rounds`` that fired and
+    tests ``asked`` afterwards.
     """
 
     names: tuple[str, ...]

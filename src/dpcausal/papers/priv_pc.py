@@ -93,18 +93,9 @@ def default_rounds(columns: int) -> int:
 
 @dataclass
 class Sieve:
-    """The pruner with a proof.
+    """The pruner with a proof: ``rounds`` are left, each costs ``each``; when they are used up all other edges stay.
 
-    Attributes
-    ----------
-    each : PureDP or NoPrivacy
-        Loss of a round.
-    rounds : int
-        Rounds left.  When they are used up every further edge stays.
-    threshold : int
-        Steps up to which a pair counts as independent.
-    examines : bool
-        Whether what a round finds is examined, with half of the round's loss.
+    Steps up to ``threshold`` count as independent; one that ``examines`` does so with half of the round's loss.
     """
 
     scores: RankScores

@@ -62,13 +62,8 @@ CUT_IN_DEVIATIONS = 4.0
 class FactorRelease:
     """The released model, on the scale [−1, 1], of rows less their own last value before the start.
 
-    Attributes
-    ----------
-    mean : float array, shape (T,)
-    covariance : float array, shape (T, T)
-        As released: symmetric, perhaps not positive.
-    mean_noise, covariance_noise : float
-        Standard deviation of the noise on an entry of the mean, and on a diagonal entry of the covariance.
+    The noise is its standard deviation on an entry of the mean, and on a diagonal one of the covariance, which is
+    symmetric, perhaps not positive.
     """
 
     mean: npt.NDArray[np.float64]
@@ -171,20 +166,10 @@ def release(rows: Integers, start: int, allotment: Allotment, loss: ZCDP | NoPri
 
 @dataclass(frozen=True, eq=False)
 class Forecaster:
-    """The regression of the future on the past that a released model implies.
+    """The regression of the future on the past that a released model implies, slopes of shape (T0, m).
 
-    Attributes
-    ----------
-    start : int
-        T0.
-    mean : float array, shape (T,)
-    slopes : float array, shape (T0, m)
-    rank : int
-        Factors kept.
-    loadings : float array, shape (rank, T)
-        √eigenvalue times eigenvector, for each factor kept.
-    residual : float array, shape (m, m)
-        Covariance of what the past leaves open of the future.
+    ``rank`` factors are kept, ``loadings`` √eigenvalue times eigenvector of each; ``residual`` is the covariance of
+    what the past leaves open of the future.
     """
 
     start: int

@@ -70,20 +70,9 @@ PROOFS = ("matched-sums",)
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """The public constants of matching, from the target's past, its bounds and public arguments.
+    """The public constants of matching, from the target's past, its bounds and public arguments, on the scale [−1, 1].
 
-    Attributes
-    ----------
-    start, after : int
-        T0 and m.
-    past : float array, shape (T0,)
-        The target before its treatment, on the scale [−1, 1].
-    covariates : float array, shape (p,)
-        The target's.
-    kernel_width : float
-        h.
-    cut : float
-        c: predicted changes are cut to length c·√m.
+    ``kernel_width`` is h; predicted changes are cut to length ``cut`` · √m.
     """
 
     start: int
@@ -118,8 +107,9 @@ def weights_and_changes(rows: Integers, covariates: Reals, by: Matching) -> tupl
 
     b = (x̃·ỹ + T0h²)/(x̃·x̃ + T0h²) in [0, 2],  k = exp(−‖ỹ − b x̃‖²/(2T0h²)),  change = b (x_post − x_last)
 
-    where x̃ and ỹ are the pasts of donor and target less their means.  Each donor's from its own row alone, bit for bit:
-    its three sums are whole numbers, and from them on each number is the result of single correctly rounded operations.
+    where x̃ and ỹ are the pasts of donor and target less their means.  Each donor's from its own row alone, bit for
+    bit: its three sums are whole numbers, and from them on each number is the result of single correctly rounded
+    operations.
     """
     T0, past = by.start, rows[:, : by.start]
     target = np.rint((by.past - by.past.mean()) * _TARGET_STEPS)
@@ -162,18 +152,10 @@ def noise_deviation(by: Matching, loss: PureDP | ZCDP | NoPrivacy) -> float:
 
 @dataclass(frozen=True, eq=False)
 class MatchedRelease:
-    """What was released, and what follows from it.
+    """What was released: ΣK/FULL, the number of donors that the answer rests on, and what follows from it.
 
-    Attributes
-    ----------
-    weight : float
-        ΣK/FULL, the number of donors that the answer rests on; noisy.
-    weight_noise : float
-        Standard deviation of its noise.
-    change : float array, shape (m,)
-        Predicted change of the target from its last value before the start, on the scale [−1, 1].
-    noise : float
-        Standard deviation of the noise in each entry of ``change``.
+    ``change`` is that of the target from its last value before the start; both with the standard deviation of their
+    noise.
     """
 
     weight: float
@@ -194,9 +176,9 @@ def release(
 
     change = (N W + d σ²/τ²)/(W² + σ²/τ²),  W = max(ΣK, 0) and N = ΣKZ as released
 
-    where d is the change that the donor-free forecast has, σ the standard deviation of the noise on N, and τ 1.5
-    errors of that forecast: the mean given the release under a normal prior.  As the donors' weight falls below the
-    noise it goes to the donor-free forecast.
+    where d is the change that the donor-free forecast has, σ the standard deviation of the noise on N, and τ 1.5 errors
+    of that forecast: the mean given the release under a normal prior.  As the donors' weight falls below the noise it
+    goes to the donor-free forecast.
     """
     sums = matched_sums(weights, changes, by)
     label = "matched donors"

@@ -22,17 +22,12 @@ class Plan:
 
     Attributes
     ----------
-    target : object
-        Its name.
-    method : str
-    spent : Loss
-        What the call costs, all targets together.
+    target, method, spent : object, str, Loss
+        Who, how, and what the call costs, all targets together.
     base : PureDP, ZCDP or NoPrivacy
         What this target's releases share, in the currency of the method.
     path, interval, pvalue : Fraction
-        Their shares of ``base``; 0 for what is not released.
-    interval_reason, pvalue_reason : str
-        Why not; empty if it is.
+        Their shares of ``base``; 0 for what is not released, ``interval_reason`` and ``pvalue_reason`` say why.
     start, after, donors, periods : int
         T0, m, n, T.
     free : DonorFree

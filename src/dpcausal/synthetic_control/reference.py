@@ -22,17 +22,8 @@ ROUNDS = 200
 
 
 def simplex_weights(X: Reals, y: Reals) -> Reals:
-    """Return argmin ‖y − X'w‖² over w ≥ 0, Σw = 1, exactly but for rounding.
+    """Return argmin ‖y − X'w‖² over w ≥ 0, Σw = 1, exactly but for rounding; X is (n, T0), y (T0,).
 
-    Parameters
-    ----------
-    X : float array, shape (n, T0)
-        Donors before the treatment.
-    y : float array, shape (T0,)
-        The target.
-
-    Notes
-    -----
     An active-set method on the non-negative least squares whose last row, of a large weight, asks Σw = 1; then the
     equality-constrained solution on the support.  *Source*: Abadie & Gardeazabal (2003); Lawson & Hanson (1974).
     """
@@ -84,25 +75,15 @@ def _equality(A: Reals, b: Reals) -> Reals:
 
 
 def ridge_path(X: Reals, Y: Reals, y: Reals, penalty: float) -> Reals:
-    """Return the ridge synthetic control X_post'f of Rho, Cummings & Misra, Algorithm 1, μ = λ/2.
-
-    ``X`` is (n, T0), ``Y`` the donors afterwards, (n, m), ``penalty`` λ.
-    """
+    """Return the ridge synthetic control X_post'f of Rho, Cummings & Misra, Algorithm 1, μ = λ/2."""
     return Y.T @ ridge_weights(X, y, penalty / 2)
 
 
 def robust_path(X: Reals, Y: Reals, y: Reals, penalty: float, threshold: float | None = None) -> Reals:
     """Return the robust synthetic control: keep large singular values of all the donors' rows, then ridge.
 
-    Parameters
-    ----------
-    threshold : float, optional
-        Singular values below it are dropped.  Default: ω times their median, ω = 0.56β³ − 0.95β² + 1.82β + 1.43, β
-        the aspect ratio.
-
-    Notes
-    -----
-    *Source*: Amjad, Shah & Shen (2018), Algorithm 1; the threshold Gavish & Donoho (2014), Section III.E.
+    Values below the threshold are dropped, by default ω times their median, ω = 0.56β³ − 0.95β² + 1.82β + 1.43, β the
+    aspect ratio.  *Source*: Amjad, Shah & Shen (2018), Algorithm 1; Gavish & Donoho (2014), Section III.E.
     """
     whole = np.hstack([X, Y])
     left, singular, right = np.linalg.svd(whole, full_matrices=False)
