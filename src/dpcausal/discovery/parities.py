@@ -21,7 +21,7 @@ from dpcausal.dependence.contingency import contingency
 from dpcausal.dependence.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
 from dpcausal.discovery.foresight import of_levels, too_few
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Test, find_skeleton
+from dpcausal.discovery.pc import Test
 from dpcausal.discovery.pvalues import MOST_CELLS
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, gaussian_pay, rho_of
 from dpcausal.discovery.search import Terms, asker, by_tests
@@ -96,10 +96,7 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
         losses = [rho_of(spent).part(share) for share in self.shares]
         codes = list(codes_of(private, question.names).values.values())
         releaser = Releaser(question.names, question.sizes, codes, allotment, losses)
-        skeleton = find_skeleton(
-            question.names, asker(releaser.noisy, terms), knowledge=terms.knowledge, max_order=terms.max_order,
-            begin=releaser.begin,
-        )  # fmt: skip
+        skeleton = terms.skeleton(question.names, asker(releaser.noisy, terms), releaser.begin)
         return Outcome(by_tests(question.names, skeleton, terms), terms, releaser.noisy)
 
 

@@ -74,12 +74,7 @@ def starting_edges(nodes: Sequence[str], knowledge: Knowledge) -> set[Edge]:
 
 
 def find_skeleton(
-    nodes: Sequence[str],
-    ask: Ask,
-    *,
-    knowledge: Knowledge,
-    max_order: int,
-    begin: Begin | None = None,
+    nodes: Sequence[str], ask: Ask, *, knowledge: Knowledge, max_order: int, begin: Begin | None = None
 ) -> Skeleton:
     """Remove the edges whose ends some set separates; pairs that knowledge excludes or joins are not tested.
 

@@ -119,21 +119,12 @@ def discovered(
     method: Method[Any, Any], outcome: Outcome, guarantee: Guarantee, n: int, seed: int | None = None
 ) -> Discovery:
     """Return the result of an outcome."""
+    found, release = outcome.found, outcome.release
     return Discovery(
-        graph=outcome.found.graph,
-        method=method.name,
-        settings=method.options(),
-        terms=outcome.terms,
-        margin=outcome.found.margin,
-        untested=outcome.found.untested,
-        support=None,
-        tests=outcome.found.tests,
-        n=n,
-        reported=outcome.reported,
-        seed=seed,
-        release=None if outcome.release is None else outcome.release.under(guarantee),
-        guarantee=guarantee,
-    )
+        graph=found.graph, method=method.name, settings=method.options(), terms=outcome.terms, margin=found.margin,
+        untested=found.untested, support=None, tests=found.tests, n=n, reported=outcome.reported, seed=seed,
+        release=None if release is None else release.under(guarantee), guarantee=guarantee,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Literal
 
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Ask, Skeleton, Verdict, find_skeleton, orient
+from dpcausal.discovery.pc import Ask, Begin, Skeleton, Verdict, find_skeleton, orient
 from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.discovery.score_search import best_dag, class_of, local_scores
 from dpcausal.privacy.noise import PublicGenerator
@@ -35,6 +35,10 @@ class Terms:
     max_order: int
     knowledge: Knowledge
     later: float | None = None
+
+    def skeleton(self, names: tuple[str, ...], ask: Ask, begin: Begin | None = None) -> Skeleton:
+        """Return where the PC loop ends on these terms."""
+        return find_skeleton(names, ask, knowledge=self.knowledge, max_order=self.max_order, begin=begin)
 
     def level(self, given: int) -> float:
         """Return the level of a test given so many columns."""
@@ -68,9 +72,7 @@ def asker(release: Release, terms: Terms) -> Ask:
 
 def search(release: Release, terms: Terms) -> Found:
     """Return the graph of released numbers."""
-    skeleton = find_skeleton(
-        release.names, asker(release, terms), knowledge=terms.knowledge, max_order=terms.max_order
-    )
+    skeleton = terms.skeleton(release.names, asker(release, terms))
     if terms.search == "score" and isinstance(release, NoisyTable):
         return _by_score(release, skeleton, terms.knowledge)
     return by_tests(release.names, skeleton, terms)

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpcausal.discovery.pc import Edge, Skeleton, Test, Verdict, find_skeleton
+from dpcausal.discovery.pc import Edge, Skeleton, Test, Verdict
 from dpcausal.discovery.question import Graph
 from dpcausal.discovery.search import Terms
 from dpcausal.mechanisms.additive import laplace_scale
@@ -53,9 +53,7 @@ class EmPc(PcSystem):
         threshold = scores.threshold(question.n, terms.alpha)
         each = spent.part(Fraction(1, len(question.names) * (terms.max_order + 1)))
         pruner = Eliminator(scores, allotment, each, threshold)
-        return find_skeleton(
-            question.names, pruner.ask, knowledge=terms.knowledge, max_order=terms.max_order, begin=pruner.begin
-        )
+        return terms.skeleton(question.names, pruner.ask, pruner.begin)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Run EM-PC with the G-test, as evaluated.
@@ -79,9 +77,7 @@ class EmPc(PcSystem):
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
             return Verdict(decided.get(frozenset((x, y))) == given)
 
-        found = find_skeleton(
-            replica.names, ask, knowledge=replica.terms.knowledge, max_order=replica.terms.max_order, begin=begin
-        )
+        found = replica.terms.skeleton(replica.names, ask, begin)
         total = advanced_composition(replica.epsilon, replica.rounds, DELTA)
         return found, f"({total:.4g}, {DELTA:g})-DP after {replica.rounds} nodes"
 
