@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.regression.ridge import ridge_weights
 from dpcausal.synthetic_control.forecast import DonorFree
-from dpcausal.synthetic_control.method import SyntheticMethod, checked
-from dpcausal.synthetic_control.plan import Base, Plan
+from dpcausal.synthetic_control.method import SyntheticMethod
+from dpcausal.synthetic_control.plan import Plan
 from dpcausal.synthetic_control.question import Path, Treated, later, past_of
 from dpcausal.synthetic_control.rows import Reals
 
@@ -109,9 +109,6 @@ class Classic(SyntheticMethod):
             )
         return loss, ""
 
-    def currency(self, spent: Loss) -> Base:
-        return NoPrivacy()
-
     def paths(
         self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
     ) -> list[Path]:
@@ -150,12 +147,9 @@ class Ridge(Classic):
 
     name: ClassVar[str] = "ridge"
     about: ClassVar[str] = "ridge weights, without privacy"
+    positive: ClassVar[tuple[str, ...]] = ("penalty",)
 
     penalty: float | None = None
-
-    def settle(self, question: Treated, spent: Loss) -> Self:
-        checked("penalty", self.penalty)
-        return super().settle(question, spent)
 
     def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
         return {"penalty": float(self.penalty or question.panel.start(target))}
