@@ -39,6 +39,9 @@ from dpcausal.releases.moments import NoisyMoments
 Reals = npt.NDArray[np.float64]
 
 BINS = 64
+LEAST_SHARE = 0.02
+"""Least share of kept rows that a noisy count is taken for."""
+
 HISTOGRAM_SHARE = Fraction(1, 10)
 """What the histograms take of ρ."""
 
@@ -126,7 +129,8 @@ def noisy_moments(
 ) -> NoisyMoments:
     """Read the columns and release their histograms and second moments."""
     noise = noise_of(len(names), table.n, loss)
-    columns = table.columns(names)
+    records = table.rows(names)
+    columns = {name: values[records.kept] for name, values in records.values.items()}
     declared = [table.schema.column(name) for name in names]
     unit = np.stack(
         [
@@ -142,7 +146,8 @@ def noisy_moments(
     p = len(names)
     released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.second)
     moments = unpacked(released, p + 1) * 4.0**-noise.bits
-    count = max(float(moments[p, p]), 0.5 * table.n)
+    # Left-out rows are in no sum, so the entry of the constant is how many are kept; noise must not make it tiny.
+    count = max(float(moments[p, p]), LEAST_SHARE * table.n)
     means = moments[:p, p] / count
     covariance = moments[:p, :p] / count - np.outer(means, means)
     lower = np.array([one.lower if isinstance(one, Bounded) else 0.0 for one in declared])
@@ -154,6 +159,7 @@ def noisy_moments(
         covariance=covariance,
         variance=noise.deviation**2 / 2 / count**2,
         n=table.n,
+        count=None if table.missing == "impute" else min(count, table.n),
     )
 
 
