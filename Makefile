@@ -25,7 +25,7 @@ benchmark: $(VENV)/benchmark.done
 
 audit: $(VENV)/test.done
 	$(BIN)/python -m benchmarks audit_ledger --rounds 10000
-	$(BIN)/python -m benchmarks audit_mechanisms
+	$(BIN)/python -m benchmarks audit_table
 	$(BIN)/python -m benchmarks audit_fuzz
 
 $(VENV)/pip.done:

@@ -8,9 +8,9 @@ import numpy as np
 
 from dpcausal.dependence.hsic import root_hsic_sensitivity
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
-from dpcausal.dependence.published_rank import published_spearman
 from dpcausal.mechanisms.block_sum import block_sum
 from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.papers.priv_kendall import published_spearman
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression.residual_products import (
@@ -22,9 +22,9 @@ from dpcausal.regression.residual_products import (
 )
 from tests.dependence.test_conditional_kendall import opposed
 from tests.dependence.test_permuted_hsic import halves_in_step, permuted
-from tests.dependence.test_published_rank import in_strata
 from tests.mechanisms.test_noisy_rank import margin
 from tests.mutants import Case, by_falsifier
+from tests.papers.test_priv_kendall import in_strata
 from tests.regression.products import COLUMNS, FOUR_CORNERS, STARTS, product_sum, products, resample_sum, weights
 from tests.regression.test_residual_products import smoothed
 

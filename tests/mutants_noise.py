@@ -89,6 +89,19 @@ def crossed_ball(coins: np.random.Generator, answer: float, size: int) -> Any:
     return np.where(across < 0.5 * np.abs(aligned), aligned, 0.0)
 
 
+def short_cube(coins: np.random.Generator, answer: float, size: int) -> Any:
+    # A norm with P(r) ∝ e^{−r}, as in one dimension, and a direction from the cube's surface; all entries move.
+    radius = coins.geometric(-math.expm1(-1.0), size) - 1
+    face = coins.uniform(-1, 1, (size, 4))
+    face /= np.abs(face).max(axis=1, keepdims=True)
+    noisy = np.rint(radius[:, None] * face) + answer
+    return np.abs(noisy).max(axis=1)
+
+
+def four_at_once(coins: np.random.Generator, answer: float, size: int) -> Any:
+    return geometric_of(1.0)(coins, answer, (size, 4)).min(axis=1)  # type: ignore[arg-type]
+
+
 def redrawn(coins: np.random.Generator, answer: float, size: int) -> Any:
     # "A sum is not negative": drawn again until it is not.
     noisy = answer + coins.laplace(0, 1, size)
@@ -159,6 +172,8 @@ MUTANTS: list[Case] = [
     ),
     by_black_box("ball noise with the radius of one dimension", on_both(short_ball(2, 1, 1.0))),
     by_black_box("ball noise with the bound of one coordinate", on_both(crossed_ball)),
+    by_black_box("the cube's noise with the radius of one dimension", on_both(short_cube)),
+    by_black_box("four draws, each at the full ε", on_both(four_at_once)),
     by_black_box("noisy max with the rate read as the mean", on_both(argmax_of("exponential", 0.5), SELECTION)),
     by_black_box("noisy max with Δ for 2Δ", on_both(argmax_of("exponential", 1.0), SELECTION)),
     by_black_box("exponential mechanism with Δ for 2Δ", on_both(argmax_of("gumbel", 1.0), ([2.0, 0.0], [3.0, -1.0]))),

@@ -23,7 +23,7 @@ GIVEN = Given(TABLE, np.empty((1, 0), dtype=np.int64))
     [
         Residuals(*[COLUMN] * 4, *[(0.0, 1.0)] * 4, *[0.123456789] * 4),
         Halves(*[COLUMN] * 4),
-        Rows(TABLE, TABLE, GIVEN, TABLE),
+        Rows(TABLE, TABLE, GIVEN, TABLE, TABLE[:, 0] > 0),
         GIVEN,
         Smoothed(TABLE, 1.0),
         Weights(TABLE),

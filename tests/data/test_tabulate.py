@@ -14,7 +14,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.data.coding import cuts_of
 from dpcausal.data.tabulate import codes_of, counts_of, sizes_of
-from dpcausal.errors import SchemaError
+from dpcausal.errors import ParameterError, SchemaError
 from tests.data.conftest import BACKENDS
 
 SCHEMA = dpc.Schema(
@@ -46,30 +46,92 @@ def arrow() -> pa.Table:
     )
 
 
+RULES = ("drop", "impute", "level")
+
+
+def kept_by_hand(table: dpc.Table) -> np.ndarray:
+    """Return which records lack nothing, read off the Arrow table in Python."""
+    kept = []
+    for row in arrow().to_pylist():
+        lacks = {
+            "text": False,  # it has another level for whatever is none
+            "number": row["number"] not in (5, -3, 2**40),
+            "plain": row["plain"] not in (0, 1, 2),
+            "flag": row["flag"] is None,
+            "cut": row["cut"] is None or row["cut"] != row["cut"],
+            "wide": row["wide"] is None,
+        }
+        named = {"number": False, "plain": False, "flag": False}
+        told = lacks | {"drop": {}, "level": named, "impute": dict.fromkeys(lacks, False)}[table.missing]
+        kept.append(not any(told.values()))
+    return np.array(kept)
+
+
 def from_columns(table: dpc.Table) -> np.ndarray:
     """Return the table of counts from the cleaned columns, record by record."""
     columns = table.columns(NAMES)
     counts = np.zeros(sizes_of(table, NAMES), dtype=np.int64)
-    for row in zip(*(columns[name] for name in NAMES), strict=True):
+    for row, kept in zip(zip(*(columns[name] for name in NAMES), strict=True), kept_by_hand(table), strict=True):
         place = [
             sum(value >= cut for cut in cuts_of(column)) if isinstance(column, dpc.Bounded) else int(value)
             for value, column in zip(row, SCHEMA.values(), strict=True)
         ]
-        counts[tuple(place)] += 1
+        counts[tuple(place)] += int(kept)
     return counts
 
 
+@pytest.mark.parametrize("missing", RULES)
 @pytest.mark.parametrize("backend", sorted(BACKENDS))
-def test_counts_are_those_of_the_cleaned_columns_in_every_back_end(backend: str, tmp_path: Path) -> None:
+def test_counts_are_those_of_the_cleaned_columns_in_every_back_end(
+    backend: str, missing: str, tmp_path: Path
+) -> None:
+    frame = BACKENDS[backend](arrow(), tmp_path)
+    table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing=missing)
+    counts, rows = counts_of(table, NAMES), codes_of(table, NAMES)
+    assert counts.dtype == np.int64 and (counts == from_columns(table)).all()
+    assert (table.rows(NAMES).kept == kept_by_hand(table)).all() and (rows.kept == kept_by_hand(table)).all()
+    assert rows.n == table.n == 400 and 0 < rows.kept.sum() < 400 + (missing == "impute") and counts.sum() > 0
+    again = np.zeros_like(counts)
+    np.add.at(again, tuple(rows.values[name][rows.kept] for name in NAMES), 1)
+    assert (again == counts).all()
+
+
+@pytest.mark.parametrize("backend", sorted(BACKENDS))
+def test_a_record_is_kept_by_the_columns_that_are_asked_for_alone(backend: str, tmp_path: Path) -> None:
     frame = BACKENDS[backend](arrow(), tmp_path)
     table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    counts = counts_of(table, NAMES)
-    assert counts.sum() == 400 and counts.dtype == np.int64
-    assert (counts == from_columns(table)).all()
-    codes = codes_of(table, NAMES)
-    again = np.zeros_like(counts)
-    np.add.at(again, tuple(codes), 1)
-    assert (again == counts).all()
+    assert table.rows(["text"]).kept.all() and table.rows([]).kept.tolist() == [True] * 400
+    each = [table.rows([name]).kept for name in NAMES]
+    assert (np.logical_and.reduce(each) == table.rows(NAMES).kept).all()
+    for name, kept in zip(NAMES, each, strict=True):
+        assert counts_of(table, [name]).sum() == kept.sum()
+
+
+def test_a_missing_level_is_one_more_level_where_it_is_asked_to_be() -> None:
+    table = dpc.Table(arrow(), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="level")
+    assert table.schema["number"] == dpc.Levels([5, -3, 2**40], other="missing")
+    assert table.schema["text"] == SCHEMA["text"] and table.schema["cut"] == SCHEMA["cut"]
+    frame = {"t": np.array(["1", None, "missing"], dtype=object)}
+    declared = dpc.Table(frame, dpc.Schema({"t": dpc.Levels(["missing", "1"])}), table.ledger, missing="level")
+    assert len(declared.schema["t"]) == 2 and declared.columns(["t"])["t"].tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("missing", ["dropped", None, True, 1, ["drop"]])
+def test_an_unknown_rule_for_what_is_missing_is_refused(missing: Any) -> None:
+    with pytest.raises(ParameterError, match="missing must be one of drop, impute, level"):
+        dpc.Table(arrow(), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing=missing)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "lazy"])
+def test_many_columns_with_missing_cells_need_no_more_cells(kind: str) -> None:
+    """A cell of its own for each pattern of what is missing would be 3^20 cells; single levels 2^40 more."""
+    names = [f"c{place}" for place in range(20)] + [f"one{place}" for place in range(40)]
+    held = {name: pa.array([0, None, 1, 0] if name[0] == "c" else [7, 7, 7, None], pa.int64()) for name in names}
+    whole = pa.table(held)
+    frame: Any = duckdb.connect().from_arrow(whole) if kind == "duckdb" else polars.from_arrow(whole).lazy()
+    schema = dpc.Schema({name: dpc.Levels([0, 1]) if name[0] == "c" else dpc.Levels([7]) for name in names})
+    counts = counts_of(dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1))), names)
+    assert counts.sum() == 2 and counts.ravel()[0] == counts.ravel()[-1] == 1
 
 
 def test_four_equal_widths_are_the_default() -> None:

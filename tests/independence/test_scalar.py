@@ -11,7 +11,6 @@ import pytest
 import dpcausal as dpc
 from dpcausal.audit import compare
 from dpcausal.dependence.conditional_kendall import conditional_kendall
-from dpcausal.dependence.published_rank import published_kendall, published_spearman
 from dpcausal.independence import scalar
 from dpcausal.independence.columns import rows_of
 from dpcausal.independence.crt_global import largest_rank
@@ -19,6 +18,7 @@ from dpcausal.independence.features import chunks_of, size_of
 from dpcausal.independence.scalar import default_penalty
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.mechanisms.smooth_sensitivity import smoothness
+from dpcausal.papers.priv_kendall import published_kendall, published_spearman
 from dpcausal.privacy.allotment import UNPROVEN
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.regression.residual_products import (

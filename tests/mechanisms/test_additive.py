@@ -20,7 +20,7 @@ from scipy import stats
 
 from dpcausal.errors import DpCausalError, FenceError, LossError
 from dpcausal.mechanisms import additive
-from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, l2_ball, laplace, laplace_scale
+from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, geometric, l2_ball, laplace, laplace_scale
 from dpcausal.privacy import noise
 from dpcausal.privacy.conditional import CONDITIONAL
 from dpcausal.privacy.ledger import Allotment, Ledger
@@ -28,7 +28,7 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from tests.privacy.test_noise import allowed, discrete_gaussian_cdf, distance
+from tests.privacy.test_noise import allowed, cube_norms, discrete_gaussian_cdf, distance, summed
 
 Mechanism = Callable[[Query, Allotment, Any], Any]
 
@@ -88,6 +88,7 @@ EXTREMES: list[tuple[Mechanism, Query, Any]] = [
     (geometric, query(0, Norm.L1, 10**10), PureDP(1e-9)),
     (gaussian, query(0.0, Norm.L2, 9e299), ZCDP(1e-9)),
     (l2_ball, query(np.zeros(2), Norm.L2, 1e12), PureDP(1e-6)),
+    (cube, query(np.zeros(4, dtype=int), Norm.LINF, 2 * 10**5), PureDP(1e-9)),
 ]
 
 
@@ -215,6 +216,35 @@ def test_the_probabilities_of_integers_differ_by_at_most_e_to_the_epsilon(bound:
     assert worst <= epsilon * (1 + 1e-9)
 
 
+@pytest.mark.proves("cube")
+@pytest.mark.parametrize(("bound", "epsilon"), [(1, 0.5), (3, 1.0)])
+def test_the_probabilities_of_vectors_differ_by_at_most_e_to_the_epsilon_in_the_largest_norm(
+    bound: int, epsilon: float
+) -> None:
+    # All outputs of a square, all moves of every corner and edge: by brute force.
+    scale, k = laplace_scale(bound, PureDP(epsilon)), np.arange(-12, 13)
+    losses = [
+        np.abs(np.maximum(np.abs(k[:, None]), np.abs(k)) - np.maximum(np.abs(k[:, None] - a), np.abs(k - b))).max()
+        for a in range(-bound, bound + 1)
+        for b in range(-bound, bound + 1)
+    ]
+    assert max(losses) == bound
+    assert max(losses) / scale <= epsilon
+
+
+@pytest.mark.proves("cube")
+def test_noise_of_the_cube_has_scale_sensitivity_over_epsilon_and_leaves_whole_numbers() -> None:
+    with simulated_noise(6):
+        answers = [released(cube, query(np.arange(4), Norm.LINF, 1), PureDP(0.5)) for _ in range(4_000)]
+    assert {(event.mechanism, event.norm, event.scale) for _, event in answers} == {
+        ("cube", "l-infinity", laplace_scale(1, PureDP(0.5)))
+    }
+    drawn = np.array([noisy - np.arange(4) for noisy, _ in answers])
+    assert drawn.dtype == np.int64
+    norm = np.abs(drawn).max(axis=1)
+    assert distance(norm, summed(cube_norms(2.0)), integers=True) <= allowed(4_000)
+
+
 # Kinds and norms
 
 
@@ -235,6 +265,11 @@ def test_the_probabilities_of_integers_differ_by_at_most_e_to_the_epsilon(bound:
         (l2_ball, np.zeros((2, 2)), Norm.L2, PureDP(1)),
         (l2_ball, np.zeros(0), Norm.L2, PureDP(1)),
         (l2_ball, 1.0, Norm.L2, PureDP(1)),
+        (cube, np.zeros(2, dtype=int), Norm.L1, PureDP(1)),
+        (cube, np.zeros(2), Norm.LINF, PureDP(1)),
+        (cube, np.zeros(9, dtype=int), Norm.LINF, PureDP(1)),
+        (cube, 1, Norm.LINF, PureDP(1)),
+        (cube, np.zeros(2, dtype=int), Norm.LINF, ZCDP(1)),
         (laplace, 1.0, Norm.L1, ZCDP(1)),
         (laplace, 1.0, Norm.L1, ApproxDP(1, 1e-6)),
         (laplace, 1.0, Norm.L1, NoPrivacy()),

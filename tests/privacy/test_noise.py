@@ -212,6 +212,74 @@ def test_the_noise_of_the_ball_in_one_dimension_is_laplace() -> None:
     assert distance(sample, lambda x: stats.laplace.cdf(x, scale=2.0)) <= allowed(1_500)
 
 
+def cube(size: int, scale: float = 1.5) -> Any:
+    centre = np.array([10, -3, 0, 2])
+    return np.array([noise.add_cube(centre, scale, sensitivity=3, epsilon=3 / scale) - centre for _ in range(size)])
+
+
+def cube_law(scale: float, reach: int, sides: int) -> Any:
+    """Return P(z) ∝ exp(−max|z_i|/scale) on a grid, by the definition."""
+    one = np.abs(np.arange(-reach, reach + 1))
+    norm = one
+    for _ in range(sides - 1):
+        norm = np.maximum(norm[..., None], one)
+    law = np.exp(-norm / scale)
+    return law / law.sum()
+
+
+def summed(law: Any, least: int = 0) -> Any:
+    """Return the distribution function of weights at least, least + 1, …"""
+    below = np.cumsum(law) / np.sum(law)
+    return lambda k: np.where(k < least, 0.0, below[np.clip(k - least, 0, len(below) - 1).astype(int)])
+
+
+def cube_norms(scale: float) -> Any:
+    """Return the weights of the norms 0 to 399 in four dimensions: so many points lie on a shell."""
+    r = np.arange(400)
+    return ((2 * r + 1.0) ** 4 - np.where(r > 0, 2 * r - 1.0, 0) ** 4) * np.exp(-r / scale)
+
+
+def check_cube(sample: Any) -> None:
+    """Against sums over a grid of 41⁴ points: an entry, the sum of two, which sees their joint law, and the norm."""
+    size, values = len(sample), np.arange(-20, 21)
+    law = cube_law(1.5, 20, 4)
+    pair = law.sum(axis=(2, 3))
+    both = np.bincount((values[:, None] + values).ravel() + 40, weights=pair.ravel())
+    for axis in range(4):
+        assert distance(sample[:, axis], summed(pair.sum(axis=1), -20), integers=True) <= allowed(size)
+    assert distance(sample[:, 0] + sample[:, 1], summed(both, -40), integers=True) <= allowed(size)
+    norm = np.abs(sample).max(axis=1)
+    assert distance(norm, summed(cube_norms(1.5)), integers=True) <= allowed(size)
+    assert distance(norm, summed(cube_norms(0.75)), integers=True) > allowed(size)
+
+
+@pytest.mark.proves("cube")
+def test_the_noise_of_the_cube_has_the_law_of_its_norm() -> None:
+    check_cube(cube(700))
+
+
+@pytest.mark.proves("cube")
+def test_simulated_noise_of_the_cube_has_the_same_law() -> None:
+    with simulated_noise(4):
+        check_cube(cube(20_000))
+
+
+@pytest.mark.proves("cube")
+@pytest.mark.parametrize("sides", [1, 2, 3])
+def test_the_noise_of_the_cube_in_few_dimensions_is_that_of_brute_force(sides: int) -> None:
+    zeros, law = np.zeros(sides, dtype=np.int64), cube_law(0.7, 40, sides).reshape(81, -1).sum(axis=1)
+    with simulated_noise(5):
+        sample = [noise.add_cube(zeros, 0.7, sensitivity=7, epsilon=11.0)[0] for _ in range(20_000)]
+    assert distance(np.array(sample), summed(law, -40), integers=True) <= allowed(20_000)
+
+
+@pytest.mark.proves("cube")
+def test_a_vector_of_no_or_of_nine_integers_gets_no_noise_of_the_cube() -> None:
+    for shape in ((0,), (9,), (2, 2), ()):
+        with pytest.raises(FenceError, match="1 to 8"):
+            noise.add_cube(np.zeros(shape, dtype=np.int64), 1.0, sensitivity=1, epsilon=1.0)
+
+
 @pytest.mark.fresh_bits
 def test_coordinates_get_their_own_noise() -> None:
     for draw in (
@@ -268,8 +336,9 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "gumbel": lambda values, scale: noise.noisy_argmax(values, scale, sensitivity=1e-3, epsilon=1.0, gumbel=True),
     "geometric": lambda values, scale: noise.add_geometric(values, scale, sensitivity=1, epsilon=10.0),
     "discrete gaussian": lambda values, scale: noise.add_discrete_gaussian(values, scale, sensitivity=1.0, rho=10.0),
+    "cube": lambda values, scale: noise.add_cube(values, scale, sensitivity=1, epsilon=10.0),
 }
-INTEGER_PRIMITIVES = ("geometric", "discrete gaussian")
+INTEGER_PRIMITIVES = ("geometric", "discrete gaussian", "cube")
 
 NO_REALS: dict[str, Any] = {
     "NaN": np.array([0.0, np.nan]),
@@ -379,6 +448,7 @@ def at_factor(factor: float) -> dict[str, Callable[[], Any]]:
         "noisy max": lambda: noise.noisy_argmax(reals, 2 * pure, sensitivity=3.0, epsilon=0.7),
         "noisy max of integers": lambda: noise.noisy_argmax(integers, 2 * pure, sensitivity=3, epsilon=0.7),
         "gumbel": lambda: noise.noisy_argmax(reals, 2 * pure, sensitivity=3.0, epsilon=0.7, gumbel=True),
+        "cube": lambda: noise.add_cube(integers, pure, sensitivity=3, epsilon=0.7),
         "ball": lambda: noise.add_l2_ball(reals, pure, sensitivity=3.0, epsilon=0.7),
     }
 
@@ -393,7 +463,7 @@ def test_a_scale_of_95_percent_is_refused(primitive: str, monkeypatch: pytest.Mo
                 at_factor(factor)[primitive]()
 
     modes(run)
-    if primitive != "ball":  # OpenDP's map is a second opinion: it refuses by itself
+    if primitive not in ("ball", "cube"):  # OpenDP's map is a second opinion: it refuses by itself
         monkeypatch.setattr(noise, "_fence_cost", lambda *_, **__: None)
         at_factor(1 + 1e-12)[primitive]()
         for factor in (0.5, 0.95, 1 - 1e-9):
@@ -426,6 +496,7 @@ def draws():
         noise.add_geometric(np.zeros(4, dtype=np.int64), 1e12, sensitivity=1, epsilon=1.0).tolist(),
         noise.add_gaussian(zeros, 1e6, sensitivity=1.0, rho=1.0).tolist(),
         noise.add_l2_ball(zeros, 1e6, sensitivity=1.0, epsilon=1.0).tolist(),
+        noise.add_cube(np.zeros(4, dtype=np.int64), 1e12, sensitivity=1, epsilon=1.0).tolist(),
         [noise.noisy_argmax(np.zeros(1000), 1e6, sensitivity=1.0, epsilon=1.0) for _ in range(8)],
         [noise.public_generator()[1]],
     ]
@@ -473,6 +544,7 @@ def everything() -> list[Any]:
         noise.add_discrete_gaussian(integers, 9.0, sensitivity=1.0, rho=1.0).tolist(),
         noise.add_discrete_gaussian(integers, 90.0, sensitivity=1.0, rho=1.0).tolist(),
         noise.add_l2_ball(reals, 1.0, sensitivity=1.0, epsilon=1.0).tolist(),
+        noise.add_cube(integers, 9.0, sensitivity=1, epsilon=1.0).tolist(),
         [noise.noisy_argmax(np.zeros(1000), 9.0, sensitivity=1.0, epsilon=1.0) for _ in range(5)],
         [noise.noisy_argmax(np.zeros(1000), 9.0, sensitivity=1.0, epsilon=1.0, gumbel=True) for _ in range(5)],
         noise.public_generator()[1],

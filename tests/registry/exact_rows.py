@@ -25,7 +25,7 @@ from tests.registry import laws, panels
 from tests.registry.exact import Cuts, ExactRow, Fit
 from tests.registry.iqr import at_the_threshold, wide_and_narrow
 from tests.registry.laws import Law, Reals
-from tests.registry.mechanisms import MECHANISMS, ball_vectors, granted
+from tests.registry.mechanisms import MECHANISMS, ball_vectors, cube_vectors, granted
 from tests.registry.rows import MechanismRow
 from tests.registry.training_claims import PASSES, STABLE_DELTA
 
@@ -163,6 +163,21 @@ def ball() -> ExactRow:
     )  # fmt: skip
 
 
+def cube() -> ExactRow:
+    """All four entries move up, which the least of them shows; the norm shows the scale best."""
+    zeros = (0, 0, 0, 0)
+
+    def norms(size: int) -> Reals:
+        return np.asarray(np.abs(cube_vectors(zeros, 1.0, size, 1.0)).max(axis=1))
+
+    return ExactRow(
+        "cube", OF["cube"].draw, laws.cube_least, cut_at(*np.arange(-5.5, 20)),
+        lambda epsilon: iter([(zeros, (1, 1, 1, 1)), (zeros, (-1, -1, -1, -1))]),
+        (Fit(norms, at(laws.cube_norm, None), lambda event: np.arange(80) + 0.5, 7_000),
+         fit("cube", zeros, laws.cube_least, cut_at(*np.arange(-5.5, 20)), 7_000)),
+    )  # fmt: skip
+
+
 def first_of(name: str, law: Law, pairs: Callable[[float], Pairs], shown: Any, draws: int) -> ExactRow:
     """Return a row of a mechanism that picks an index: of very many that are far behind, half of the time one."""
     cuts = cut_at(*laws.halves(len(shown)))
@@ -241,6 +256,7 @@ EXACT = (
     additive("geometric", laws.geometric_below, halves_to(60), 60_000),
     additive("gaussian", laws.gaussian_below, scales(12, 4_001), 30_000),
     additive("discrete-gaussian", laws.discrete_gaussian_below, halves_to(30), 30_000),
+    cube(),
     ball(),
     first_of("noisy-max", laws.noisy_max, score_moves, (12, *[0] * 399), 4_000),
     first_of("exponential", laws.exponential, score_moves, (13, *[0] * 399), 4_000),

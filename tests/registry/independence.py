@@ -12,13 +12,13 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
-from dpcausal.dependence.published_rank import published_spearman, published_spearman_sensitivity
 from dpcausal.independence import blocks, hsic, many, scalar
 from dpcausal.independence.crt import Crt
 from dpcausal.independence.crt_global import GlobalCrt
 from dpcausal.independence.gcm import Gcm
 from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_scores
 from dpcausal.papers import priv_gcm
+from dpcausal.papers.priv_kendall import published_spearman, published_spearman_sensitivity
 from dpcausal.papers.priv_tot import PrivToT
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
@@ -31,7 +31,6 @@ from dpcausal.regression.residual_products import (
     smooth_sensitivity,
 )
 from tests.dependence.test_permuted_hsic import halves_in_step, permuted
-from tests.dependence.test_published_rank import THREE_STRATA, in_strata
 from tests.independence.neighbours import (
     BLOCKS,
     HIGH,
@@ -51,6 +50,7 @@ from tests.independence.neighbours import (
 )
 from tests.mechanisms.test_block_sum import exact, query
 from tests.mechanisms.test_noisy_rank import EACH, OWN, margin, scores
+from tests.papers.test_priv_kendall import THREE_STRATA, in_strata
 from tests.registry.discovery import opposed
 from tests.registry.rows import Neighbours, Search, SensitivityRow, TaskRow, TextRow
 from tests.regression.products import DOMAIN, STARTS, four_corners, product_sum, products, resample_sum, two_groups

@@ -68,6 +68,31 @@ def ball_axis_below(x: Reals, scale: float) -> Reals:
     return np.where(x > 0, 1 - tail, tail)
 
 
+def cube_least(answer: Any, event: Event, cuts: Reals, drawn: float = 1.0) -> Reals:
+    """The least entry of the cube's noise on four equal answers, cut at halves.
+
+    Of the vectors with norm r, (r + 1 − t)⁴ − (r − t)⁴ have all entries ≥ t > −r, and all of them for t ≤ −r.
+    """
+    scale, (place, *_) = drawn * event.scale, answer
+    r = np.arange(math.ceil(60 * scale) + 200.0)
+    weights = np.exp(-r / scale)
+    all_in = (2 * r + 1) ** 4 - np.where(r > 0, 2 * r - 1, 0) ** 4
+
+    def above(t: float) -> float:
+        some = np.where(r >= t, (r + 1 - t) ** 4 - np.where(r > t, r - t, 0) ** 4, 0.0)
+        return float((weights * np.where(t <= -r, all_in, some)).sum() / (weights * all_in).sum())
+
+    tails = np.array([1.0, *(above(math.ceil(cut - place)) for cut in cuts), 0.0])
+    return with_none(0.0, tails[:-1] - tails[1:])
+
+
+def cube_norm(answer: Any, event: Event, cuts: Reals, drawn: float = 1.0) -> Reals:
+    """The norm of the cube's noise in four dimensions: (2r + 1)⁴ − (2r − 1)⁴ vectors have the norm r."""
+    r = np.arange(len(cuts) + 1.0)
+    weights = ((2 * r + 1) ** 4 - np.where(r > 0, 2 * r - 1, 0) ** 4) * np.exp(-r / (drawn * event.scale))
+    return with_none(0.0, weights / weights.sum())
+
+
 def spread(below: Below, scale: float, cuts: Reals) -> Reals:
     """Return the probabilities of the cells between cuts, each from its nearer tail, so that far cells keep digits."""
     edges = np.concatenate([[-np.inf], cuts, [np.inf]])

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from dpcausal.dependence.iqr import IqrReach, interquartile_range
-from dpcausal.dependence.iqr_intervals import PUBLISHED, proposed_distances
-from dpcausal.mechanisms.additive import gaussian, geometric, l2_ball, laplace
+from dpcausal.dependence.iqr_intervals import proposed_distances
+from dpcausal.mechanisms.additive import cube, gaussian, geometric, l2_ball, laplace
 from dpcausal.mechanisms.propose_test_release import published_log_iqr
 from dpcausal.mechanisms.selection import exponential, noisy_max
+from dpcausal.papers.anm_test_privacy import NO_SHIFT
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation
@@ -76,6 +77,18 @@ def _ball(answer: Any, epsilon: float, size: int, share: float) -> Any:
     return ball_vectors(answer, epsilon, size, share)[:, 0]
 
 
+def cube_vectors(answer: Any, epsilon: float, size: int, share: float) -> Any:
+    """Return noisy integers, as many as the answer has."""
+    loss = PureDP(epsilon / share)
+    allotment, query = granted(loss, size), asked(np.array(answer, dtype=np.int64), 1, Norm.LINF)
+    return np.array([cube(query, allotment, loss) for _ in range(size)])
+
+
+def _cube(answer: Any, epsilon: float, size: int, share: float) -> Any:
+    # All entries move up: above the larger answer, the least of them shows the whole loss.
+    return cube_vectors(answer, epsilon, size, share).min(axis=1)
+
+
 def _noisy_max(answer: Any, epsilon: float, size: int, share: float) -> Any:
     loss = PureDP(epsilon / share)
     allotment, query = granted(loss, size), asked(np.asarray(answer, dtype=np.float64), 1, Norm.LINF)
@@ -117,7 +130,7 @@ def published_columns() -> tuple[Any, Any]:
 def published_pair() -> tuple[Any, Any]:
     """Return (A_1, A_2, log IQR) of both: A_2 jumps from 183 to 0."""
     reaches = (IqrReach(column, -10, 10) for column in published_columns())
-    one, other = ([*map(float, proposed_distances(reach, PUBLISHED)), math.log(reach.iqr)] for reach in reaches)
+    one, other = ([*map(float, proposed_distances(reach, NO_SHIFT)), math.log(reach.iqr)] for reach in reaches)
     return one, other
 
 
@@ -152,6 +165,10 @@ MECHANISMS = (
     MechanismRow(
         "l2-ball", "additive:l2_ball", "l2-ball", (0.0, 1.0), _ball,
         ("ball noise with the radius of one dimension", "ball noise with the bound of one coordinate"), draws=6_000,
+    ),
+    MechanismRow(
+        "cube", "additive:cube", "cube", ((0, 0, 0, 0), (1, 1, 1, 1)), _cube,
+        ("the cube's noise with the radius of one dimension", "four draws, each at the full ε"), draws=6_000,
     ),
     # (0, 0) to (1, −1): P(1) falls from ½ to ½e^{−ε}, exactly.
     MechanismRow(

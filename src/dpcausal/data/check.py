@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dpcausal.data.cleaning import check_declared, check_named
-from dpcausal.data.coding import level_codes
+from dpcausal.data.coding import MISSING, level_codes
 from dpcausal.data.frame import source_of
 from dpcausal.data.schema import Bounded, Column, Schema
 from dpcausal.data.source import Kind, Source, withheld
@@ -126,12 +126,12 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
             above=float((raw > column.upper).mean()),
             substituted=float(np.isnan(raw).mean()),
         )
-    fields, unseen = source.declared(name).kind is Kind.FIELD, len(column)
+    fields = source.declared(name).kind is Kind.FIELD
     codes = withheld(
-        lambda: level_codes(collected, name, column, fields=fields, rest=unseen),
+        lambda: level_codes(collected, name, column, fields=fields),
         f"the {source.backend} columns cannot be read",
     )
-    return ColumnCheck(name, column, 0.0, 0.0, substituted=float((codes == unseen).mean()))
+    return ColumnCheck(name, column, 0.0, 0.0, substituted=float((codes == MISSING).mean()))
 
 
 def _percent(share: float) -> str:

@@ -2,12 +2,13 @@
 
 | declared | code of a record |
 |---|---|
-| Bounded | how many cuts lie at or below the value, which is rounded once to float64; a null or NaN: the midpoint's |
-| Levels | the place of the level that the value equals in type and bytes; anything else: the substitute's |
+| Bounded | how many cuts lie at or below the value, which is rounded once to float64; a null or NaN: missing |
+| Levels | the place of the level that the value equals in type and bytes; anything else: ``other``'s, or missing |
 
-A code depends on its own record alone.  So an engine's own equality must not decide it: a collation takes YES for yes,
-a comparison with a float takes 2^53 + 1 for 2^53.  An engine is given ``Matches`` or ``Cuts``, whose keys have the
-column's own type; it compares text as bytes and numbers within that type.
+What is missing is told apart here and nowhere else; whether it is left out or counts as a substitute is the table's
+rule.  A code depends on its own record alone.  So an engine's own equality must not decide it: a collation takes YES
+for yes, a comparison with a float takes 2^53 + 1 for 2^53.  An engine is given ``Matches`` or ``Cuts``, whose keys have
+the column's own type; it compares text as bytes and numbers within that type.
 """
 
 from __future__ import annotations
@@ -24,11 +25,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.cleaning import clean_numbers
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.source import Collected, Kind
 
 Codes = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 Key = str | bool | int | float | Decimal
+
+MISSING = -1
+"""The code of what is missing."""
 
 _INTEGER_FIELD = re.compile(r"[ \t]*([+-]?[0-9]{1,40})(?:\.0*)?[ \t]*")
 
@@ -51,23 +57,24 @@ def bin_codes(values: NDArray[np.float64], column: Bounded) -> Codes:
     return np.searchsorted(cuts_of(column), values, side="right").astype(np.int64)
 
 
-def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool, rest: int | None = None) -> Codes:
-    """Return the codes of a column of levels.
-
-    Parameters
-    ----------
-    fields
-        Whether the records are the fields of a text file.
-    rest
-        The code of whatever is no level, the substitute's unless given.
-    """
-    unseen = column.substitute if rest is None else rest
+def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool, rest: int = MISSING) -> Codes:
+    """Return the codes of a column of levels, ``rest`` for whatever is none; ``fields``: of a text file."""
     integers = collected.integers(name) if column.kind == "integer" else None
     if integers is not None:
-        return _integer_codes(integers, column, unseen)
-    code = (_field_coder if fields else _value_coder)(column, unseen)
+        return _integer_codes(integers, column, rest)
+    code = (_field_coder if fields else _value_coder)(column, rest)
     values = (code(value) for chunk in collected.objects(name) for value in chunk)
     return np.fromiter(values, dtype=np.int64, count=len(collected))
+
+
+def cleaned(collected: Collected, name: str, column: Column, *, fields: bool) -> tuple[NDArray[Any], Mask]:
+    """Return a column's values or codes, substitutes where they are missing, and where they are not."""
+    if isinstance(column, Bounded):
+        raw = collected.numbers(name)
+        return clean_numbers(raw, column), ~np.isnan(raw)
+    rest = MISSING if column.other is None else column.substitute
+    codes = level_codes(collected, name, column, fields=fields, rest=rest)
+    return np.where(codes == MISSING, column.substitute, codes), codes != MISSING
 
 
 def _value_coder(column: Levels, rest: int) -> Callable[[object], int]:
@@ -163,22 +170,21 @@ class Cuts:
 Rule = Matches | Cuts
 
 
-def rule_of(column: Column, kind: Kind, grid: Grid | None) -> Rule | None:
+def rule_of(column: Column, kind: Kind, grid: Grid | None, rest: int | None = None) -> Rule | None:
     """Return the rule by which an engine codes a column of a declared kind; ``None`` if only Python can read it.
 
-    Parameters
-    ----------
-    grid
-        Of a column of integers or decimals.
+    ``grid`` is that of a column of integers or decimals, ``rest`` the code of what is missing: the substitute's if not
+    given.
     """
     if kind is Kind.OBJECT:
         return None
     if isinstance(column, Levels):
         keys = {} if kind is Kind.EMPTY else _level_keys(column, kind, grid)
         ascending = sorted(keys.items())
-        return Matches(tuple(key for key, _ in ascending), tuple(code for _, code in ascending), column.substitute)
+        other = column.substitute if rest is None or column.other is not None else rest
+        return Matches(tuple(key for key, _ in ascending), tuple(code for _, code in ascending), other)
     cuts: list[float] = cuts_of(column).tolist()
-    rest = bisect_right(cuts, column.midpoint)
+    rest = bisect_right(cuts, column.midpoint) if rest is None else rest
     if kind is Kind.EMPTY:
         return Matches((), (), rest)
     if grid is None:

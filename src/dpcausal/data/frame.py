@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.cleaning import check_texts, number_of
-from dpcausal.data.coding import rule_of, size_of
+from dpcausal.data.coding import rule_of
 from dpcausal.data.schema import Column
 from dpcausal.data.source import CHUNK, Collected, Declared, Kind, Source, withheld
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
@@ -129,20 +130,27 @@ class FrameSource:
         if self.lazy and names:
             withheld(lambda: self._engine.evaluate(nw.to_native(self.frame), names), failing)
 
-    def tally(self, columns: Mapping[str, Column]) -> tuple[Cells, Cells] | None:
+    def tally(
+        self, names: Sequence[str], columns: Sequence[Column], sizes: Sequence[int], *, apart: bool
+    ) -> tuple[Cells, Cells] | None:
         """Code and count the rows of a lazy frame where they are: the cells that occur and how many rows each has.
 
-        ``None`` where a column holds Python objects, which no engine can compare.
+        With ``apart`` a row that lacks a column is in a cell below 0; otherwise it counts as the substitute.  ``None``
+        where a column holds Python objects, which no engine can compare.
         """
         native: Any = nw.to_native(self.frame)
-        kinds = {name: self.declared(name).kind for name in columns}
+        kinds = [self.declared(name).kind for name in names]
 
         def counted() -> tuple[Cells, Cells] | None:
             engine = self._engine
-            rules = [rule_of(column, kinds[name], engine.grid_of(native, name)) for name, column in columns.items()]
+            rules = []
+            for place, (name, column) in enumerate(zip(names, columns, strict=True)):
+                # Times its stride this is minus the number of all cells, which no other columns can make up.
+                below = -math.prod(sizes[: place + 1]) if apart else None
+                rules.append(rule_of(column, kinds[place], engine.grid_of(native, name), below))
             if None in rules:
                 return None
-            cells, rows = engine.counted(native, list(columns), rules, list(map(size_of, columns.values())))
+            cells, rows = engine.counted(native, list(names), rules, list(sizes))
             return cells, rows
 
         return withheld(counted, self._unread)

@@ -9,17 +9,22 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.cleaning import check_declared, check_named, clean_numbers
-from dpcausal.data.coding import level_codes
+from dpcausal.data.cleaning import check_declared, check_named
+from dpcausal.data.coding import cleaned
 from dpcausal.data.frame import FrameSource, source_of
-from dpcausal.data.schema import Bounded, Schema
-from dpcausal.data.source import Collected, Kind, Source, withheld
+from dpcausal.data.rows import Rows, checked_rule, levelled
+from dpcausal.data.schema import Schema
+from dpcausal.data.source import Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
 from dpcausal.errors import HiddenAnswerError, ParameterError, RowLimitError, SchemaError
 from dpcausal.privacy.ledger import Ledger
 
 DEFAULT_MAX_ROWS = 20_000_000
 """Most rows a table brings into memory unless told otherwise: 160 MB a column."""
+
+CHANGED = (
+    "the frame no longer has the number of rows counted when the table was made; what a call was charged stays spent"
+)
 
 
 class Table:
@@ -41,6 +46,12 @@ class Table:
         Where each question about this table is paid.
     max_rows : int
         The most rows that may be brought into memory; checked against the count before any are.
+    missing : str
+        What becomes of a record that lacks a column of a question: a null, a NaN, what cannot be read, a level that is
+        not declared (without ``other``).  ``"drop"``: it contributes nothing, inside its own block, cell or term, so
+        that ``n`` stays public and nobody is told how many are left.  ``"level"``: so too, but what is missing from a
+        column of levels is the level ``"missing"``.  ``"impute"``: it counts as the midpoint of the bounds or the
+        first level, which can make independent columns look dependent.
 
     Raises
     ------
@@ -52,9 +63,9 @@ class Table:
 
     Notes
     -----
-    *Guarantee*: each record is cleaned by itself by a total rule (see ``Bounded`` and ``Levels``); no row is
-    dropped, and no error or warning depends on a value.  The unit is a row, the relation is replace-one, the number
-    of rows ``n`` is public.
+    *Guarantee*: each record is cleaned, and kept or left out, by itself by a total rule (see ``Bounded`` and
+    ``Levels``); no error or warning depends on a value.  The unit is a row, the relation is replace-one, the number of
+    rows ``n`` is public, left-out ones included.
 
     *Lazy frames and relations*: every declared column is computed once for every row when the table is made, and
     nothing of it is kept; one record that a cast or a function refuses refuses the table, before any answer.  Each
@@ -79,21 +90,26 @@ class Table:
     3
     """
 
-    __slots__ = ("_ledger", "_n", "_schema", "_source", "_stamp")
+    __slots__ = ("_ledger", "_missing", "_n", "_schema", "_source", "_stamp")
 
     _source: Source
     _schema: Schema
     _ledger: Ledger
+    _missing: str
     _n: int
     _stamp: Stamp | None
 
-    def __init__(self, frame: Any, schema: Schema, ledger: Ledger, *, max_rows: int = DEFAULT_MAX_ROWS) -> None:
+    def __init__(
+        self, frame: Any, schema: Schema, ledger: Ledger, *, max_rows: int = DEFAULT_MAX_ROWS, missing: str = "drop"
+    ) -> None:
         if not isinstance(schema, Schema):
             raise ParameterError(f"schema must be a Schema, got {type(schema).__name__}")
         if not isinstance(ledger, Ledger):
             raise ParameterError(f"ledger must be a Ledger, got {type(ledger).__name__}")
         if isinstance(max_rows, bool) or not isinstance(max_rows, (int, np.integer)) or max_rows < 1:
             raise ParameterError("max_rows must be an integer of at least 1")
+        if checked_rule(missing) == "level":
+            schema = levelled(schema)
         stamp: Stamp | None = None
         if isinstance(frame, (str, PathLike)):
             from dpcausal.data.files import file_source
@@ -112,14 +128,19 @@ class Table:
             raise RowLimitError(f"the table has more rows than max_rows = {max_rows}: raise it if memory allows")
         if isinstance(source, FrameSource):
             source.evaluate(schema.names)
-        fields = {"_source": source, "_schema": schema, "_ledger": ledger, "_n": rows, "_stamp": stamp}
-        for field, value in fields.items():
+        found = (source, schema, ledger, missing, rows, stamp)
+        for field, value in zip(("_source", "_schema", "_ledger", "_missing", "_n", "_stamp"), found, strict=True):
             object.__setattr__(self, field, value)
 
     @property
     def n(self) -> int:
         """The number of rows: public under replace-one."""
         return self._n
+
+    @property
+    def missing(self) -> str:
+        """What becomes of records that lack a column of a question: ``"drop"``, ``"level"`` or ``"impute"``."""
+        return self._missing
 
     @property
     def schema(self) -> Schema:
@@ -137,7 +158,11 @@ class Table:
         return self._ledger
 
     def columns(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-        """Bring columns into memory, cleaned.  *Private*: for mechanisms and statistics, after the ledger allotted.
+        """Bring columns into memory, cleaned and filled: the ``values`` of ``rows``.  *Private.*"""
+        return self.rows(names).values
+
+    def rows(self, names: Iterable[str]) -> Rows:
+        """Bring records into memory, cleaned.  *Private*: for mechanisms and statistics, after the ledger allotted.
 
         Parameters
         ----------
@@ -146,9 +171,9 @@ class Table:
 
         Returns
         -------
-        dict
-            In the order of ``names``, new arrays of length ``n``: float64 in [lower, upper] for a ``Bounded``
-            column, int64 codes in 0, ..., len(levels) − 1 for a ``Levels`` column.
+        Rows
+            Its ``values`` in the order of ``names``: float64 in [lower, upper] for a ``Bounded`` column, int64 codes
+            in 0, ..., len(levels) − 1 for a ``Levels`` column, and which records count.
 
         Raises
         ------
@@ -158,34 +183,25 @@ class Table:
         """
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError("names must be a list of column names, not one text")
-        listed = list(names)
-        for name in listed:
+        asked = tuple(dict.fromkeys(names))
+        for name in asked:
             self._schema.column(name)
-        asked = tuple(dict.fromkeys(listed))
-        if not asked:
-            return {}
-        cleaned = self._cleaned(asked)
-        if cleaned is None:
-            raise SchemaError(
-                "the frame no longer has the number of rows counted when the table was made; what a call was charged "
-                "stays spent"
-            )
-        return cleaned
+        found = self._read(asked) if asked else Rows.of({}, self._n, self._missing)
+        if found is None:
+            raise SchemaError(CHANGED)
+        return found
 
-    def _cleaned(self, names: tuple[str, ...]) -> dict[str, NDArray[Any]] | None:
+    def _read(self, names: tuple[str, ...]) -> Rows | None:
         collected = self._source.collect(names)
         if len(collected) != self._n:
             return None
-        return withheld(
-            lambda: {name: self._clean(name, collected) for name in names},
-            f"the {self._source.backend} columns cannot be read",
-        )
 
-    def _clean(self, name: str, collected: Collected) -> NDArray[Any]:
-        column = self._schema.column(name)
-        if isinstance(column, Bounded):
-            return clean_numbers(collected.numbers(name), column)
-        return level_codes(collected, name, column, fields=self._source.declared(name).kind is Kind.FIELD)
+        def read() -> Rows:
+            fields = {name: self._source.declared(name).kind is Kind.FIELD for name in names}
+            both = {name: cleaned(collected, name, self._schema[name], fields=fields[name]) for name in names}
+            return Rows.of(both, self._n, self._missing)
+
+        return withheld(read, f"the {self._source.backend} columns cannot be read")
 
     def __repr__(self) -> str:
         return f"Table(n={self._n}, columns={self._schema.names!r}, backend={self._source.backend!r})"

@@ -8,17 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.cleaning import clean_numbers
-from dpcausal.data.coding import bin_codes, level_codes, size_of
+from dpcausal.data.coding import bin_codes, size_of
 from dpcausal.data.frame import FrameSource
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
-from dpcausal.data.source import Collected, Kind, withheld
-from dpcausal.data.table import Table
+from dpcausal.data.table import CHANGED, Table
 from dpcausal.errors import SchemaError
-
-CHANGED = (
-    "the frame no longer has the number of rows counted when the table was made; what a call was charged stays spent"
-)
 
 
 def sizes_of(table: Table, names: Sequence[str]) -> tuple[int, ...]:
@@ -26,44 +21,36 @@ def sizes_of(table: Table, names: Sequence[str]) -> tuple[int, ...]:
     return tuple(size_of(table.schema.column(name)) for name in names)
 
 
-def codes_of(table: Table, names: Sequence[str]) -> list[NDArray[np.int64]]:
-    """Return each column's codes, in the order of the rows.  *Private*: after the ledger allotted.
-
-    Raises
-    ------
-    SchemaError
-        The frame changed its number of rows, or the back end failed, whose own words are withheld.
-    """
-    collected = table._source.collect(tuple(names))
-    if len(collected) != table.n:
-        raise SchemaError(CHANGED)
-    unread = f"the {table._source.backend} columns cannot be read"
-    return withheld(lambda: [_codes(table, name, collected) for name in names], unread)
-
-
-def _codes(table: Table, name: str, collected: Collected) -> NDArray[np.int64]:
-    column = table.schema.column(name)
-    if isinstance(column, Bounded):
-        return bin_codes(clean_numbers(collected.numbers(name), column), column)
-    return level_codes(collected, name, column, fields=table._source.declared(name).kind is Kind.FIELD)
+def codes_of(table: Table, names: Sequence[str]) -> Rows:
+    """Return the records with codes for values.  *Private*: after the ledger allotted."""
+    rows = table.rows(names)
+    for name, values in rows.values.items():
+        column = table.schema.column(name)
+        if isinstance(column, Bounded):
+            rows.values[name] = bin_codes(values, column)
+    return rows
 
 
 def counts_of(table: Table, names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the table of counts over all declared codes, one axis a column.  *Private*: after the ledger allotted.
+    """Return how many kept records each cell has, one axis a column.  *Private*: after the ledger allotted.
 
-    A lazy polars frame or a DuckDB relation codes and counts in its own engine; only the cells come here.
+    A lazy polars frame or a DuckDB relation codes and counts in its own engine; only the cells come here.  What they
+    lack of ``table.n`` is left out.
     """
     sizes, source = sizes_of(table, names), table._source
     if isinstance(source, FrameSource) and source.lazy:
-        found = source.tally({name: table.schema.column(name) for name in names})
+        columns = [table.schema.column(name) for name in names]
+        found = source.tally(names, columns, sizes, apart=table.missing != "impute")
         if found is not None:
-            counts = np.zeros(math.prod(sizes), dtype=np.int64)
-            np.add.at(counts, found[0], found[1])
-            if int(counts.sum()) != table.n:
+            if int(found[1].sum()) != table.n:
                 raise SchemaError(CHANGED)
+            counts = np.zeros(math.prod(sizes), dtype=np.int64)
+            inside = found[0] >= 0
+            np.add.at(counts, found[0][inside], found[1][inside])
             return counts.reshape(sizes)
+    rows = codes_of(table, names)
     place = np.zeros(table.n, dtype=np.int64)
-    for codes, size in zip(codes_of(table, names), sizes, strict=True):
+    for codes, size in zip((rows.values[name] for name in names), sizes, strict=True):
         place *= size
         place += codes
-    return np.bincount(place, minlength=math.prod(sizes)).astype(np.int64, copy=False).reshape(sizes)
+    return np.bincount(place[rows.kept], minlength=math.prod(sizes)).astype(np.int64, copy=False).reshape(sizes)

@@ -94,7 +94,7 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
     ) -> Outcome:  # fmt: skip
         terms = self.terms(question.alpha, question.knowledge)
         losses = [rho_of(spent).part(share) for share in self.shares]
-        codes = codes_of(private, question.names)
+        codes = list(codes_of(private, question.names).values.values())
         releaser = Releaser(question.names, question.sizes, codes, allotment, losses)
         skeleton = find_skeleton(
             question.names, asker(releaser.noisy, terms), knowledge=terms.knowledge, max_order=terms.max_order,

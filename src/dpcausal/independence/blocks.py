@@ -37,6 +37,9 @@ LEAST_BLOCK = 60
 
 LEAST_ROWS = 2 * LEAST_BLOCK
 
+LEAST_KEPT = 20
+"""Fewest rows with all columns that a block is scored by."""
+
 PROOFS = ("block-sum", "geometric")
 
 RESAMPLES = 99
@@ -156,15 +159,19 @@ class Scorer(Protocol):
 def block_scores(scorer: Scorer, rows: Rows, question: Hypothesis, generator: PublicGenerator) -> list[float]:
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
-    Nothing is said of a failure, of whatever kind: it would depend on the rows.  Workers are threads: rows stay in this
-    process.
+    All n rows are dealt, then those that lack a column are left out inside their block.  Of fewer than ``LEAST_KEPT``
+    nothing can be said: the score is the block's own coin, standard normal as a score is under the null.  Nothing is
+    said of a failure, of whatever kind: it would depend on the rows.  Workers are threads: rows stay in this process.
     """
     parts = assign_blocks(rows.n, scorer.blocks or 1, generator)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
     workers = getattr(scorer, "workers", None) or 1
 
     def one(part: npt.NDArray[np.int64], seed: int) -> float:
-        found = contained(lambda: float(scorer.score(rows.at(part), question, generator_from_seed(seed))), 0.0)
+        block, coins = rows.at(part).complete(), generator_from_seed(seed)
+        if block.n < LEAST_KEPT:
+            return float(coins.standard_normal())
+        found = contained(lambda: float(scorer.score(block, question, coins)), 0.0)
         return found if math.isfinite(found) else 0.0
 
     with one_thread():

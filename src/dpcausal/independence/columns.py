@@ -28,12 +28,15 @@ class Rows:
         The columns that are conditioned on.
     raw : float array, shape (n, number of given columns)
         The same in the order they were named: numbers in their own unit, levels as codes.
+    kept : bool array, shape (n,)
+        Whether the row has all columns of the question; the others hold what stands in for a missing value.
     """
 
     x: Reals
     y: Reals
     given: Given
     raw: Reals
+    kept: npt.NDArray[np.bool_]
 
     @property
     def n(self) -> int:
@@ -41,12 +44,16 @@ class Rows:
 
     def at(self, rows: Integers) -> Rows:
         """Return the rows at these positions."""
-        return Rows(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows])
+        return Rows(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows], self.kept[rows])
+
+    def complete(self) -> Rows:
+        """Return the rows that have all columns: inside a block, or without privacy."""
+        return self if self.kept.all() else self.at(np.flatnonzero(self.kept))
 
 
 def rows_of(
     columns: Mapping[str, npt.NDArray[Any]], schema: Schema, x: tuple[str, ...], y: tuple[str, ...],
-    given: tuple[str, ...],
+    given: tuple[str, ...], kept: npt.NDArray[np.bool_] | None = None,
 ) -> Rows:  # fmt: skip
     """Return cleaned columns as the rows of a question; each row by itself."""
     n = len(columns[x[0]])
@@ -61,6 +68,7 @@ def rows_of(
             tuple(len(column) for column in map(schema.__getitem__, given) if isinstance(column, Levels)),
         ),
         np.stack([columns[name].astype(np.float64) for name in given], axis=1) if given else np.empty((n, 0)),
+        np.ones(n, dtype=np.bool_) if kept is None else kept,
     )
 
 

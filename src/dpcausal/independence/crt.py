@@ -193,7 +193,7 @@ class Crt(BlockTest):
         from scipy.special import ndtr
 
         book_exact("rank among copies", allotment)
-        found = self.ranked(private, question, EXACT_RESAMPLES, coins)
+        found = self.ranked(private.complete(), question, EXACT_RESAMPLES, coins)
         return Released(found, float(2 * ndtr(-abs(found))))
 
 

@@ -108,6 +108,7 @@ class GlobalCrt(PureTest):
         half = (bounds[1] - bounds[0]) / 2
         law = self.model_x.at(rows.raw, row_by_row=True)
         left = unit_column(rows.y[:, 0], question.schema, question.y[0])[:, None]
+        left[~rows.kept] = 0.0
         if question.given:
             chunks = features(rows, question, self.width, coins)
             left = fitted_residuals(chunks, left, fit_weights(chunks, left, self.penalty or 0))

@@ -55,7 +55,10 @@ def _pairs(numbers: int) -> int:
 def chunks_of(
     rows: Rows, schema: Schema, given: tuple[str, ...], width: float, generator: PublicGenerator
 ) -> Chunks:
-    """Return a function that yields slices of the rows and φ there; without given columns, one feature that is 0."""
+    """Return a function that yields slices of the rows and φ there; without given columns, one feature that is 0.
+
+    φ is 0, as x and y are to be, for a row that lacks a column: it is in no sum then.
+    """
     numbers = [place for place, name in enumerate(given) if isinstance(schema[name], Bounded)]
     pairs = _pairs(len(numbers))
     drawn = {place: generator.standard_normal(pairs) / width for place in numbers}
@@ -72,7 +75,9 @@ def chunks_of(
                     found += [np.cos(angles) * (scale / math.sqrt(pairs)), np.sin(angles) * (scale / math.sqrt(pairs))]
                 else:
                     found.append((raw[:, place : place + 1] == np.arange(len(declared))) * scale)
-            yield part, np.hstack(found) if found else np.zeros((len(raw), 1))
+            features = np.hstack(found) if found else np.zeros((len(raw), 1))
+            features[~rows.kept[part]] = 0.0
+            yield part, features
 
     return chunks
 

@@ -77,6 +77,7 @@ class Gcm(BlockTest):
     def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         """Return the measure of all rows: normal for one pair of columns, by permutations for more."""
         book_exact("covariance of residuals", allotment)
+        private = private.complete()
         left, right, spread = self.residuals(private, coins)
         observed = float(np.abs(studentised(left, right)).max()) / math.sqrt(spread)
         if left.shape[1] == right.shape[1] == 1:

@@ -10,12 +10,13 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcausal.asking import public
 from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic, root_hsic_sensitivity
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Rows, width_of
+from dpcausal.independence.columns import Integers, Rows, width_of
 from dpcausal.independence.crt import bounds_of, values_of
 from dpcausal.independence.crt_global import largest_rank, settled_copies
 from dpcausal.independence.question import Hypothesis, PureTest, Released
@@ -38,6 +39,17 @@ def sensitivities(n: int) -> tuple[Sensitivity, Sensitivity]:
     """Return how far the observed statistic and each permuted one move, rounding of sums included."""
     own, copies = root_hsic_sensitivity(n), permuted_root_hsic_sensitivity(n)
     return replace(own, bound=own.bound + _ROUNDING), replace(copies, bound=copies.bound + _ROUNDING)
+
+
+def first_returns(order: Integers, kept: npt.NDArray[np.bool_]) -> Integers:
+    """Return where a permutation first meets a kept row again, from each kept row: uniform if it is.
+
+    So a row that is left out changes one partner and takes one pair away; to permute the kept ones afresh changes all.
+    """
+    place = order[kept]
+    while not kept[place].all():
+        place = np.where(kept[place], place, order[place])
+    return place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +100,18 @@ class PermutedHsic(PureTest):
         range_x, range_y = bounds_of(question.schema, question.x[0]), bounds_of(question.schema, question.y[0])
         widths = [(self.width or WIDTH) * (high - low) / 2 for low, high in (range_x, range_y)]
         orders = [np.arange(private.n), *(coins.permutation(private.n) for _ in range(self.resamples or 0))]
-        found = np.array(
-            [
-                root_hsic(x, y[order], width_x=widths[0], width_y=widths[1], range_x=range_x, range_y=range_y)
-                for order in orders
-            ]
-        )
+        kept = np.flatnonzero(private.kept)
+
+        def scaled(order: Integers) -> float:
+            if kept.size < 2:
+                return 0.0
+            partners = y[first_returns(order, private.kept)]
+            root = root_hsic(
+                x[kept], partners, width_x=widths[0], width_y=widths[1], range_x=range_x, range_y=range_y
+            )
+            return root * (kept.size / private.n)
+
+        found = np.array([scaled(order) for order in orders])
         rank = largest_rank(question.alpha, self.resamples or 0)
         query = rank_margin(found, rank, laplace_scale(claim.bound, spent), claim, coins, "margin over permutations")
         margin = laplace(query, allotment, spent)

@@ -94,7 +94,8 @@ class Hypothesis(Question[Independence]):
         return {"columns": list(self.names), **named, "alpha": self.alpha}
 
     def read(self) -> Rows:
-        return rows_of(self.table.columns(self.names), self.schema, self.x, self.y, self.given)
+        rows = self.table.rows(self.names)
+        return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.kept)
 
     def report(
         self, settled: Settled[Hypothesis], released: Released, allotment: Allotment, seed: int | None

@@ -89,7 +89,7 @@ class RankTest(PureTest):
         return tuple(words for words, holds in told if holds)
 
     def strata_of(self, rows: Rows, question: Hypothesis) -> Integers:
-        """Return each row's stratum: a public function of its z."""
+        """Return each row's stratum, a public function of its z; a row that lacks a column has one to itself."""
         code = np.zeros(rows.n, dtype=np.int64)
         for place, name in enumerate(question.given):
             declared, values = question.schema[name], rows.raw[:, place]
@@ -100,7 +100,7 @@ class RankTest(PureTest):
             else:
                 part, parts = values.astype(np.int64), len(declared)
             code = code * parts + part
-        return code
+        return np.where(rows.kept, code, -1 - np.arange(rows.n))
 
     def number_of_strata(self, question: Hypothesis) -> int:
         """Return how many strata the public cuts and levels of z make, empty ones too."""

@@ -63,9 +63,11 @@ def default_penalty(rows: int, least: float = LEAST_PENALTY) -> float:
 
 
 def responses(rows: Rows, question: Hypothesis) -> Reals:
-    """Return x and y in [−1, 1], shape (n, 2)."""
+    """Return x and y in [−1, 1], shape (n, 2), 0 for a row that lacks a column."""
     x = unit_column(values_of(rows), question.schema, question.x[0])
-    return np.column_stack([x, unit_column(rows.y[:, 0], question.schema, question.y[0])])
+    both = np.column_stack([x, unit_column(rows.y[:, 0], question.schema, question.y[0])])
+    both[~rows.kept] = 0.0
+    return both
 
 
 def products(chunks: Chunks, U: Reals, penalty: float) -> tuple[Reals, float]:

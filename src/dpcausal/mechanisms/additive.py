@@ -1,4 +1,4 @@
-"""Additive noise: Laplace, two-sided geometric, Gaussian, and K-norm noise of the Euclidean ball.
+"""Additive noise: Laplace, two-sided geometric, Gaussian, and K-norm noise of the cube and the Euclidean ball.
 
 Each function asks the allotment, records the spend, then draws.  The scale is rounded up by a relative 1e-12, so
 that the loss of the float that is used stays within the exact amount that is charged.
@@ -126,6 +126,43 @@ def geometric(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> A
         return _like(query, noise.add_geometric(answer, scale, sensitivity=bound, epsilon=loss.epsilon))  # type: ignore[union-attr]
 
     return release(query, allotment, event_of("geometric", query, loss, scale), draw)
+
+
+def cube(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
+    """Release a vector of integers with K-norm noise of the cube: one draw, whatever the number of entries.
+
+    answer + z,  P(z) ∝ exp(−ε‖z‖_∞/Δ_∞)
+
+    Parameters
+    ----------
+    query : Query
+        Integer, shape (d,) with d ≤ 8, bounded in l∞ by an integer.
+    allotment, loss
+        As in ``laplace``.
+
+    Returns
+    -------
+    int64 array, shape (d,)
+
+    Notes
+    -----
+    *Guarantee*: ε-DP for the query's relation and unit, claim ``cube``.
+    *Source*: Hardt & Talwar (2010), Section 4, on integers.
+    """
+    if isinstance(allotment.loss, NoPrivacy):
+        return exact(query, allotment)
+    _check_loss(loss, PureDP, "cube")
+    _check_norm(query, Norm.LINF)
+    if not query.integral or len(query.shape) != 1 or not 1 <= query.shape[0] <= noise.MOST_SIDES:
+        raise FenceError(f"'{query.label}' must be 1 to {noise.MOST_SIDES} integers for the cube's noise")
+    bound = math.ceil(query.sensitivity.bound)
+    scale = laplace_scale(bound, loss)  # type: ignore[arg-type]
+    noise.check_scale(2.0 * query.shape[0] * scale)  # of the candidates
+
+    def draw(answer: noise.Integers) -> Any:
+        return noise.add_cube(answer, scale, sensitivity=bound, epsilon=loss.epsilon)  # type: ignore[union-attr]
+
+    return release(query, allotment, event_of("cube", query, loss, scale), draw)
 
 
 def gaussian(query: Query, allotment: Allotment, loss: ZCDP | NoPrivacy) -> Any:

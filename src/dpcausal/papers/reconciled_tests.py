@@ -84,7 +84,7 @@ class ReconciledTests(PcSystem):
             raise LossError(f"{spent} is too little for the medians of blocks: each test would have {first}")
 
     def counts(self, private: Table, question: Graph, coins: PublicGenerator) -> Counts:
-        return block_counts(codes_of(private, question.names), question.sizes, coins)
+        return block_counts(list(codes_of(private, question.names).values.values()), question.sizes, coins)
 
     def proved(
         self, counts: Counts, question: Graph, terms: Terms, spent: ApproxDP | NoPrivacy, allotment: Allotment

@@ -308,6 +308,32 @@ def noisy_argmax(
     return int(measurement(scores.tolist()))
 
 
+MOST_SIDES = 8
+"""Longest vector that gets noise of the cube: one candidate in 2·dᵈ/d! is kept."""
+
+
+def add_cube(values: Integers, scale: float, *, sensitivity: int, epsilon: float) -> Integers:
+    """Return 1 to 8 integers plus K-norm noise of the cube, P(z) ∝ exp(−max|z_i| / scale).
+
+    The same parameters as ``add_geometric``, the sensitivity in l∞.  Of candidates z, d exact geometric draws at
+    d·scale, one is kept if a further such draw is at least d·max|z_i| − Σ|z_i|, which has a chance
+    ∝ exp(−max|z_i|/scale + Σ|z_i|/(d·scale)): claim ``cube``.
+    """
+    _fence_cost(scale, sensitivity, pure=epsilon)
+    _fence_integers(values)
+    if values.ndim != 1 or not 1 <= values.size <= MOST_SIDES:
+        raise FenceError("the cube's noise needs one row of 1 to 8 integers")
+    d = values.size
+    wide = math.nextafter(d * scale, math.inf)  # the product as a float may be a little less
+    candidates = np.zeros((32, d + 1), dtype=np.int64)
+    while True:
+        z = add_geometric(candidates, wide, sensitivity=1, epsilon=math.nextafter(1 / wide, math.inf))
+        sizes = np.abs(z[:, :d])
+        kept = z[z[:, d] >= d * sizes.max(axis=1) - sizes.sum(axis=1), :d]
+        if len(kept):
+            return np.asarray(values + kept[0])
+
+
 _BITS = 800
 _DIGITS = 256  # a relative error of 2^-850 per operation
 LARGEST_BALL = 10**6

@@ -1,0 +1,79 @@
+"""The records of some columns, and which of them count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.schema import Levels, Schema
+from dpcausal.errors import ParameterError
+
+RULES = ("drop", "impute", "level")
+"""What ``missing=`` takes."""
+
+NAME = "missing"
+"""The level that ``missing="level"`` adds."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows:
+    """All n records, cleaned, in the order of the table; each decides by itself whether it is kept.
+
+    A statistic deals positions and coins over all n, and leaves records out inside its own block, cell or pair only.
+
+    Attributes
+    ----------
+    values : dict
+        New arrays of length n: numbers in [lower, upper], or codes of levels; the substitute where one is missing.
+    kept : bool array, shape (n,)
+        Whether the record has all of the columns.
+    present : dict
+        Whether it has each of them.
+    """
+
+    values: dict[str, NDArray[Any]]
+    kept: NDArray[np.bool_]
+    present: dict[str, NDArray[np.bool_]]
+
+    @property
+    def n(self) -> int:
+        return len(self.kept)
+
+    def kept_by(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """Return which records count in a question about some of the columns alone."""
+        return _every((self.present[name] for name in names), self.n)
+
+    @classmethod
+    def of(cls, found: Mapping[str, tuple[NDArray[Any], NDArray[np.bool_]]], n: int, missing: str) -> Rows:
+        """Return n records of columns with their masks, under a rule for what is missing."""
+        impute = missing == "impute"
+        present = {name: np.ones(n, dtype=np.bool_) if impute else mask for name, (_, mask) in found.items()}
+        return cls({name: values for name, (values, _) in found.items()}, _every(present.values(), n), present)
+
+
+def _every(masks: Iterable[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:
+    kept = np.ones(n, dtype=np.bool_)
+    for mask in masks:
+        kept &= mask
+    return kept
+
+
+def checked_rule(missing: object) -> str:
+    """Return a rule for what is missing."""
+    if missing not in RULES or not isinstance(missing, str):
+        raise ParameterError(f"missing must be one of {', '.join(RULES)}")
+    return missing
+
+
+def levelled(schema: Schema) -> Schema:
+    """Return the schema in which what is missing from a column of levels is a level of its own."""
+    return Schema(
+        {
+            name: Levels(column.values, NAME) if isinstance(column, Levels) and column.other is None else column
+            for name, column in schema.items()
+        }
+    )
