@@ -151,7 +151,7 @@ def a_budget_too_small(directory: Path) -> None:
     ask(table_of(ledger))
     table = table_of(ledger)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+        patch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
         patch.setattr(type(table._source), "collect", lambda *_: pytest.fail("the data was read"))
         words = "asked PureDP(0.25)", "spent epsilon 0.25", "left epsilon 0.05"
         refused(BudgetExceededError, lambda: ask(table), *words, ledger=ledger)
@@ -165,7 +165,7 @@ def an_interrupt_after_the_spend(directory: Path) -> None:
             def stop(*_: object, raised: type[BaseException] = raised) -> None:
                 raise raised
 
-            patch.setattr(dpc.Table, "columns", stop)
+            patch.setattr(dpc.Table, "rows", stop)
             with pytest.raises(raised):
                 ask(table_of(ledger))
         with dpc.Ledger.open(path) as ledger:

@@ -261,14 +261,14 @@ def test_a_result_leads_to_no_data(call: dict[str, Any]) -> None:
 )
 def test_the_arrays_are_gone_when_the_table_is(call: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     alive: list[weakref.ref[Any]] = []
-    columns = dpc.Table.columns
+    rows = dpc.Table.rows
 
-    def watched(table: dpc.Table, names: Iterable[str]) -> dict[str, Any]:
-        answer = columns(table, names)
-        alive.extend(weakref.ref(array) for array in answer.values())
+    def watched(table: dpc.Table, names: Iterable[str]) -> Any:
+        answer = rows(table, names)
+        alive.extend(weakref.ref(array) for array in answer.values.values())
         return answer
 
-    monkeypatch.setattr(dpc.Table, "columns", watched)
+    monkeypatch.setattr(dpc.Table, "rows", watched)
     raw = {"x": X.copy(), "y": Y.copy(), "z": np.array(Z)}
     alive.append(weakref.ref(raw["x"]))
     table = made(raw)

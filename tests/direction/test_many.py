@@ -119,13 +119,13 @@ def test_all_pairs_of_bounded_columns_are_asked_by_default() -> None:
 
 def test_each_column_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[list[str]] = []
-    of = dpc.Table.columns
+    of = dpc.Table.rows
 
     def watched(self: dpc.Table, names: Any) -> Any:
         read.append(list(names))
         return of(self, names)
 
-    monkeypatch.setattr(dpc.Table, "columns", watched)
+    monkeypatch.setattr(dpc.Table, "rows", watched)
     all_of(table(), [("a", "b"), ("c", "a")], scores=["spearman", "igci"])
     assert read == [["a", "b", "c"]]
 

@@ -31,7 +31,7 @@ from dpcausal.papers.anm_test_privacy import HSIC
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity
-from tests.registry import discovery, independence, panels, training_claims
+from tests.registry import discovery, effects, independence, panels, training_claims
 from tests.registry.iqr import IQR_SENSITIVITIES
 from tests.registry.many import MANY_TEXTS
 from tests.registry.rows import SensitivityRow, TextRow
@@ -138,6 +138,7 @@ SENSITIVITIES = (
                    ("blocks made by value", "votes against a median of all blocks", "constant blocks are skipped"),
                    {"columns": 1}),
     *discovery.SENSITIVITIES,
+    *effects.SENSITIVITIES,
     *independence.SENSITIVITIES,
     *panels.SENSITIVITIES,
     *training_claims.TRAINING_SENSITIVITIES,

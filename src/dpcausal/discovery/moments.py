@@ -39,6 +39,9 @@ from dpcausal.releases.moments import NoisyMoments
 Reals = npt.NDArray[np.float64]
 
 BINS = 64
+LEAST_SHARE = 0.02
+"""Least share of kept rows that a noisy count is taken for."""
+
 HISTOGRAM_SHARE = Fraction(1, 10)
 """What the histograms take of ρ."""
 
@@ -125,11 +128,12 @@ def noisy_moments(
     table: Table, names: tuple[str, ...], allotment: Allotment, loss: ZCDP | NoPrivacy
 ) -> NoisyMoments:
     """Read the columns and release their histograms and second moments."""
-    n, p, noise, columns = table.n, len(names), noise_of(len(names), table.n, loss), table.columns(names)
+    n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.rows(names)
     declared = [table.schema.column(name) for name in names]
     lower = np.array([one.lower if isinstance(one, Bounded) else 0.0 for one in declared])
     width = np.array([one.width if isinstance(one, Bounded) else 1.0 for one in declared])
-    unit = np.clip((np.stack([columns[name].astype(float) for name in names], axis=1) - lower) / width, 0.0, 1.0)
+    numbers = np.stack([records.values[name][records.kept].astype(float) for name in names], axis=1)
+    unit = np.clip((numbers - lower) / width, 0.0, 1.0)
     bins = np.minimum((unit * BINS).astype(np.int64), BINS - 1)
     counts = gaussian(Query(histograms(list(bins.T), BINS), noise.bins, "histograms"), allotment, noise.first)
     middles, widths = scales(np.asarray(counts, dtype=np.float64), noise.bin_deviation)
@@ -137,11 +141,13 @@ def noisy_moments(
     grid = second_moments(clip_rows(rows, noise.radius, noise.bits))
     released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.second)
     moments = unpacked(released, p + 1) * 4.0**-noise.bits
-    count = max(float(moments[p, p]), 0.5 * n)
+    # Left-out rows are in no sum, so the entry of the constant is how many are kept; noise must not make it tiny.
+    count = max(float(moments[p, p]), LEAST_SHARE * n)
     means = moments[:p, p] / count
     return NoisyMoments(
         names=names, n=n, middles=tuple((lower + width * middles).tolist()), widths=tuple((width * widths).tolist()),
         covariance=moments[:p, :p] / count - np.outer(means, means), variance=noise.deviation**2 / 2 / count**2,
+        count=None if table.missing == "impute" else min(count, n),
     )  # fmt: skip
 
 

@@ -38,10 +38,10 @@ for want of power alone."""
 
 
 def batch_noise(
-    sizes: Sequence[int], batch: Sequence[Columns], n: int, loss: ZCDP | NoPrivacy
+    sizes: Sequence[int], batch: Sequence[Columns], n: int, loss: ZCDP | NoPrivacy, counted: bool = False
 ) -> tuple[Sensitivity, float]:
     """Return the sensitivity of a batch of contrasts, and the standard deviation of its noise."""
-    sensitivity = contrasts_sensitivity(sizes, batch, n)
+    sensitivity = contrasts_sensitivity(sizes, batch, n, counted)
     return sensitivity, deviation_of(float(sensitivity.bound), loss)
 
 
@@ -94,8 +94,10 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
     ) -> Outcome:  # fmt: skip
         terms = self.terms(question.alpha, question.knowledge)
         losses = [rho_of(spent).part(share) for share in self.shares]
-        codes = list(codes_of(private, question.names).values.values())
-        releaser = Releaser(question.names, question.sizes, codes, allotment, losses)
+        rows = codes_of(private, question.names)
+        # What lacks a column is left out of every sum; then the number of the others is not n, and is released.
+        codes, counted = [column[rows.kept] for column in rows.values.values()], private.missing != "impute"
+        releaser = Releaser(question.names, rows.n, question.sizes, codes, allotment, losses, counted)
         skeleton = terms.skeleton(question.names, asker(releaser.noisy, terms), releaser.begin)
         return Outcome(by_tests(question.names, skeleton, terms), terms, releaser.noisy)
 
@@ -105,15 +107,18 @@ class Releaser:
     """The contrasts as they are released, order by order; ``codes`` are private and stay here."""
 
     names: tuple[str, ...]
+    n: int
     sizes: tuple[int, ...]
     codes: list[npt.NDArray[np.int64]] = field(repr=False)
     allotment: Allotment
     losses: Sequence[ZCDP | NoPrivacy]
     """Of each order."""
+    counted: bool
+    """Whether the number of rows goes with the first contrasts."""
     noisy: NoisyContrasts = field(init=False)
 
     def __post_init__(self) -> None:
-        self.noisy = NoisyContrasts(self.names, len(self.codes[0]), self.sizes, {}, {})
+        self.noisy = NoisyContrasts(self.names, self.n, self.sizes, {}, {})
         # Small codes: a joint place is then computed in a quarter of the time.
         self.codes = [column.astype(np.int32) for column in self.codes]
 
@@ -122,12 +127,18 @@ class Releaser:
         batch = self._missing(tests)
         if not batch:
             return
-        sensitivity, deviation = batch_noise(self.sizes, batch, self.noisy.n, self.losses[order])
+        with_count = self.counted and not self.noisy.values
+        sensitivity, deviation = batch_noise(self.sizes, batch, self.n, self.losses[order], with_count)
         values = [contrast_of(self._counts(members)) for members in batch]
+        if with_count:
+            values.append(np.array([float(len(self.codes[0]))]))
         query = Query(np.concatenate(values), sensitivity, f"contrasts of order {order}")
         released = gaussian(query, self.allotment, self.losses[order])
         ends = np.cumsum([value.size for value in values])
-        for members, value in zip(batch, np.split(released, ends[:-1]), strict=True):
+        parts = np.split(released, ends[:-1])
+        if with_count:
+            parts[-1] = np.clip(parts[-1], 1.0, self.n)
+        for members, value in zip([*batch, ()][: len(parts)], parts, strict=True):
             self.noisy.values[members] = value
             self.noisy.deviations[members] = deviation
 

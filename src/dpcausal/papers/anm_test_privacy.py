@@ -17,11 +17,11 @@ import numpy as np
 from dpcausal.dependence import hsic as hsic_scores
 from dpcausal.dependence import iqr_intervals, rank
 from dpcausal.dependence.iqr import IqrReach
-from dpcausal.direction.anm import Column, Residuals
+from dpcausal.direction.anm import Residuals
 from dpcausal.direction.calculators import after_two_draws
 from dpcausal.direction.holdout import Halving
 from dpcausal.direction.iqr_release import NAMES, QUARTER, score_columns, summed
-from dpcausal.direction.question import Pair, Released, pay_pure, pay_with_delta
+from dpcausal.direction.question import Columns, Pair, Released, pay_pure, pay_with_delta
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.propose_test_release import published_log_iqr
 from dpcausal.privacy.allotment import Allotment
@@ -128,7 +128,7 @@ class AnmTestPrivacy(Halving[PureDP]):
         return CLAIMS[question.score]
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         return release(self.halves(private, question, coins), question.score, allotment, spent)
@@ -162,7 +162,7 @@ class AnmTestPrivacyIqr(Halving[ApproxDP]):
         return ()
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: ApproxDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         return as_printed(self.halves(private, question, coins), allotment, spent)

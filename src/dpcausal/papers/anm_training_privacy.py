@@ -19,7 +19,7 @@ from dpcausal.dependence.rank import kendall, spearman
 from dpcausal.direction import stable
 from dpcausal.direction.anm import Column
 from dpcausal.direction.calculators import after_two_draws
-from dpcausal.direction.question import Pair, Released, Spent, pay_pure, pay_with_delta
+from dpcausal.direction.question import Columns, Pair, Released, Spent, pay_pure, pay_with_delta
 from dpcausal.direction.stable import StableFit
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
@@ -100,7 +100,7 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
         return ready
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         halves, (setting,) = self.halved(private, question, coins), self.settings()
@@ -145,7 +145,7 @@ class AnmTrainingRanks(PublishedFit[ApproxDP]):
         return "training-ranks", "stable-value"
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: ApproxDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         halves, (setting,) = self.halved(private, question, coins), self.settings()
