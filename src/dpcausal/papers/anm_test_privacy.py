@@ -50,16 +50,17 @@ CLAIMS = {
 
 
 def _hsic_pair(rest: Residuals) -> tuple[float, float]:
-    shared = {"x": rest.range_x, "y": rest.range_left_y}, {"x": rest.range_y, "y": rest.range_left_x}
-    widths = (rest.width_x, rest.width_left_y), (rest.width_y, rest.width_left_x)
+    forward = hsic_scores.hsic(
+        *rest.forward(), width_x=rest.width_x, width_y=rest.width_left_y,
+        range_x=rest.range_x, range_y=rest.range_left_y,
+    )  # fmt: skip
+    backward = hsic_scores.hsic(
+        *rest.backward(), width_x=rest.width_y, width_y=rest.width_left_x,
+        range_x=rest.range_y, range_y=rest.range_left_x,
+    )  # fmt: skip
     # The paper divides by (m − 1)² where HSIC_V divides by m².
     factor = (rest.m / (rest.m - 1)) ** 2
-    forward, backward = (
-        factor
-        * hsic_scores.hsic(*pair, width_x=width[0], width_y=width[1], range_x=ranges["x"], range_y=ranges["y"])
-        for pair, width, ranges in zip((rest.forward(), rest.backward()), widths, shared, strict=True)
-    )
-    return forward, backward
+    return factor * forward, factor * backward
 
 
 def release(rest: Residuals, score: str, allotment: Allotment, loss: PureDP) -> Released:
@@ -94,14 +95,8 @@ def as_printed(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Release
     claimed = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "iqr-published-unproven", Unit.TEST_ROW)
     return summed([
         published_log_iqr(
-            Query(
-                iqr_intervals.proposal(IqrReach(values, *interval), NO_SHIFT), claimed,
-                f"log IQR of {name}",
-            ),
-            allotment,
-            loss.part(QUARTER),
-            epsilon=loss.epsilon / 9,
-            delta=loss.delta / 3,
+            Query(iqr_intervals.proposal(IqrReach(values, *interval), NO_SHIFT), claimed, f"log IQR of {name}"),
+            allotment, loss.part(QUARTER), epsilon=loss.epsilon / 9, delta=loss.delta / 3,
         )
         for name, (values, interval) in zip(NAMES, score_columns(rest), strict=True)
     ])  # fmt: skip
@@ -128,9 +123,8 @@ class AnmTestPrivacy(Halving[PureDP]):
         return CLAIMS[question.score]
 
     def release(
-        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
-        allotment: Allotment,
-    ) -> Released:  # fmt: skip
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
         return release(self.halves(private, question, coins), question.score, allotment, spent)
 
 
@@ -162,7 +156,6 @@ class AnmTestPrivacyIqr(Halving[ApproxDP]):
         return ()
 
     def release(
-        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator,
-        allotment: Allotment,
-    ) -> Released:  # fmt: skip
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
         return as_printed(self.halves(private, question, coins), allotment, spent)

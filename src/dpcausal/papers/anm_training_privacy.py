@@ -33,8 +33,7 @@ from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 
 def rank_gap(*columns: Column) -> float:
     """Return the smallest difference between two values of one column, over all columns."""
-    gaps = [float(np.min(np.diff(np.sort(column)))) for column in columns]
-    return min(gaps)
+    return min(float(np.min(np.diff(np.sort(column)))) for column in columns)
 
 
 def rank_distance(gap: float, n: int, penalty: float) -> int:
@@ -94,15 +93,15 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
         (setting,) = ready.settings()
         bound = 2 * published_hsic_sensitivity(*ready.sizes(question), setting.penalty).bound
         try:
-            laplace_scale(bound, spent)  # type: ignore[arg-type]
+            if isinstance(spent, PureDP):
+                laplace_scale(bound, spent)
         except FenceError:
             raise LossError("the published bound needs more noise than can be drawn: give a larger penalty") from None
         return ready
 
     def release(
-        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
-        allotment: Allotment,
-    ) -> Released:  # fmt: skip
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
         halves, (setting,) = self.halved(private, question, coins), self.settings()
         each = published_hsic_sensitivity(halves.n, halves.m, setting.penalty)
         both = Sensitivity(2 * Fraction(each.bound), each.norm, each.relation, each.proof, each.unit)
@@ -145,9 +144,8 @@ class AnmTrainingRanks(PublishedFit[ApproxDP]):
         return "training-ranks", "stable-value"
 
     def release(
-        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator,
-        allotment: Allotment,
-    ) -> Released:  # fmt: skip
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
         halves, (setting,) = self.halved(private, question, coins), self.settings()
         left_y, left_x = halves.residuals(setting)
         correlation = spearman if question.score == "spearman" else kendall

@@ -66,11 +66,8 @@ class EmPc(PcSystem):
         def begin(order: int, tests: list[Test], neighbours: dict[str, tuple[str, ...]]) -> None:
             decided.clear()
             for node in replica.names:
-                best: dict[Edge, tuple[float, Test]] = {}
-                for test in tests:
-                    pair = frozenset(test[:2])
-                    if node in pair and pair not in decided and set(test[2]) <= set(neighbours[node]):
-                        best[pair] = max(best.get(pair, (-math.inf, test)), (_records(replica, test), test))
+                sets = sets_of(node, tests, neighbours, decided)
+                best = {pair: max((_records(replica, test), test) for test in each) for pair, each in sets.items()}
                 if best:
                     decided.update(_eliminated(replica, best))
 
@@ -80,6 +77,18 @@ class EmPc(PcSystem):
         found = replica.terms.skeleton(replica.names, ask, begin)
         total = advanced_composition(replica.epsilon, replica.rounds, DELTA)
         return found, f"({total:.4g}, {DELTA:g})-DP after {replica.rounds} nodes"
+
+
+def sets_of(
+    node: str, tests: list[Test], neighbours: dict[str, tuple[str, ...]], decided: dict[Edge, tuple[str, ...]]
+) -> dict[Edge, list[Test]]:
+    """Return the tests of each of a node's edges that is not decided, by sets of the node's own neighbours."""
+    sets: dict[Edge, list[Test]] = {}
+    for test in tests:
+        pair = frozenset(test[:2])
+        if node in pair and pair not in decided and set(test[2]) <= set(neighbours[node]):
+            sets.setdefault(pair, []).append(test)
+    return sets
 
 
 @dataclass
@@ -100,12 +109,7 @@ class Eliminator:
         """Choose, node by node, how many and which of its edges to remove."""
         self._decided = {}
         for node in self.scores.names:
-            sets: dict[Edge, list[Test]] = {}
-            for test in tests:
-                pair = frozenset(test[:2])
-                if node in pair and pair not in self._decided and set(test[2]) <= set(neighbours[node]):
-                    sets.setdefault(pair, []).append(test)
-            if sets:
+            if sets := sets_of(node, tests, neighbours, self._decided):
                 self._choose(sets)
 
     def ask(self, x: str, y: str, given: tuple[str, ...]) -> Verdict:
