@@ -84,6 +84,7 @@ class Moments(GraphSearch[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy second moments"
+    leaves_out: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
     cuts: ClassVar[bool] = False
 

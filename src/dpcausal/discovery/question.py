@@ -90,6 +90,10 @@ class Graph(Question[Discovery]):
         return self.table.ledger
 
     @property
+    def leaves_out(self) -> bool:
+        return self.table.missing != "impute"
+
+    @property
     def n(self) -> int:
         """Number of rows, public."""
         return self.table.n
