@@ -236,14 +236,14 @@ def _of_table(
     task: str, name: str, call: Callable[[dpc.Table], Any], loss: Loss = PURE, constant: bool = False
 ) -> Way:
     def ask(data: Data, schema: dpc.Schema, ledger: dpc.Ledger) -> Any:
-        return plain(call(dpc.Table(data, schema, ledger)))
+        return plain(call(dpc.Table(data, schema, ledger, missing="impute")))
 
     return Way(task, name, ask, _columns(constant), SCHEMA, loss)
 
 
 def _of_levels(task: str, name: str, call: Callable[[dpc.Table], Any]) -> Way:
     def ask(data: Data, schema: dpc.Schema, ledger: dpc.Ledger) -> Any:
-        return plain(call(dpc.Table(data, schema, ledger)))
+        return plain(call(dpc.Table(data, schema, ledger, missing="impute")))
 
     a, b = np.random.default_rng(9).integers(0, 2, (2, ROWS)).astype(np.float64)
     schema = dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1, 2])))

@@ -216,7 +216,7 @@ def all_on_neighbours(loss: Any) -> Neighbours:
     from dpcausal.audit import compare
 
     def ask(rows: Rows) -> Any:
-        table = dpc.Table(frame(rows), SCHEMA, Ledger.in_memory(loss))
+        table = dpc.Table(frame(rows), SCHEMA, Ledger.in_memory(loss), missing="impute")
         return many.ci_tests(table, [("x", "y", ["z"]), ("x", "z", [])], loss=loss, method=way("gcm"))
 
     def of_seed(seed: int, answers: Any) -> GreyBoxAudit:

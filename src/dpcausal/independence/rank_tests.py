@@ -132,6 +132,7 @@ class Kendall(RankTest):
     """Kendall's tau within strata."""
 
     name: ClassVar[str] = "kendall"
+    leaves_out: ClassVar[bool] = True
 
     def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
         return conditional_kendall(x, y, strata)
@@ -149,6 +150,7 @@ class Spearman(RankTest):
     """Spearman's rho within strata."""
 
     name: ClassVar[str] = "spearman"
+    leaves_out: ClassVar[bool] = True
 
     def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
         return conditional_spearman(x, y, strata)
