@@ -38,6 +38,7 @@ from dpcausal.dependence.iqr import iqr_signed_distance
 from dpcausal.direction.anm import SCORES, Residuals, fit_halves, reaches, split_rows
 from dpcausal.direction.calculators import flip_draw, four_draws, one_draw, two_draws
 from dpcausal.direction.holdout import difference_sensitivity, score_sensitivity
+from dpcausal.papers.anm_test_privacy import HSIC, NO_SHIFT, RANKS
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity
 
@@ -90,13 +91,13 @@ def hsic_margin(rest: Residuals) -> float:
 def hsic_published(rest: Residuals) -> Chance:
     """HSIC and its sensitivity (12m − 11)/(m − 1)², both in the paper's units."""
     units = (rest.m / (rest.m - 1)) ** 2
-    return published_chance(hsic_margin(rest) * units, hsic.hsic_sensitivity(rest.m, hsic.PUBLISHED_TIGHTER), units)
+    return published_chance(hsic_margin(rest) * units, hsic.hsic_sensitivity(rest.m, HSIC), units)
 
 
 def spearman_signed(rest: Residuals) -> Chance:
     """Signed rho, as printed: agreement is with its own, signed, non-private direction."""
     gap = margin((rank.spearman(*rest.forward()), rank.spearman(*rest.backward())))
-    return published_chance(gap, rank.spearman_sensitivity(rest.m, rank.PUBLISHED))
+    return published_chance(gap, rank.spearman_sensitivity(rest.m, RANKS))
 
 
 def kendall_flips(rest: Residuals) -> Chance:
@@ -112,7 +113,7 @@ def iqr_published(rest: Residuals) -> Chance:
     """
     gap = abs(margin(SCORES["iqr"](rest)))
     distances = np.array(
-        [iqr_intervals.proposed_distances(reach, iqr_intervals.PUBLISHED) for reach in itertools.chain(*reaches(rest))],
+        [iqr_intervals.proposed_distances(reach, NO_SHIFT) for reach in itertools.chain(*reaches(rest))],
         dtype=float,
     )
     threshold = 1 - math.log(DELTA / 3)
@@ -151,7 +152,7 @@ CONTESTS = (
     ),
     Contest(
         "Spearman |rho|",
-        _printed("spearman", lambda m: rank.spearman_sensitivity(m, rank.PUBLISHED)),
+        _printed("spearman", lambda m: rank.spearman_sensitivity(m, RANKS)),
         _by("spearman"),
         5,
     ),
@@ -257,7 +258,7 @@ def everyone(pair: Pair, epsilon: float, seed: int) -> bool:
     loss = dpc.PureDP(epsilon)
     frame = {"cause": pair.cause, "effect": pair.effect}
     with dpc.simulated_noise(seed):
-        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss))
+        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss), missing="impute")
         return dpc.direction(table, "cause", "effect", score="hsic", loss=loss).cause == "cause"
 
 

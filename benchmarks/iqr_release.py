@@ -34,6 +34,7 @@ from dpcausal.direction.calculators import flip_draw, four_draws, one_draw
 from dpcausal.direction.iqr_release import score_columns
 from dpcausal.mechanisms import propose_test_release
 from dpcausal.mechanisms.smooth_sensitivity import smoothness
+from dpcausal.papers.anm_test_privacy import NO_SHIFT
 from dpcausal.privacy.noise import generator_from_seed
 
 Column = np.ndarray[Any, np.dtype[np.float64]]
@@ -93,14 +94,14 @@ def corrected(x: Column, epsilon: float) -> tuple[float, float]:
     """Return the mean squared error of propose-test-release where it answers, and how often it does."""
     scale = 2 / epsilon
     threshold = propose_test_release.CORRECTED.threshold(scale, DELTA)
-    return 2 * scale**2, answered(IqrReach(x, LOW, HIGH), scale, threshold, iqr_intervals.CORRECTED)
+    return 2 * scale**2, answered(IqrReach(x, LOW, HIGH), scale, threshold, iqr_intervals.HALF_CELL)
 
 
 def printed(x: Column, epsilon: float) -> tuple[float, float]:
     """The same as printed, counted as (3ε, δ); not private."""
     scale = 3 / epsilon
     threshold = propose_test_release.PUBLISHED.threshold(scale, DELTA)
-    return 2 * scale**2, answered(IqrReach(x, LOW, HIGH), scale, threshold, iqr_intervals.PUBLISHED)
+    return 2 * scale**2, answered(IqrReach(x, LOW, HIGH), scale, threshold, NO_SHIFT)
 
 
 def errors(samples: int) -> dict[tuple[int, float], float]:
@@ -177,13 +178,13 @@ def by_smooth_scores(rest: Residuals, epsilon: float, coins: np.random.Generator
 def by_tests(rest: Residuals, epsilon: float, _coins: np.random.Generator) -> tuple[float, float]:
     scale = 8 / epsilon
     threshold = propose_test_release.CORRECTED.threshold(scale, DELTA / 4)
-    return four_tests(rest, scale, threshold, iqr_intervals.CORRECTED)
+    return four_tests(rest, scale, threshold, iqr_intervals.HALF_CELL)
 
 
 def as_printed(rest: Residuals, epsilon: float, _coins: np.random.Generator) -> tuple[float, float]:
     scale = 9 / epsilon
     threshold = propose_test_release.PUBLISHED.threshold(scale, DELTA / 3)
-    return four_tests(rest, scale, threshold, iqr_intervals.PUBLISHED)
+    return four_tests(rest, scale, threshold, NO_SHIFT)
 
 
 def four_tests(

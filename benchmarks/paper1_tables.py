@@ -48,6 +48,7 @@ from dpcausal.direction import stable, training
 from dpcausal.direction.anm import Residuals, reaches
 from dpcausal.direction.holdout import score_sensitivity
 from dpcausal.papers import anm_training_privacy
+from dpcausal.papers.anm_test_privacy import HSIC, RANKS
 from dpcausal.privacy.noise import generator_from_seed
 
 ROWS, PENALTY = 1000, 0.1
@@ -78,7 +79,7 @@ def _one_draw(score: str) -> Callable[[Residuals], Chance]:
 
 
 def _kendall_published(rest: Residuals) -> Chance:
-    return published_chance(_of("kendall")(rest), rank.kendall_sensitivity(rest.m, rank.PUBLISHED))
+    return published_chance(_of("kendall")(rest), rank.kendall_sensitivity(rest.m, RANKS))
 
 
 SIDES: dict[str, tuple[Side, Side]] = {
@@ -126,15 +127,15 @@ def sensitivities() -> list[tuple[str, str, str, str, str]]:
     shift = float(training.iqr_sensitivity(n, PENALTY).bound)
     return [
         (
-            "Spearman", number(rank.spearman_sensitivity(m, rank.PUBLISHED).bound),
+            "Spearman", number(rank.spearman_sensitivity(m, RANKS).bound),
             number(rank.spearman_sensitivity(m).bound), "stable if gaps are wide", "none",
         ),
         (
-            "Kendall", number(rank.kendall_sensitivity(m, rank.PUBLISHED).bound),
+            "Kendall", number(rank.kendall_sensitivity(m, RANKS).bound),
             number(rank.kendall_sensitivity(m).bound), "stable if gaps are wide", "none",
         ),
         (
-            "HSIC", number(hsic.hsic_sensitivity(m, hsic.PUBLISHED_TIGHTER).bound, paper_units),
+            "HSIC", number(hsic.hsic_sensitivity(m, HSIC).bound, paper_units),
             f"{number(hsic.root_hsic_sensitivity(m).bound)} (root)",
             number(anm_training_privacy.published_hsic_sensitivity(n, m, PENALTY).bound),
             f"{number(stable.training_sensitivity(n, m, PENALTY).bound / 2)} (root)",

@@ -8,10 +8,10 @@ import numpy as np
 
 from dpcausal.dependence.hsic import root_hsic_sensitivity
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
-from dpcausal.dependence.published_rank import published_spearman
 from dpcausal.dependence.stratum_moments import covariance_sensitivity, spread_sensitivity
 from dpcausal.mechanisms.block_sum import block_sum
 from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.papers.priv_kendall import published_spearman
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression.residual_products import (
@@ -25,11 +25,11 @@ from tests.dependence.test_conditional_kendall import opposed
 from tests.dependence.test_neighbour_pairs import BOX as PAIRS
 from tests.dependence.test_neighbour_pairs import sums, worst_start
 from tests.dependence.test_permuted_hsic import halves_in_step, permuted
-from tests.dependence.test_published_rank import in_strata
 from tests.dependence.test_stratum_moments import STRATA as MOMENTS
 from tests.dependence.test_stratum_moments import UNITS, corners, covariance, spread, whole
 from tests.mechanisms.test_noisy_rank import margin
 from tests.mutants import Case, by_falsifier
+from tests.papers.test_priv_kendall import in_strata
 from tests.regression.products import COLUMNS, FOUR_CORNERS, STARTS, product_sum, products, resample_sum, weights
 from tests.regression.test_residual_products import smoothed
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from dpcausal.dependence.iqr import IqrReach, interquartile_range
 from dpcausal.dependence.iqr_intervals import (
-    CORRECTED,
+    HALF_CELL,
     LEAST,
-    PUBLISHED,
     Interval,
     interval_distance,
     interval_sensitivity,
@@ -24,14 +23,15 @@ from dpcausal.dependence.iqr_intervals import (
     proposed_intervals,
 )
 from dpcausal.errors import ParameterError
+from dpcausal.papers.anm_test_privacy import NO_SHIFT
 from dpcausal.privacy.conditional import conditional_change
 from dpcausal.privacy.sensitivity import Norm
 from tests.conformance import check_claim, exhaustive, neighbouring_rows, search
 from tests.dependence.iqr_brute_force import iqr_by_definition, reachable
 
 
-def distances(rows, calibration=CORRECTED):
-    return proposed_distances(IqrReach(rows[:, 0], 0, 20), calibration)
+def distances(rows, shift=HALF_CELL):
+    return proposed_distances(IqrReach(rows[:, 0], 0, 20), shift)
 
 
 @pytest.mark.proves("iqr-interval-distance")
@@ -77,14 +77,14 @@ def test_the_published_second_distance_jumps_by_more_than_150_at_a_thousand_reco
     above, below = IqrReach(x, -10, 10), IqrReach(neighbour, -10, 10)
     assert above.iqr == 1
     assert below.iqr < 1
-    assert proposed_distances(below, PUBLISHED)[1] == 0
-    assert proposed_distances(above, PUBLISHED)[1] > 150
+    assert proposed_distances(below, NO_SHIFT)[1] == 0
+    assert proposed_distances(above, NO_SHIFT)[1] > 150
     assert abs(proposed_distances(below)[1] - proposed_distances(above)[1]) <= 1
 
 
 def test_the_search_catches_the_published_second_distance():
     def published(rows):
-        return distances(rows, PUBLISHED)[1]
+        return distances(rows, NO_SHIFT)[1]
 
     assert search(published, 1, sizes=(16, 33), columns=1, high=20.0, evaluations=3_000).ratio > 1
 
@@ -115,14 +115,14 @@ def test_at_every_edge_and_one_float_below_it_the_intervals_hold_the_range():
 
 
 def test_the_published_intervals_are_those_printed():
-    assert proposed_intervals(2.0, PUBLISHED) == (Interval(1, math.e), Interval(math.exp(-0.5), math.exp(0.5)))
-    assert proposed_intervals(2.0, CORRECTED) == (Interval(1, math.e), Interval(math.exp(0.5), math.exp(1.5)))
-    assert proposed_intervals(1.5, CORRECTED)[1] == proposed_intervals(1.5, PUBLISHED)[1]
+    assert proposed_intervals(2.0, NO_SHIFT) == (Interval(1, math.e), Interval(math.exp(-0.5), math.exp(0.5)))
+    assert proposed_intervals(2.0, HALF_CELL) == (Interval(1, math.e), Interval(math.exp(0.5), math.exp(1.5)))
+    assert proposed_intervals(1.5, HALF_CELL)[1] == proposed_intervals(1.5, NO_SHIFT)[1]
 
 
 def test_a_range_of_zero_has_distance_zero():
     constant = IqrReach(np.full(9, 0.5), 0, 1)
-    assert proposed_distances(constant) == proposed_distances(constant, PUBLISHED) == (0, 0)
+    assert proposed_distances(constant) == proposed_distances(constant, NO_SHIFT) == (0, 0)
     nearly = IqrReach(np.repeat([0.0, 0.9 * LEAST, 1.0], [3, 5, 1]), 0, 1)
     assert 0 < nearly.iqr < LEAST and proposed_distances(nearly) == (0, 0)
 

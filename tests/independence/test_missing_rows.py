@@ -155,3 +155,13 @@ def test_all_rows_may_lack_a_column(name: str) -> None:
     columns = {**frame(5), "x": np.full(N, np.nan)}
     found = asked(columns, name)
     assert np.isfinite(found.statistic) and found.n == N
+
+
+@pytest.mark.parametrize(
+    "method", [dpc.papers.PrivGcm(), dpc.papers.PrivCrt(model_x=LAW), dpc.methods.SmoothGcm()], ids=lambda one: one.name
+)
+def test_a_method_that_cannot_leave_rows_out_is_refused_before_the_spend(method: Any) -> None:
+    table = table_of(frame(6))
+    with pytest.raises(dpc.errors.ParameterError, match="cannot leave out rows that lack a column"):
+        dpc.ci_test(table, "x", "y", given=["z"], method=method, loss=dpc.ApproxDP(1, 1e-6), accept_unproven=True)
+    assert not table.ledger.entries()

@@ -25,7 +25,7 @@ def ask(method: str, **arguments: Any) -> Any:
     loss = arguments.pop("loss", loss_of(method))
     exact = isinstance(loss, dpc.NoPrivacy)
     ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(dpc.ApproxDP(50, 0.5))
-    table = dpc.Table(FRAME, SCHEMA, ledger)
+    table = dpc.Table(FRAME, SCHEMA, ledger, missing="impute")
     model = {"model_x": dpc.ModelX(mean=lambda Z: 50 + 0 * Z[:, 0], sd=20.0)} if method in WITH_MODEL else {}
     asked = way(method, **model)
     fixed: dict[str, list[str]] = {"hsic": [], "strata-covariance": ["z"], "counts": []}
@@ -49,7 +49,7 @@ def test_nothing_planted_comes_out_without_privacy(method: str, quiet: None) -> 
 
 
 def test_nothing_planted_comes_out_of_many_tests(quiet: None) -> None:  # noqa: F811
-    table = dpc.Table(FRAME, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(2)))
+    table = dpc.Table(FRAME, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(2)), missing="impute")
     with dpc.simulated_noise(3):
         found = dpc.ci_tests(table, [("x", "y", ["v"]), ("x", "z", [])], loss=dpc.PureDP(2), method=way("gcm"))
     clean(shown(found))

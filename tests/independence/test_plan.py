@@ -22,7 +22,7 @@ ROWS = np.random.default_rng(7).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (130, 4))
 
 
 def table(epsilon: float = 1.0) -> dpc.Table:
-    return dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(epsilon)))
+    return dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(epsilon)), missing="impute")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_ledger_says_what_was_asked():
 
 def test_an_approximate_loss_is_spent_as_epsilon_alone():
     whole = dpc.ApproxDP(1, 1e-6)
-    t = dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(whole))
+    t = dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(whole), missing="impute")
     r = dpc.ci_test(t, "x", "y", given=["z"], loss=whole)
     assert r.guarantee.loss == dpc.PureDP(1) and "needs no delta" in r.guarantee.caveats[0]
 

@@ -13,7 +13,6 @@ import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit
 from dpcausal.dependence.neighbour_pairs import signed_sensitivity, untied_sensitivity
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
-from dpcausal.dependence.published_rank import published_spearman, published_spearman_sensitivity
 from dpcausal.dependence.stratum_moments import covariance_sensitivity, spread_sensitivity, variance_sensitivity
 from dpcausal.independence import blocks, hsic, many, scalar
 from dpcausal.independence.crt import Crt
@@ -21,6 +20,7 @@ from dpcausal.independence.crt_global import GlobalCrt
 from dpcausal.independence.gcm import Gcm
 from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_scores
 from dpcausal.papers import priv_gcm
+from dpcausal.papers.priv_kendall import published_spearman, published_spearman_sensitivity
 from dpcausal.papers.priv_tot import PrivToT
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
@@ -35,7 +35,6 @@ from dpcausal.regression.residual_products import (
 from tests.dependence.test_neighbour_pairs import BOX, sums, tied_start, worst, worst_start
 from tests.dependence.test_neighbour_pairs import SIZES as PAIRED
 from tests.dependence.test_permuted_hsic import halves_in_step, permuted
-from tests.dependence.test_published_rank import THREE_STRATA, in_strata
 from tests.dependence.test_stratum_moments import STRATA as MOMENTS
 from tests.dependence.test_stratum_moments import corners, covariance, spread, variance
 from tests.independence.neighbours import (
@@ -58,6 +57,7 @@ from tests.independence.neighbours import (
 )
 from tests.mechanisms.test_block_sum import exact, query
 from tests.mechanisms.test_noisy_rank import EACH, OWN, margin, scores
+from tests.papers.test_priv_kendall import THREE_STRATA, in_strata
 from tests.registry.discovery import opposed
 from tests.registry.rows import Neighbours, Search, SensitivityRow, TaskRow, TextRow
 from tests.regression.products import DOMAIN, STARTS, four_corners, product_sum, products, resample_sum, two_groups
@@ -254,7 +254,7 @@ def all_on_neighbours(loss: Any) -> Neighbours:
     from dpcausal.audit import compare
 
     def ask(rows: Rows) -> Any:
-        table = dpc.Table(frame(rows), SCHEMA, Ledger.in_memory(loss))
+        table = dpc.Table(frame(rows), SCHEMA, Ledger.in_memory(loss), missing="impute")
         return many.ci_tests(table, [("x", "y", ["z"]), ("x", "z", [])], loss=loss, method=way("gcm"))
 
     def of_seed(seed: int, answers: Any) -> GreyBoxAudit:

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from dpcausal.dependence.iqr import IqrReach, interquartile_range
-from dpcausal.dependence.iqr_intervals import PUBLISHED, proposed_distances
+from dpcausal.dependence.iqr_intervals import proposed_distances
 from dpcausal.mechanisms.additive import cube, gaussian, geometric, l2_ball, laplace
 from dpcausal.mechanisms.propose_test_release import published_log_iqr
 from dpcausal.mechanisms.selection import exponential, noisy_max
+from dpcausal.papers.anm_test_privacy import NO_SHIFT
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation
@@ -129,7 +130,7 @@ def published_columns() -> tuple[Any, Any]:
 def published_pair() -> tuple[Any, Any]:
     """Return (A_1, A_2, log IQR) of both: A_2 jumps from 183 to 0."""
     reaches = (IqrReach(column, -10, 10) for column in published_columns())
-    one, other = ([*map(float, proposed_distances(reach, PUBLISHED)), math.log(reach.iqr)] for reach in reaches)
+    one, other = ([*map(float, proposed_distances(reach, NO_SHIFT)), math.log(reach.iqr)] for reach in reaches)
     return one, other
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,22 +31,34 @@ class Rows:
         New arrays of length n: numbers in [lower, upper], or codes of levels; the substitute where one is missing.
     kept : bool array, shape (n,)
         Whether the record has all of the columns.
+    present : dict
+        Whether it has each of them.
     """
 
     values: dict[str, NDArray[Any]]
     kept: NDArray[np.bool_]
+    present: dict[str, NDArray[np.bool_]]
 
     @property
     def n(self) -> int:
         return len(self.kept)
 
+    def kept_by(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """Return which records count in a question about some of the columns alone."""
+        return _every((self.present[name] for name in names), self.n)
 
-def kept_of(present: Mapping[str, NDArray[np.bool_]], n: int, missing: str) -> NDArray[np.bool_]:
-    """Return which records count under a rule, from where each column is present."""
+    @classmethod
+    def of(cls, found: Mapping[str, tuple[NDArray[Any], NDArray[np.bool_]]], n: int, missing: str) -> Rows:
+        """Return n records of columns with their masks, under a rule for what is missing."""
+        impute = missing == "impute"
+        present = {name: np.ones(n, dtype=np.bool_) if impute else mask for name, (_, mask) in found.items()}
+        return cls({name: values for name, (values, _) in found.items()}, _every(present.values(), n), present)
+
+
+def _every(masks: Iterable[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:
     kept = np.ones(n, dtype=np.bool_)
-    if missing != "impute":
-        for mask in present.values():
-            kept &= mask
+    for mask in masks:
+        kept &= mask
     return kept
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpcausal.data.cleaning import check_declared, check_named
 from dpcausal.data.coding import cleaned
 from dpcausal.data.frame import FrameSource, source_of
-from dpcausal.data.rows import Rows, checked_rule, kept_of, levelled
+from dpcausal.data.rows import Rows, checked_rule, levelled
 from dpcausal.data.schema import Schema
 from dpcausal.data.source import Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
@@ -186,7 +186,7 @@ class Table:
         asked = tuple(dict.fromkeys(names))
         for name in asked:
             self._schema.column(name)
-        found = self._read(asked) if asked else Rows({}, kept_of({}, self._n, self._missing))
+        found = self._read(asked) if asked else Rows.of({}, self._n, self._missing)
         if found is None:
             raise SchemaError(CHANGED)
         return found
@@ -199,8 +199,7 @@ class Table:
         def read() -> Rows:
             fields = {name: self._source.declared(name).kind is Kind.FIELD for name in names}
             both = {name: cleaned(collected, name, self._schema[name], fields=fields[name]) for name in names}
-            present = {name: found[1] for name, found in both.items()}
-            return Rows({name: found[0] for name, found in both.items()}, kept_of(present, self._n, self._missing))
+            return Rows.of(both, self._n, self._missing)
 
         return withheld(read, f"the {self._source.backend} columns cannot be read")
 

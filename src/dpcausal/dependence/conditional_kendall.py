@@ -24,37 +24,11 @@ GRID = 2**20
 
 
 def conditional_kendall(x: Column, y: Column, strata: Column) -> float:
-    """Return T, Kendall's tau within strata.
+    """Return T = (2/n) Σ_s K_s / n_s, in (−1, 1): Kendall's tau within strata, each of equal values of ``strata``.
 
-    T(x, y | S) = (2/n) Σ_s K_s / n_s
-
-    where:
-
-    * K_s is concordant minus discordant pairs of stratum s, ties 0;
-    * n_s is the stratum's number of records, n the public number of all.
-
-    Parameters
-    ----------
-    x, y : array of shape (n,)
-        Only the order counts.
-    strata : array of shape (n,)
-        Equal values form a stratum.
-
-    Returns
-    -------
-    float
-        In (−1, 1), signed.  Under independence T · 1.5 √n is about standard normal where there are no ties.
-
-    Notes
-    -----
-    *Guarantee*: ``conditional_kendall_sensitivity(n)``.
-    *Source*: in place of Definition 6 of Wang, Pang & Song (2020), which no O(1/√n) bound holds for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> conditional_kendall(np.array([1, 2, 1, 2]), np.array([1, 2, 2, 1]), np.array([0, 0, 1, 1]))
-    0.0
+    K_s is concordant minus discordant pairs of stratum s, ties 0; n_s its number of records.  Under independence
+    T · 1.5 √n is about standard normal where there are no ties.  In place of Definition 6 of Wang, Pang & Song (2020),
+    which no O(1/√n) bound holds for.
     """
     n = _length(x, y, strata)
     total = Fraction(0)
@@ -65,12 +39,7 @@ def conditional_kendall(x: Column, y: Column, strata: Column) -> float:
 
 
 def conditional_kendall_steps(x: Column, y: Column, strata: Column) -> int:
-    """Return n · T in units of 1/GRID, each stratum's term rounded down: Σ_s ⌊2 · GRID · K_s / n_s⌋.
-
-    Notes
-    -----
-    *Guarantee*: ``conditional_kendall_steps_sensitivity()``.
-    """
+    """Return n · T in units of 1/GRID, each stratum's term rounded down: Σ_s ⌊2 · GRID · K_s / n_s⌋."""
     _length(x, y, strata)
     return sum(
         2 * GRID * kendall_numerator(x[rows], y[rows]) // len(rows) for rows in strata_rows(strata) if len(rows) > 1
@@ -91,7 +60,6 @@ def table_kendall_steps(counts: Counts) -> int:
 
 def stratum_kendall_numerators(counts: Counts) -> Counts:
     """Return K_s of each stratum of a table of counts, shape (levels of x, levels of y, strata)."""
-    above = np.zeros_like(counts)
     # Records with both codes larger, less those with a larger x and a smaller y.
     larger_x = np.cumsum(counts[::-1], axis=0)[::-1]
     larger_x = np.concatenate([larger_x[1:], np.zeros_like(larger_x[:1])], axis=0)
@@ -104,16 +72,8 @@ def stratum_kendall_numerators(counts: Counts) -> Counts:
 def conditional_kendall_sensitivity(n: int, binary: bool = False, one_stratum: bool = False) -> Sensitivity:
     """Return the sensitivity of T: max(4 − 4/n, 6 − 16/(n + 1))/n, below 6/n; for two-valued x and y below 4/n.
 
-    With one public stratum, which all rows are in, it is (4 − 4/n)/n.
-
-    Notes
-    -----
-    *Guarantee*: for all strata, their number and sizes included; 2⁻⁵² is added for rounding.
-
-    Examples
-    --------
-    >>> conditional_kendall_sensitivity(1000).bound < 6 / 1000
-    True
+    With one public stratum, which all rows are in or stand alone, it is (4 − 4/n)/n.
+    For all strata, their number and sizes included; 2⁻⁵² is added for rounding.
     """
     if n < 2:
         raise ParameterError(f"a rank score needs at least 2 records, got {n}")

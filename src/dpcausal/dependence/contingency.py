@@ -16,29 +16,7 @@ Counts = npt.NDArray[np.int64]
 
 
 def contingency(codes: Sequence[Codes], sizes: Sequence[int]) -> Counts:
-    """Return the table of counts: every declared cell, empty ones included.
-
-    Parameters
-    ----------
-    codes : sequence of integer arrays, shape (n,)
-        One a column, values 0, …, size − 1.
-    sizes : sequence of int
-        Number of declared levels of each column.
-
-    Returns
-    -------
-    int64 array, shape ``sizes``
-
-    Notes
-    -----
-    *Guarantee*: ``contingency_sensitivity()``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> contingency([np.array([0, 1, 1]), np.array([2, 0, 0])], [2, 3]).tolist()
-    [[0, 0, 1], [2, 0, 0]]
-    """
+    """Return the table of counts of codes 0, …, size − 1, shape ``sizes``: every declared cell, empty ones included."""
     cells = math.prod(sizes)
     place = np.zeros(len(codes[0]), dtype=np.int64)
     for column, size in zip(codes, sizes, strict=True):
@@ -48,24 +26,13 @@ def contingency(codes: Sequence[Codes], sizes: Sequence[int]) -> Counts:
 
 
 def contingency_sensitivity(norm: Norm = Norm.L1) -> Sensitivity:
-    """Return the sensitivity of a table of counts: 2 in l1, √2 in l2.
-
-    Examples
-    --------
-    >>> contingency_sensitivity().bound, contingency_sensitivity(Norm.L2).bound == 2**0.5
-    (2, True)
-    """
+    """Return the sensitivity of a table of counts: 2 in l1, √2 in l2."""
     bound: int | float = 2 if norm is Norm.L1 else math.sqrt(2)  # the float of √2 lies above it
     return Sensitivity(bound, norm, Relation.REPLACE_ONE, "contingency-table")
 
 
 def histograms(columns: Sequence[Codes], bins: int) -> Counts:
-    """Return the histogram of each column, shape (columns, bins).
-
-    Notes
-    -----
-    *Guarantee*: ``histograms_sensitivity(number of columns)``.
-    """
+    """Return the histogram of each column, shape (columns, bins)."""
     return np.stack([np.bincount(column, minlength=bins) for column in columns]).astype(np.int64, copy=False)
 
 

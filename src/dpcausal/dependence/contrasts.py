@@ -29,7 +29,8 @@ ROUNDING = 2.0**-42
 
 
 @lru_cache(maxsize=64)
-def _basis(levels: int) -> Reals:
+def contrast_basis(levels: int) -> Reals:
+    """Return k − 1 orthonormal columns that sum to 0 (Helmert), shape (k, k − 1)."""
     basis = np.zeros((levels, max(levels - 1, 0)))
     for column in range(levels - 1):
         basis[: column + 1, column] = 1
@@ -39,28 +40,8 @@ def _basis(levels: int) -> Reals:
     return basis
 
 
-def contrast_basis(levels: int) -> Reals:
-    """Return k − 1 orthonormal columns that sum to 0 (Helmert), shape (k, k − 1).
-
-    Examples
-    --------
-    >>> contrast_basis(2).ravel().round(4).tolist()
-    [0.7071, -0.7071]
-    """
-    return _basis(levels)
-
-
 def contrast_of(counts: npt.NDArray[np.int64]) -> Reals:
-    """Return the contrast of a joint table of counts, as one row of Π (k_i − 1) numbers.
-
-    c = (⊗_i Q_iᵀ) counts
-
-    where Q_i is the basis of the table's i-th axis.
-
-    Notes
-    -----
-    *Guarantee*: ``contrasts_sensitivity`` of the batch it is released in.
-    """
+    """Return (⊗_i Q_iᵀ) counts, Q_i the basis of the table's i-th axis, as one row of Π (k_i − 1) numbers."""
     values: Reals = counts.astype(np.float64)
     for axis, size in enumerate(counts.shape):
         values = np.moveaxis(np.tensordot(values, contrast_basis(size), axes=([axis], [0])), -1, axis)
@@ -97,42 +78,26 @@ def _complete_square(sizes: tuple[int, ...], order: int) -> float:
 def complete_square(sizes: Iterable[int], order: int) -> float:
     """Return the largest squared l2 change of all contrasts of 1 to ``order`` columns together.
 
-    Δ₂² = max_H Σ_{1 ≤ |S| ≤ order} 2 [Π_{i∈S} (1 − 1/k_i) − Π_{i∈S} ((1 − H_i) − 1/k_i)]
-
-    where H_i is 1 for the columns that the replaced record changes.  Infinite where the columns have so many different
-    numbers of levels that the maximum would take too long: a batch then has the sum of its sets' bounds.
-
-    Examples
-    --------
-    Twenty two-valued columns: parities move by 2 each, contrasts by 2 · 2^(−|S|/2).
-
-    >>> round(complete_square([2] * 20, 1), 9)
-    40.0
+    Δ₂² = max_H Σ_{1 ≤ |S| ≤ order} 2 [Π_{i∈S} (1 − 1/k_i) − Π_{i∈S} ((1 − H_i) − 1/k_i)], H_i = 1 for the columns that
+    the replaced record changes.  Infinite where there are too many different numbers of levels to go through: a batch
+    then has the sum of its sets' bounds.
     """
     return _complete_square(tuple(sorted(size for size in sizes if size > 1)), order)
 
 
 def contrasts_sensitivity(
-    sizes: Sequence[int], batch: Sequence[Sequence[int]], n: int
+    sizes: Sequence[int], batch: Sequence[Sequence[int]], n: int, counted: bool = False
 ) -> Sensitivity:
-    """Return the l2 sensitivity of the contrasts of a batch of column sets, released together.
+    """Return the l2 sensitivity of the contrasts of a batch of different column sets, released together.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Levels of each column.
-    batch : sequence of sequences of int
-        Column numbers of each set, all different sets.
-    n : int
-        Public number of records.
-
-    Notes
-    -----
-    *Guarantee*: the smaller of the sum over the batch and of the complete set up to its largest order, plus rounding.
+    The smaller of the sum over the batch and of the complete set up to its largest order, plus rounding; with the
+    number of kept records beside them (``counted``) at least 1 + Σ Π (1 − 1/k_i), what one that is left out moves.
     """
     order = max(len(members) for members in batch)
     listed = sum(contrast_square([sizes[i] for i in members]) for members in batch)
     square = min(listed, complete_square(sizes, order))
+    if counted:
+        square = max(square, 1 + sum(math.prod(1 - 1 / sizes[i] for i in members) for members in batch))
     entries = sum(math.prod(sizes[i] - 1 for i in members) for members in batch)
     # 1e-9: the sums above in floats; then the error of the contrasts on both sides.
     bound = math.sqrt(max(square, 1e-6)) * (1 + 1e-9) + 2 * math.sqrt(entries) * n * ROUNDING

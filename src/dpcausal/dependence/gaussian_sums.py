@@ -21,21 +21,9 @@ TILE = 256
 
 
 def kernel_sums(x: Codes, y: Codes, x_rate: Fraction, y_rate: Fraction) -> list[Fraction]:
-    """Return [Σ_ij K_ij L_ij, Σ_i K_i· L_i·, K_··, L_··].
+    """Return [Σ_ij K_ij L_ij, Σ_i K_i· L_i·, K_··, L_··] of records on the grid; a rate is grid step over kernel width.
 
-    K_ij = exp(−(x_i − x_j)² · x_rate² / 2), L_ij = exp(−(y_i − y_j)² · y_rate² / 2)
-
-    where:
-
-    * x_i, y_i are whole numbers of [0, 2³⁰), K_i· = Σ_j K_ij, K_·· = Σ_ij K_ij;
-    * the rates are positive, exact, public.
-
-    Parameters
-    ----------
-    x, y : int64 array of shape (m,)
-        The records on the grid.
-    x_rate, y_rate : Fraction
-        Grid step over kernel width.
+    K_ij = exp(−(x_i − x_j)² · x_rate² / 2), L_ij = exp(−(y_i − y_j)² · y_rate² / 2), K_i· = Σ_j K_ij
     """
     m = len(x)
     x_factor, y_factor = _factor(x_rate), _factor(y_rate)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -38,24 +38,15 @@ ROOT_SIX = Fraction(math.isqrt(6 * 10**40) + 1, 10**20)
 
 @dataclass(frozen=True)
 class Calibration:
-    """Constants of a bound (slope · m − offset)/m² on the change of HSIC_V between neighbours, and its claim.
-
-    The paper divides by (m − 1)² instead of m²; in its units the bound is (slope · m − offset)/(m − 1)².
-    """
+    """Constants of a bound (slope · m − offset)/m² on the change of HSIC_V between neighbours, and its claim."""
 
     slope: Fraction
     offset: Fraction
     proof: str
 
 
-CORRECTED = Calibration(slope=ROOT_SIX, offset=ROOT_SIX, proof="hsic")
+LEAST = Calibration(slope=ROOT_SIX, offset=ROOT_SIX, proof="hsic")
 """√6 (m − 1)/m²; the same bound holds for √HSIC_V, and there it is tight."""
-
-PUBLISHED = Calibration(slope=Fraction(16), offset=Fraction(8), proof="hsic-published")
-"""Kusner et al. (2016), Theorem 3: valid, six times larger."""
-
-PUBLISHED_TIGHTER = Calibration(slope=Fraction(12), offset=Fraction(11), proof="hsic-published")
-"""Kusner et al. (2016), after Theorem 3 and appendix: valid, five times larger."""
 
 STEPS = 2**30 - 1
 """Each public range is cut into this many steps; a record goes to the nearest end of a step."""
@@ -68,54 +59,17 @@ LARGEST_SLOPE = Fraction(6065306598, 10**10)
 
 
 def hsic(
-    x: Column,
-    y: Column,
-    *,
-    kernel: Kernel = "laplacian",
-    width_x: float,
-    width_y: float,
-    range_x: Interval,
+    x: Column, y: Column, *, kernel: Kernel = "laplacian", width_x: float, width_y: float, range_x: Interval,
     range_y: Interval,
-) -> float:
-    """Return HSIC_V = trace(KHLH)/m² to within η(m).
+) -> float:  # fmt: skip
+    """Return HSIC_V = trace(KHLH)/m², in [0, 1/4], to within η(m); the paper's score is this times m²/(m − 1)².
 
     HSIC_V = (1/m²) Σ_ij K_ij L_ij − (2/m³) Σ_i K_i· L_i· + K_·· L_·· / m⁴
 
-    where:
-
-    * k(a, b) = exp(−|a − b|/width) for ``"laplacian"``, exp(−(a − b)²/(2 width²)) for ``"gaussian"``;
-    * a dot stands for a sum; m is the public number of records.
-
-    Parameters
-    ----------
-    x, y : array of shape (m,)
-        2 ≤ m ≤ ``MOST_RECORDS[kernel]``.  Values are clipped to their range and rounded to the nearest of 2³⁰ equal
-        places in it, NaN to the middle; the kernels see those places.
-    kernel : {"laplacian", "gaussian"}
-        Laplacian: O(m log m), 50 ms at m = 1e5.  Gaussian: O(m²), half a second at m = 1e4, in 3 MiB and 160 m bytes.
-    width_x, width_y : float
-        Kernel widths, > 0, in the units of x and y.  Public: never a median or a scale of these records.
-    range_x, range_y : (float, float)
-        Public ranges (lower, upper), lower < upper.
-
-    Returns
-    -------
-    float
-        In [0, 1/4].  The paper's score is this times m²/(m − 1)².
-
-    Notes
-    -----
-    *Guarantee*: ``hsic_sensitivity(m, kernel=kernel)``.
-    *Source*: Gretton et al. (2005); Kusner et al. (2016), eq. (4); ``hsic.md``.
-    *Accuracy*: η(m) = (m + 2) 2⁻⁹⁴ for Laplacian, 2⁻⁴⁵ for Gaussian kernels.  The same data give the same bits.
-
-    Examples
-    --------
-    >>> box = {"width_x": 0.2, "width_y": 0.2, "range_x": (0, 1), "range_y": (0, 1)}
-    >>> round(hsic([0.1, 0.1, 0.9, 0.9], [0.3, 0.3, 0.8, 0.8], **box), 4)
-    0.2253
-    >>> hsic([0.1, 0.1, 0.9, 0.9], [0.5, 0.5, 0.5, 0.5], **box)
-    0.0
+    k(a, b) = exp(−|a − b|/width), or exp(−(a − b)²/(2 width²)).  Values are clipped to their range and rounded to the
+    nearest of 2³⁰ equal places in it, NaN to the middle; widths and ranges are public, never taken from these records.
+    Laplacian: O(m log m), 50 ms at m = 1e5.  Gaussian: O(m²), half a second at m = 1e4, in 3 MiB and 160 m bytes.
+    *Source*: Gretton et al. (2005); Kusner et al. (2016), eq. (4).
     """
     columns = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if columns[0].ndim != 1 or columns[0].shape != columns[1].shape:
@@ -129,11 +83,9 @@ def hsic(
         from dpcausal.dependence.laplacian_sums import kernel_sums
     else:
         from dpcausal.dependence.gaussian_sums import kernel_sums
+    rates = [_step(interval) / width for interval, width in zip(intervals, widths, strict=True)]
     pairs, rows, total_x, total_y = kernel_sums(
-        _codes(columns[0], intervals[0]),
-        _codes(columns[1], intervals[1]),
-        _step(intervals[0]) / widths[0],
-        _step(intervals[1]) / widths[1],
+        _codes(columns[0], intervals[0]), _codes(columns[1], intervals[1]), rates[0], rates[1]
     )
     # In fractions: this difference of nearly equal numbers adds no error of its own.
     value = (pairs - 2 * rows / m + total_x * total_y / m**2) / m**2
@@ -141,30 +93,10 @@ def hsic(
 
 
 def root_hsic(
-    x: Column,
-    y: Column,
-    *,
-    kernel: Kernel = "laplacian",
-    width_x: float,
-    width_y: float,
-    range_x: Interval,
+    x: Column, y: Column, *, kernel: Kernel = "laplacian", width_x: float, width_y: float, range_x: Interval,
     range_y: Interval,
-) -> float:
-    """Return √HSIC_V, in [0, 1/2]: the norm of the empirical cross-covariance of the two feature maps.
-
-    Arguments as for ``hsic``.
-
-    Notes
-    -----
-    *Guarantee*: ``root_hsic_sensitivity(m, kernel=kernel)``.
-    *Source*: ``hsic.md``, root-hsic.
-
-    Examples
-    --------
-    >>> box = {"width_x": 0.2, "width_y": 0.2, "range_x": (0, 1), "range_y": (0, 1)}
-    >>> round(root_hsic([0.1, 0.1, 0.9, 0.9], [0.3, 0.3, 0.8, 0.8], **box), 4)
-    0.4746
-    """
+) -> float:  # fmt: skip
+    """Return √HSIC_V, in [0, 1/2]: the norm of the empirical cross-covariance of the two feature maps."""
     return math.sqrt(
         hsic(x, y, kernel=kernel, width_x=width_x, width_y=width_y, range_x=range_x, range_y=range_y)
     )
@@ -174,36 +106,17 @@ def root_hsic_sensitivity(m: int, *, kernel: Kernel = "laplacian", unit: Unit = 
     """Return the sensitivity of ``root_hsic`` as computed: √6 (m − 1)/m² + 2 (√η(m) + 2⁻⁵²).
 
     The rounding part is 0.0006 % of the first at m = 1e6 (Laplacian), 0.7 % at m = 50,000 (Gaussian).
-
-    Notes
-    -----
-    *Source*: ``hsic.md``, root-hsic.
-
-    Examples
-    --------
-    >>> round(float(root_hsic_sensitivity(1000).bound), 9)
-    0.00244704
     """
-    exact = _bound(CORRECTED, _checked_size(m, kernel))
+    exact = _bound(LEAST, _checked_size(m, kernel))
     return _sensitivity(exact + 2 * _root_error(m, kernel), "root-hsic", unit)
 
 
 def hsic_sensitivity(
-    m: int, calibration: Calibration = CORRECTED, *, kernel: Kernel = "laplacian", unit: Unit = Unit.ROW
+    m: int, calibration: Calibration = LEAST, *, kernel: Kernel = "laplacian", unit: Unit = Unit.ROW
 ) -> Sensitivity:
-    """Return the sensitivity of ``hsic`` as computed: √6 (m − 1)/m² + 2 (η(m) + 2⁻⁵⁴).
+    """Return the sensitivity of ``hsic`` as computed: √6 (m − 1)/m² + 2 (η(m) + 2⁻⁵⁴), or the first part of a paper.
 
-    With ``PUBLISHED`` the first part is (16m − 8)/m², with ``PUBLISHED_TIGHTER`` (12m − 11)/m²: Theorem 3 in units of
-    HSIC_V.  Multiplying the score and the bound by m²/(m − 1)² gives the paper's units and the same privacy.
-
-    Notes
-    -----
-    *Source*: ``hsic.md``, hsic; Kusner et al. (2016), Theorem 3.
-
-    Examples
-    --------
-    >>> round(float(hsic_sensitivity(1000, PUBLISHED).bound), 9)
-    0.015992
+    Multiplying the score and the bound by m²/(m − 1)² gives the paper's units and the same privacy.
     """
     exact = _bound(calibration, _checked_size(m, kernel))
     return _sensitivity(exact + 2 * _error(m, kernel), calibration.proof, unit)
@@ -214,22 +127,9 @@ def root_hsic_residual_sensitivity(
 ) -> Sensitivity:
     """Return how far ``root_hsic`` with Gaussian kernels moves when every y_i moves by at most ``shift``.
 
-    (shift + 2 step)/width + 2 (√η(m) + 2⁻⁵²)
-
-    where step is the grid step of the public interval of y.
-
-    Parameters
-    ----------
-    m : int
-        Number of records.
-    shift : float
-        Bound on the change of each y_i, ≥ 0: for residuals, what one training record can do to the regression.
-    width, interval : float, (float, float)
-        ``width_y`` and ``range_y`` of the score.
-
-    Notes
-    -----
-    *Source*: ``hsic.md``, root-hsic-residuals.  A Laplacian kernel is not smooth at 0 and has no such bound.
+    (shift + 2 step)/width + 2 (√η(m) + 2⁻⁵²), step that of the grid of the public ``interval`` of y, ``width`` its
+    kernel's. For residuals, ``shift`` is what one training record can do to the regression.  A Laplacian kernel is not
+    smooth at 0 and has no such bound.
     """
     exact = _checked_shift(shift, interval) / _checked_positive("width", width)
     return _sensitivity(
@@ -240,25 +140,13 @@ def root_hsic_residual_sensitivity(
 def hsic_residual_sensitivity(
     m: int, shift: float, width: float, interval: Interval, *, unit: Unit = Unit.TRAINING_ROW
 ) -> Sensitivity:
-    """Return how far ``hsic`` with Gaussian kernels moves when every y_i moves by at most ``shift``.
-
-    e^(−1/2) (shift + 2 step)/width + 2 (η(m) + 2⁻⁵⁴); arguments as for ``root_hsic_residual_sensitivity``.
-
-    Notes
-    -----
-    *Source*: ``hsic.md``, hsic-residuals.
-    """
+    """Return the same for ``hsic``: e^(−1/2) (shift + 2 step)/width + 2 (η(m) + 2⁻⁵⁴)."""
     exact = LARGEST_SLOPE * _checked_shift(shift, interval) / _checked_positive("width", width)
     return _sensitivity(exact + 2 * _error(_checked_size(m, "gaussian"), "gaussian"), "hsic-residuals", unit)
 
 
 def rounding_error(m: int, kernel: Kernel) -> Fraction:
-    """Return η(m): HSIC_V is within η(m) of the exact value before its one rounding to a float.
-
-    Notes
-    -----
-    *Source*: ``hsic.md``, hsic-laplacian-rounding and hsic-gaussian-rounding.
-    """
+    """Return η(m): HSIC_V is within η(m) of the exact value before its one rounding to a float."""
     return Fraction(m + 2, 2**94) if kernel == "laplacian" else Fraction(1, 2**45)
 
 
@@ -327,6 +215,7 @@ def _checked_shift(shift: float, interval: Interval) -> Fraction:
     return Fraction(float(shift)) + 2 * _step(_checked_interval("interval", interval))
 
 
-def _is_finite(value: object) -> bool:
-    is_number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)  # type: ignore[arg-type]
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
+        return False
+    return math.isfinite(value)

@@ -25,34 +25,18 @@ Column = npt.NDArray[np.float64]
 
 
 def interquartile_range(x: Column) -> float:
-    """Return x_(u) − x_(l), l = ⌈m/4⌉, u = ⌈3m/4⌉, of m ≥ 2 finite values.
-
-    Examples
-    --------
-    >>> interquartile_range([4.0, 1.0, 2.0, 3.0])
-    2.0
-    """
+    """Return x_(u) − x_(l), l = ⌈m/4⌉, u = ⌈3m/4⌉, of m ≥ 2 finite values."""
     low, high = quartiles(len(x))
     ordered = np.partition(np.asarray(x, dtype=np.float64), (low, high))
     return float(ordered[high] - ordered[low])
 
 
 class IqrReach:
-    """The exact largest and smallest IQR after at most j replacements inside a public range.
+    """The exact largest and smallest IQR after at most j replacements inside a public range [L, U].
 
-    hi_j = max over a + b = j of x_(u+b) − x_(l−a),  lo_j = min over a + b = j of max(0, x_(u−b) − x_(l+a))
+    hi_j = max over a + b = j of x_(u+b) − x_(l−a),  lo_j = min over a + b = j of max(0, x_(u−b) − x_(l+a)),
+    where x_(k) is U for k > m and L for k < 1.  Values are clipped into the range, NaN counts as its lower end.
 
-    where x_(k) is U for k > m and L for k < 1.
-
-    Parameters
-    ----------
-    x : array of shape (m,), m ≥ 2
-        Clipped into the range; NaN counts as ``lower``.
-    lower, upper : float
-        The public range [L, U], finite, with a finite width.
-
-    Notes
-    -----
     *Guarantee*: hi_j at a data set is at most hi_{j+1} at each neighbour, lo_j at least lo_{j+1}, as floats
     (``iqr.md``, iqr-reach).  The object holds private values: it shows none and does not pickle.
     """
@@ -105,29 +89,15 @@ class IqrReach:
 
 
 def iqr_signed_distance(first: tuple[IqrReach, IqrReach], second: tuple[IqrReach, IqrReach]) -> int:
-    """Return the signed flip distance of two pairs of columns, scored by log IQR(A) + log IQR(B).
+    """Return the signed flip distance of two pairs of columns of the same records, scored by log IQR(A) + log IQR(B).
 
     The pair with the smaller product of IQRs wins, the first at equality; no logarithm is taken.
 
     first (A, B) wins:  d = min{j ≥ 1: hi_j(A)·hi_j(B) > lo_j(C)·lo_j(E)},  z = d − 1
     second (C, E) wins: d = min{j ≥ 1: hi_j(C)·hi_j(E) ≥ lo_j(A)·lo_j(B)},  z = −d
 
-    Parameters
-    ----------
-    first, second : pair of IqrReach
-        The columns (A, B) and (C, E) of the same m records.
-
-    Notes
-    -----
-    *Guarantee*: one replaced record, which moves one value of each column, moves z by at most 1
-    (``iqr.md``, iqr-flip-distance), also in floating point.
+    *Guarantee*: one replaced record moves z by at most 1 (``iqr.md``, iqr-flip-distance), also in floating point.
     *Source*: Kusner et al. (2016), section 3.3, for the score; the distance is this library's.
-
-    Examples
-    --------
-    >>> narrow, wide = IqrReach([0.4, 0.5, 0.5, 0.6], 0, 1), IqrReach([0.0, 0.1, 0.9, 1.0], 0, 1)
-    >>> iqr_signed_distance((narrow, narrow), (wide, wide)), iqr_signed_distance((wide, wide), (narrow, narrow))
-    (0, -1)
     """
     (A, B), (C, E) = first, second
     if not A.m == B.m == C.m == E.m:

@@ -7,7 +7,6 @@ Proofs: ``iqr_intervals.md``.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,20 +17,8 @@ from dpcausal.errors import ParameterError
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
 
-
-@dataclass(frozen=True)
-class Calibration:
-    """Where the second proposed interval [e^{k₂ − ½}, e^{k₂ + ½}) lies: k₂ = ⌊log IQR + shift⌋."""
-
-    shift: float
-
-
-CORRECTED = Calibration(shift=0.5)
-"""A fixed grid, shifted by half a cell: the interval always holds the IQR."""
-
-PUBLISHED = Calibration(shift=0.0)
-"""Kusner et al. (2016), appendix, Algorithm 1: misses the IQR when log IQR has a fractional part of ½ or more."""
-
+HALF_CELL = 0.5
+"""The shift of the second interval's grid with which it always holds the IQR."""
 
 LEAST = math.exp(-700.0)
 """An IQR below this counts as 0: among still smaller floats no cell of log IQR is true to its length."""
@@ -48,49 +35,24 @@ class Interval(NamedTuple):
 
 
 def interval_distance(reach: IqrReach, interval: Interval) -> int:
-    """Return the number of replacements that move the IQR out of ``interval``: the published A_j, exactly.
+    """Return min{j ≥ 0: hi_j ≥ upper or lo_j < lower}: the replacements that move the IQR out of ``interval``.
 
-    A = min{j ≥ 0: hi_j ≥ upper or lo_j < lower}, at most ``reach.most``
-
-    Notes
-    -----
-    *Guarantee*: for an interval that is fixed, one replaced record moves A by at most 1
-    (``iqr_intervals.md``, iqr-interval-distance).
     *Source*: Dwork & Lei (2009); Kusner et al. (2016), appendix, Algorithm 1.
-
-    Examples
-    --------
-    >>> interval_distance(IqrReach([0.0, 0.1, 0.9, 1.0], 0, 1), Interval(0.5, 2.0))
-    1
     """
     if not 0 <= interval.lower < interval.upper:
         raise ParameterError(f"the interval needs 0 <= lower < upper, got [{interval.lower}, {interval.upper})")
     return least(lambda j: reach.highest(j) >= interval.upper or reach.lowest(j) < interval.lower, reach.most)
 
 
-def proposed_intervals(iqr: float, calibration: Calibration = CORRECTED) -> tuple[Interval, Interval]:
-    """Return the intervals of length 1 in log IQR that propose-test-release proposes.
+def proposed_intervals(iqr: float, shift: float = HALF_CELL) -> tuple[Interval, Interval]:
+    """Return the intervals of length 1 in log IQR that propose-test-release proposes, of an IQR of at least ``LEAST``.
 
     B₁ = [e^k, e^{k+1}), k = ⌊log IQR⌋;  B₂ = [e^{k₂ − ½}, e^{k₂ + ½}), k₂ = ⌊log IQR + shift⌋
-
-    Parameters
-    ----------
-    iqr : float
-        At least ``LEAST``: with less propose-test-release answers "no answer".
-    calibration : Calibration
-        ``CORRECTED``: k₂ = ⌊log IQR + ½⌋.  ``PUBLISHED``: k₂ = k, and B₂ may miss the IQR.
-
-    Examples
-    --------
-    >>> [tuple(round(edge, 3) for edge in interval) for interval in proposed_intervals(2.0)]
-    [(1.0, 2.718), (1.649, 4.482)]
-    >>> [tuple(round(edge, 3) for edge in interval) for interval in proposed_intervals(2.0, PUBLISHED)]
-    [(1.0, 2.718), (0.607, 1.649)]
     """
     if not LEAST <= iqr < math.inf:
         raise ParameterError("proposed intervals need a finite IQR of at least e^-700")
     first = _cell(iqr, 0.0)
-    second = _cell(iqr, -calibration.shift)
+    second = _cell(iqr, -shift)
     # Cut off where an IQR counts as 0, so that going there is leaving every cell.
     return (
         Interval(max(LEAST, _exp(first)), _exp(first + 1.0)),
@@ -98,44 +60,29 @@ def proposed_intervals(iqr: float, calibration: Calibration = CORRECTED) -> tupl
     )
 
 
-def proposed_distances(reach: IqrReach, calibration: Calibration = CORRECTED) -> tuple[int, int]:
-    """Return A₁, A₂: the replacements that move the IQR out of its proposed intervals; (0, 0) at an IQR of 0.
+def proposed_distances(reach: IqrReach, shift: float = HALF_CELL) -> tuple[int, int]:
+    """Return A₁, A₂: the replacements that move the IQR out of its proposals; (0, 0) at an IQR below ``LEAST``.
 
-    An IQR below ``LEAST`` is one of 0.
-
-    Notes
-    -----
-    *Guarantee*: with ``CORRECTED`` one replaced record moves each by at most 1
-    (``iqr_intervals.md``, iqr-interval-distance).  With ``PUBLISHED`` only A₁: A₂ has jumped from 0 to 167 at m = 1000.
+    With ``HALF_CELL`` one replaced record moves each by at most 1; of another grid only A₁.
     """
     if reach.iqr < LEAST:
         return 0, 0
-    first, second = proposed_intervals(reach.iqr, calibration)
+    first, second = proposed_intervals(reach.iqr, shift)
     return interval_distance(reach, first), interval_distance(reach, second)
 
 
 def interval_sensitivity(unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity 1 of each of ``proposed_distances`` with ``CORRECTED``."""
+    """Return the sensitivity 1 of each of ``proposed_distances`` with ``HALF_CELL``."""
     return Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "iqr-interval-distance", unit)
 
 
-def proposal(reach: IqrReach, calibration: Calibration = CORRECTED) -> npt.NDArray[np.float64]:
-    """Return A₁, A₂ and log IQR, what propose-test-release asks of a column; an IQR of 0 counts as ``LEAST``.
-
-    Notes
-    -----
-    *Guarantee*: with ``CORRECTED`` as ``proposal_sensitivity`` says (``iqr_intervals.md``, log-iqr-proposal).
-
-    Examples
-    --------
-    >>> proposal(IqrReach([0.0, 0.1, 0.9, 1.0], 0, 1)).round(3).tolist()
-    [1.0, 1.0, -0.105]
-    """
-    return np.array([*proposed_distances(reach, calibration), math.log(max(reach.iqr, LEAST))], dtype=np.float64)
+def proposal(reach: IqrReach, shift: float = HALF_CELL) -> npt.NDArray[np.float64]:
+    """Return A₁, A₂ and log IQR, what propose-test-release asks of a column; an IQR of 0 counts as ``LEAST``."""
+    return np.array([*proposed_distances(reach, shift), math.log(max(reach.iqr, LEAST))], dtype=np.float64)
 
 
 def proposal_sensitivity(unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity 1 + 2⁻⁴⁰ of ``proposal`` with ``CORRECTED``; of log IQR where a distance is above 1."""
+    """Return the sensitivity 1 + 2⁻⁴⁰ of ``proposal`` with ``HALF_CELL``; of log IQR where a distance is above 1."""
     return Sensitivity(1 + _ROUNDING, Norm.TESTED, Relation.REPLACE_ONE, "log-iqr-proposal", unit)
 
 

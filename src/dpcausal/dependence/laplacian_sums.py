@@ -35,21 +35,10 @@ FLUSH = Decimal(2) ** -800
 
 
 def kernel_sums(x: Codes, y: Codes, x_rate: Fraction, y_rate: Fraction) -> list[Fraction]:
-    """Return [Σ_ij K_ij L_ij, Σ_i K_i· L_i·, K_··, L_··], with relative errors as proved.
+    """Return [Σ_ij K_ij L_ij, Σ_i K_i· L_i·, K_··, L_··] of up to 2³¹ records, with relative errors as proved.
 
-    K_ij = exp(−|x_i − x_j| · x_rate), L_ij = exp(−|y_i − y_j| · y_rate)
-
-    where:
-
-    * x_i, y_i are whole numbers of [0, 2³⁰), K_i· = Σ_j K_ij, K_·· = Σ_ij K_ij;
-    * the rates are positive, exact, public.
-
-    Parameters
-    ----------
-    x, y : int64 array of shape (m,)
-        The records on the grid, 1 ≤ m < 2³¹.
-    x_rate, y_rate : Fraction
-        Grid step over kernel width.
+    K_ij = exp(−|x_i − x_j| · x_rate), L_ij = exp(−|y_i − y_j| · y_rate), K_i· = Σ_j K_ij; a rate is grid step over
+    width.
     """
     by_x = np.sort((x << 32) | y)
     x_sorted = by_x >> 32

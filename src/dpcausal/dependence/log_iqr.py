@@ -32,17 +32,9 @@ MOST_STEPS = 2**15
 def log_iqr_grid(lower: float, upper: float, m: int, *more: tuple[float, float]) -> Column:
     """Return the public grid of log IQR for m records of the range [lower, upper], or of a sum over ``more`` ranges.
 
-    Equally spaced from log(U − L) − 16 to log(U − L); step max(1/(8√m), 16/(2¹⁶ − 1)).  For a sum of c log IQRs: from
-    Σ log(U − L) − 16c on, with c times that step at least.
-
-    The step is a tenth of the sampling error of log IQR, about 1.2/√m for a normal sample, or less, up to
-    m = 2.6e5; it stays below a fifth up to m = 1e6.
-
-    Examples
-    --------
-    >>> grid = log_iqr_grid(0, 1, 10_000)
-    >>> len(grid), float(grid[0]), float(grid[-1])
-    (12801, -16.0, 0.0)
+    Equally spaced from log(U − L) − 16 to log(U − L); step max(1/(8√m), 16/(2¹⁶ − 1)): a tenth of the sampling error of
+    log IQR, about 1.2/√m for a normal sample, or less, up to m = 2.6e5, and below a fifth up to m = 1e6.  For a sum of
+    c log IQRs: from Σ log(U − L) − 16c on, with c times that step at least.
     """
     ranges = ((lower, upper), *more)
     for start, stop in ranges:
@@ -58,14 +50,8 @@ def log_iqr_grid(lower: float, upper: float, m: int, *more: tuple[float, float])
 def enough_steps(epsilon: float, points: int) -> int:
     """Return a cap on the steps that costs an exponential mechanism with e^{−ε·steps/2} at most e^−30 of its mass.
 
-    C = ⌈2(log points + 30)/ε⌉, at most 2¹⁵
-
-    where the cell that holds the IQR has 0 steps and weight 1, so all capped cells weigh at most points·e^{−εC/2}.
-
-    Examples
-    --------
-    >>> enough_steps(1.0, 12_801)
-    79
+    C = ⌈2(log points + 30)/ε⌉, at most 2¹⁵: the cell that holds the IQR has 0 steps and weight 1, so all capped cells
+    weigh at most points·e^{−εC/2}.
     """
     if not (math.isfinite(epsilon) and epsilon > 0) or points < 1:
         raise ParameterError("the cap needs epsilon above 0 and at least 1 point")
@@ -75,15 +61,7 @@ def enough_steps(epsilon: float, points: int) -> int:
 def inverse_sensitivity_steps(
     x: Column, grid: Column, lower: float, upper: float, cap: int = 8192
 ) -> npt.NDArray[np.int64]:
-    """Return for each point of a public grid of log IQR the replacements that bring log IQR into its cell.
-
-    As ``score_steps`` for the column ``x`` in the public range [lower, upper]; NaN counts as ``lower``.
-
-    Examples
-    --------
-    >>> inverse_sensitivity_steps([0.0, 0.1, 0.9, 1.0], np.log([0.01, 0.1, 0.9]), 0, 1).tolist()
-    [2, 1, 0]
-    """
+    """Return ``score_steps`` of one column in the public range [lower, upper]; NaN counts as ``lower``."""
     return score_steps([IqrReach(x, lower, upper)], grid, cap)
 
 
@@ -92,20 +70,10 @@ def score_steps(reaches: Sequence[IqrReach], grid: Column, cap: int = 8192) -> n
 
     steps_k = min(cap, min{j ≥ 0: Π hi_j ≥ e^{c_{k−1}} and Π lo_j < e^{c_k}})
 
-    where c_k = (t_k + t_{k+1})/2 are the midpoints of the grid t_1 < … < t_G, c_0 = −∞ and c_G = ∞: each point
-    stands for the cell around it, and the ends for all that lies beyond, a constant column included.
+    where c_k = (t_k + t_{k+1})/2 are the midpoints of the grid t_1 < … < t_G, c_0 = −∞ and c_G = ∞: each point stands
+    for the cell around it, and the ends for all that lies beyond, a constant column included.  The columns are of the
+    same records; time and memory O(m log m + cap² + G) and O(m + cap + G).
 
-    Parameters
-    ----------
-    reaches : sequence of IqrReach
-        One for each column of the same records; the product of their widths must be finite.
-    grid : array of shape (G,)
-        Strictly increasing, |t| ≤ 700, public: see ``log_iqr_grid``.
-    cap : int
-        Public; see ``enough_steps``.  Time and memory: O(m log m + cap² + G) and O(m + cap + G).
-
-    Notes
-    -----
     *Guarantee*: one replaced record moves every entry by at most 1 (``log_iqr.md``, log-iqr-inverse-sensitivity).
     *Accuracy*: standard normal data in [−10, 10], m = 4000, ε = 1: root mean square error of log IQR .0026.
     """

@@ -40,15 +40,6 @@ class LogIqrSteps:
     where G_k is the widest gap that k replacements can leave beside a quartile: the largest x_(i+k+1) − x_(i) with
     l − 1 − k ≤ i ≤ l or u − 1 − k ≤ i ≤ u.
 
-    Parameters
-    ----------
-    x : array of shape (m,), m ≥ 2
-        Clipped into the range; NaN counts as ``lower``.
-    lower, upper : float
-        The public range [L, U].
-
-    Notes
-    -----
     *Guarantee*: one replaced record moves q by at most b_0, and b_k at a neighbour is at most b_{k+1}
     (``log_iqr_smooth.md``, log-iqr-smooth).  The object holds private values: it shows none and does not pickle.
     """
@@ -96,35 +87,9 @@ class LogIqrSteps:
 
 
 def smooth_log_iqr(columns: Sequence[LogIqrSteps], signs: Sequence[int], beta: float) -> Column:
-    """Return v = Σ_c ± q_c of columns of the same records, and a β-smooth bound of what one record moves it by.
+    """Return v = Σ_c ± q_c of columns of the same records, and a β-smooth bound S on its move; both are private.
 
-    S = max_{k ≥ 0} e^{−βk} Σ_c b_k(c)
-
-    Parameters
-    ----------
-    columns : sequence of LogIqrSteps
-        Of the same number of records.
-    signs : sequence of int
-        1 or −1 for each column.
-    beta : float
-        Public; see ``mechanisms.smooth_sensitivity.smoothness``.
-
-    Returns
-    -------
-    float array, shape (2,)
-        v and S: both are private.
-
-    Notes
-    -----
-    *Guarantee*: as ``smooth_sensitivity`` says (``log_iqr_smooth.md``, log-iqr-smooth).
-    *Source*: Nissim, Raskhodnikova & Smith (2007), Definition 2.1 and Lemma 2.3.
-
-    Examples
-    --------
-    >>> even = LogIqrSteps(np.linspace(0, 1, 401), 0, 1)
-    >>> value, bound = smooth_log_iqr([even], [1], 0.05)
-    >>> round(float(value), 4), round(float(bound), 4), round(even.bound(0), 4)
-    (-0.6931, 0.0408, 0.005)
+    S = max_{k ≥ 0} e^{−βk} Σ_c b_k(c).  *Source*: Nissim, Raskhodnikova & Smith (2007), Definition 2.1 and Lemma 2.3.
     """
     if not columns or len(signs) != len(columns) or any(column.reach.m != columns[0].reach.m for column in columns):
         raise ParameterError("a sum of log IQRs needs columns of the same records, and a sign for each")

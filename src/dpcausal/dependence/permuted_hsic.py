@@ -14,14 +14,7 @@ _ROOT_SIX_BELOW = Fraction(24494897427, 10**10)
 def permuted_root_hsic_sensitivity(m: int, *, unit: Unit = Unit.ROW) -> Sensitivity:
     """Return the sensitivity of ``root_hsic(x, y[π])`` for a fixed permutation π: 4 (m − 1)/m², and rounding.
 
-    Notes
-    -----
-    *Source*: ``permuted_hsic.md``, permuted-root-hsic; Kim & Schrab (2023), Lemma 5, the same constant.
-
-    Examples
-    --------
-    >>> round(float(permuted_root_hsic_sensitivity(1000).bound), 9)
-    0.003996
+    *Source*: ``permuted_hsic.md``; Kim & Schrab (2023), Lemma 5, the same constant.
     """
     own = Fraction(root_hsic_sensitivity(m).bound)
     # The same rounding part; √6 is taken off rounded down.

@@ -27,46 +27,19 @@ class Calibration:
     kendall: tuple[int, int]
 
 
-CORRECTED = Calibration(spearman=(6, 1), kendall=(4, 0))
+LEAST = Calibration(spearman=(6, 1), kendall=(4, 0))
 """The least constants: both are attained."""
-
-PUBLISHED = Calibration(spearman=(30, 0), kendall=(4, 0))
-"""Kusner et al. (2016), Theorem 1: valid; about five times too large for rho."""
 
 ROUNDING = Fraction(1, 2**53)
 """Two correctly rounded numbers of [−1, 1] are at most this much further apart than the exact ones."""
 
 
 def spearman(x: Column, y: Column) -> float:
-    """Return Spearman's rho with midranks and a fixed normaliser, correctly rounded.
+    """Return Spearman's rho with midranks and a fixed normaliser, correctly rounded: in [−1, 1], signed.
 
-    rho = 12 Σ (r_i − r̄)(s_i − s̄) / (m(m² − 1))
-
-    where:
-
-    * r_i, s_i are the midranks of x_i and y_i, r̄ = s̄ = (m + 1)/2;
-    * m ≥ 2 is the public number of records.
-
-    Parameters
-    ----------
-    x, y : array of shape (m,)
-        Any units; only the order counts.  Equal values share a midrank, NaN counts as one largest value, so a
-        constant column gives 0.
-
-    Returns
-    -------
-    float
-        In [−1, 1], signed.  For a score of dependence take the absolute value.
-
-    Notes
-    -----
-    *Guarantee*: ``spearman_sensitivity(m)``.
-    *Source*: Kusner et al. (2016), section 3.3, without the assumption that there are no ties.
-
-    Examples
-    --------
-    >>> spearman([1, 2, 3, 4], [1, 2, 4, 3])
-    0.8
+    rho = 12 Σ (r_i − r̄)(s_i − s̄) / (m(m² − 1)), r_i and s_i the midranks of x_i and y_i, r̄ = s̄ = (m + 1)/2.  Only
+    the order counts; NaN counts as one largest value, a constant column gives 0.  *Source*: Kusner et al. (2016),
+    section 3.3, without the assumption that there are no ties.
     """
     return spearman_numerator(x, y) / _largest_spearman(len(x))
 
@@ -75,15 +48,6 @@ def spearman_numerator(x: Column, y: Column) -> int:
     """Return N = 4 Σ (r_i − r̄)(s_i − s̄), an exact integer for every m below 2³¹; rho = 3N / (m(m² − 1)).
 
     Doubled centred midranks are integers: R_i = 2(r_i − r̄) = #{x_j < x_i} − #{x_j > x_i}.
-
-    Notes
-    -----
-    *Guarantee*: ``spearman_numerator_sensitivity(m)``; the same for the absolute value.
-
-    Examples
-    --------
-    >>> spearman_numerator([1, 2, 3, 4], [1, 2, 4, 3])
-    16
     """
     m = _common_length(x, y)
     R, S = _doubled_centred_ranks(x), _doubled_centred_ranks(y)
@@ -96,50 +60,16 @@ def spearman_numerator(x: Column, y: Column) -> int:
 
 
 def kendall(x: Column, y: Column) -> float:
-    """Return Kendall's tau with a fixed normaliser (tau-a, tied pairs count 0), correctly rounded.
+    """Return Kendall's tau with a fixed normaliser (tau-a, tied pairs count 0), correctly rounded: in [−1, 1], signed.
 
-    tau = (C − D) / (m(m − 1)/2)
-
-    where:
-
-    * C and D count the pairs that x and y order alike and opposite;
-    * m ≥ 2 is the public number of records.
-
-    Parameters
-    ----------
-    x, y : array of shape (m,)
-        Any units; only the order counts.  NaN counts as one largest value; a constant column gives 0.
-
-    Returns
-    -------
-    float
-        In [−1, 1], signed.  For a score of dependence take the absolute value.
-
-    Notes
-    -----
-    *Guarantee*: ``kendall_sensitivity(m)``.
-    *Source*: Kusner et al. (2016), section 3.3.
-
-    Examples
-    --------
-    >>> kendall([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
-    0.8
+    tau = (C − D) / (m(m − 1)/2), C and D the pairs that x and y order alike and opposite; NaN and constant columns as
+    in ``spearman``.  *Source*: Kusner et al. (2016), section 3.3.
     """
-    return kendall_numerator(x, y) / _largest_kendall(len(x))
+    return kendall_numerator(x, y) / _pairs(len(x))
 
 
 def kendall_numerator(x: Column, y: Column) -> int:
-    """Return C − D, concordant minus discordant pairs, an exact integer in O(m log m).
-
-    Notes
-    -----
-    *Guarantee*: ``kendall_numerator_sensitivity(m)``; the same for the absolute value.
-
-    Examples
-    --------
-    >>> kendall_numerator([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
-    8
-    """
+    """Return C − D, concordant minus discordant pairs, an exact integer in O(m log m)."""
     m = _common_length(x, y)
     x_codes, x_counts = _codes(x)
     y_codes, y_counts = _codes(y)
@@ -154,60 +84,28 @@ def kendall_numerator(x: Column, y: Column) -> int:
     return untied - 2 * discordant
 
 
-def spearman_sensitivity(m: int, calibration: Calibration = CORRECTED, unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity of ``spearman`` and of its absolute value: 6/(m + 1), and 2⁻⁵³ for rounding.
-
-    Notes
-    -----
-    *Source*: ``rank.md``, spearman-rho; with ``PUBLISHED`` 30/m, Kusner et al. (2016), Theorem 1.
-
-    Examples
-    --------
-    >>> round(float(spearman_sensitivity(999).bound), 12)
-    0.006
-    """
+def spearman_sensitivity(m: int, calibration: Calibration = LEAST, unit: Unit = Unit.ROW) -> Sensitivity:
+    """Return the sensitivity of ``spearman`` and of its absolute value: 6/(m + 1), and 2⁻⁵³ for rounding."""
     return _sensitivity(_bound(calibration.spearman, m) + ROUNDING, "spearman-rho", unit)
 
 
 def spearman_numerator_sensitivity(
-    m: int, calibration: Calibration = CORRECTED, unit: Unit = Unit.ROW
+    m: int, calibration: Calibration = LEAST, unit: Unit = Unit.ROW
 ) -> Sensitivity:
-    """Return the sensitivity of ``spearman_numerator`` and of its absolute value: the integer 2m(m − 1).
-
-    Examples
-    --------
-    >>> spearman_numerator_sensitivity(5).bound
-    40
-    """
+    """Return the sensitivity of ``spearman_numerator`` and of its absolute value: the integer 2m(m − 1)."""
     return _sensitivity(int(_bound(calibration.spearman, m) * _largest_spearman(m)), "spearman-rho", unit)
 
 
-def kendall_sensitivity(m: int, calibration: Calibration = CORRECTED, unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity of ``kendall`` and of its absolute value: 4/m, and 2⁻⁵³ for rounding.
-
-    Notes
-    -----
-    *Source*: ``rank.md``, kendall-tau; Kusner et al. (2016), Theorem 1, has the same constant.
-
-    Examples
-    --------
-    >>> round(float(kendall_sensitivity(1000).bound), 12)
-    0.004
-    """
+def kendall_sensitivity(m: int, calibration: Calibration = LEAST, unit: Unit = Unit.ROW) -> Sensitivity:
+    """Return the sensitivity of ``kendall`` and of its absolute value: 4/m, and 2⁻⁵³ for rounding."""
     return _sensitivity(_bound(calibration.kendall, m) + ROUNDING, "kendall-tau", unit)
 
 
 def kendall_numerator_sensitivity(
-    m: int, calibration: Calibration = CORRECTED, unit: Unit = Unit.ROW
+    m: int, calibration: Calibration = LEAST, unit: Unit = Unit.ROW
 ) -> Sensitivity:
-    """Return the sensitivity of ``kendall_numerator`` and of its absolute value: the integer 2(m − 1).
-
-    Examples
-    --------
-    >>> kendall_numerator_sensitivity(5).bound
-    8
-    """
-    return _sensitivity(int(_bound(calibration.kendall, m) * _largest_kendall(m)), "kendall-tau", unit)
+    """Return the sensitivity of ``kendall_numerator`` and of its absolute value: the integer 2(m − 1)."""
+    return _sensitivity(int(_bound(calibration.kendall, m) * _pairs(m)), "kendall-tau", unit)
 
 
 def _bound(constants: tuple[int, int], m: int) -> Fraction:
@@ -223,10 +121,6 @@ def _sensitivity(bound: Fraction | int, proof: str, unit: Unit) -> Sensitivity:
 def _largest_spearman(m: int) -> int:
     """Return N of two identical columns without ties; 3 divides (m−1)m(m+1)."""
     return m * (m * m - 1) // 3
-
-
-def _largest_kendall(m: int) -> int:
-    return _pairs(m)
 
 
 def _pairs(m: int) -> int:

@@ -28,13 +28,6 @@ def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:
     """Return rows shortened to length ``radius``, each entry on the grid 2^(−bits) rounded towards 0, times 2^bits.
 
     Each from its own row alone, bit for bit: single correctly rounded operations, one column after another.
-
-    Parameters
-    ----------
-    rows : float array, shape (n, p)
-        Finite.
-    radius : float
-        Public; a longer row keeps its direction.
     """
     squared = np.zeros(len(rows))
     for column in rows.T:
@@ -47,10 +40,6 @@ def second_moments(grid_rows: Reals) -> Reals:
     """Return Σ_r x x' of rows on the grid as one row: the diagonal, then √2 times the upper triangle.
 
     The Euclidean length of this row is the Frobenius norm of the matrix.
-
-    Notes
-    -----
-    *Guarantee*: ``second_moments_sensitivity(radius, bits, p)``.
     """
     matrix = grid_rows.T @ grid_rows
     upper = np.triu_indices(len(matrix), 1)
@@ -68,13 +57,7 @@ def unpacked(row: Reals, columns: int) -> Reals:
 
 
 def second_moments_sensitivity(radius: float, bits: int, columns: int) -> Sensitivity:
-    """Return the l2 sensitivity of ``second_moments``: √2 (2^bits · radius)², plus rounding.
-
-    Examples
-    --------
-    >>> round(float(second_moments_sensitivity(1.0, 15, 3).bound) / 2**30, 6)
-    1.414214
-    """
+    """Return the l2 sensitivity of ``second_moments``: √2 (2^bits · radius)², plus rounding."""
     square = math.ldexp(radius, bits) ** 2
     entries = columns * (columns + 1) // 2
     bound = math.sqrt(2) * square * (1 + 2.0**-50) + 2 * math.sqrt(entries)

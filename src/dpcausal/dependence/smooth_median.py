@@ -21,34 +21,13 @@ LEAST = 1e-250
 
 
 def smooth_median(values: Reals, beta: float) -> Reals:
-    """Return the median of an odd number of values in [0, 1] and its β-smooth bound.
+    """Return the median of an odd, public number M of values in [0, 1] and its β-smooth bound S, in (0, 1 + 1e-12].
 
     S = max_{k ≥ 0} e^(−kβ) A_k,  A_k = max_{0 ≤ t ≤ k+1} (x_(m+t) − x_(m+t−k−1))
 
-    where x_(1) ≤ … ≤ x_(M), m = (M + 1)/2, and values beyond the ends are 0 and 1.
-
-    Parameters
-    ----------
-    values : float array, shape (M,)
-        One value a block, M odd and public; a record changes one block's value.
-    beta : float
-        Above 1e-11.
-
-    Returns
-    -------
-    float array (median, S)
-        S lies in (0, 1 + 1e-12].
-
-    Notes
-    -----
-    *Guarantee*: ``smooth_median_sensitivity(beta)``.
+    where x_(1) ≤ … ≤ x_(M), m = (M + 1)/2, and values beyond the ends are 0 and 1; a record changes one value.
     *Source*: Nissim, Raskhodnikova & Smith (2007), Proposition 3.4; Wang, Pang & Song (2020), Definition 10, has
     e^(−kε) for e^(−kβ).
-
-    Examples
-    --------
-    >>> smooth_median(np.array([0.0, 0.4, 0.5, 0.6, 1.0]), 1.0).round(6).tolist()
-    [0.5, 0.18394]
     """
     M = len(values)
     if M % 2 == 0 or not (math.isfinite(beta) and beta > 10 * ROUNDING):

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from dpcausal.direction import anm, igci
-from dpcausal.direction.anm import Column
 from dpcausal.direction.holdout import Halving
-from dpcausal.direction.question import Pair, Released
+from dpcausal.direction.question import Columns, Pair, Released
 from dpcausal.direction.scores import NAMES
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import book_exact
@@ -23,6 +22,7 @@ class Exact(Halving[PureDP]):
 
     name: ClassVar[str] = "exact"
     about: ClassVar[str] = "the exact scores, without privacy"
+    leaves_out: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = NAMES
 
     def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
@@ -39,17 +39,18 @@ class Exact(Halving[PureDP]):
         return self.settled_share(question)
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         return self.exact(private, question, coins, allotment)
 
     def exact(
-        self, private: tuple[Column, Column], question: Pair, coins: PublicGenerator, allotment: Allotment
+        self, private: Columns, question: Pair, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         book_exact("scores", allotment)
+        private = private.complete()
         if question.score in igci.SCORES:
-            forward, backward = igci.SCORES[question.score](*private)
+            forward, backward = igci.SCORES[question.score](*private[:2])
         else:
             forward, backward = anm.SCORES[question.score](self.halves(private, question, coins))
         return Released(backward - forward, "score", None, (forward, backward))

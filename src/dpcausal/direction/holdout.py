@@ -22,9 +22,9 @@ from dpcausal.dependence.rank import (
     kendall_sensitivity,
     spearman_sensitivity,
 )
-from dpcausal.direction.anm import SCORES, Column, Residuals, fit_halves, half_sizes, reaches, split_rows
+from dpcausal.direction.anm import SCORES, Residuals, fit_halves, half_sizes, reaches, split_rows
 from dpcausal.direction.calculators import after_flip_draw, after_one_draw, after_two_draws
-from dpcausal.direction.question import DirectionMethod, Pair, Released, Spent, pay_pure
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, Spent, pay_pure
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.privacy.allotment import Allotment
@@ -186,10 +186,10 @@ class Halving(DirectionMethod[Spent]):
             )
         return replace(self, training_share=share)
 
-    def halves(self, private: tuple[Column, Column], question: Pair, coins: PublicGenerator) -> Residuals:
+    def halves(self, private: Columns, question: Pair, coins: PublicGenerator) -> Residuals:
         """Return the residuals of a public random test half, from regressions on the other half."""
         train, test = split_rows(len(private[0]), self.training_share or TRAINING_SHARE, coins)
-        return fit_halves(*private, train, test, *question.ranges, coins)
+        return fit_halves(*private[:2], train, test, *question.ranges, coins)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +226,7 @@ class Holdout(Halving[PureDP]):
         return ready
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         rule = RULES[question.score]

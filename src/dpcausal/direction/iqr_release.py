@@ -22,7 +22,7 @@ from dpcausal.dependence.log_iqr import enough_steps, inverse_sensitivity, log_i
 from dpcausal.dependence.log_iqr_smooth import LogIqrSteps, largest_bound, smooth_log_iqr, smooth_sensitivity
 from dpcausal.direction.anm import Column, Interval, Residuals
 from dpcausal.direction.holdout import Halving
-from dpcausal.direction.question import Pair, Released, pay_pure, pay_with_delta
+from dpcausal.direction.question import Columns, Pair, Released, pay_pure, pay_with_delta
 from dpcausal.mechanisms.propose_test_release import propose_test_release
 from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
@@ -138,7 +138,7 @@ class InverseSensitivity(Halving[PureDP]):
         return "iqr-reach", "log-iqr-inverse-sensitivity", "noisy-max"
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         return by_inverse_sensitivity(self.halves(private, question, coins), allotment, spent)
@@ -177,7 +177,7 @@ class SmoothSensitivity(Halving[ApproxDP]):
         return "iqr-reach", "log-iqr-smooth", "smooth-laplace"
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: ApproxDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         return by_smooth_sensitivity(self.halves(private, question, coins), allotment, spent, self.release_scores)
@@ -207,7 +207,7 @@ class ProposeTestRelease(Halving[ApproxDP]):
         return "iqr-reach", "iqr-interval-distance", "log-iqr-proposal", "propose-test-release"
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: ApproxDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         return by_propose_test_release(self.halves(private, question, coins), allotment, spent)

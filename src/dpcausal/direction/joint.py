@@ -15,8 +15,7 @@ from typing import ClassVar
 
 from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic_residual_sensitivity, root_hsic_sensitivity
 from dpcausal.direction import stable
-from dpcausal.direction.anm import Column
-from dpcausal.direction.question import Pair, Released, pay_pure
+from dpcausal.direction.question import Columns, Pair, Released, pay_pure
 from dpcausal.direction.stable import StableFit, training_sensitivity
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
@@ -88,7 +87,7 @@ class Joint(StableFit[PureDP]):
         return PROOFS + self.choice()
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         halves, settings = self.halved(private, question, coins), self.settings()

@@ -117,15 +117,14 @@ def direction_all(
         detail=detail(plans, division, scores),
     )
     _, seed = public_generator()
-    columns = table.columns(dict.fromkeys(name for plan in plans for name in _named(plan)))
+    rows = table.rows(dict.fromkeys(name for plan in plans for name in _named(plan)))
     directions = []
     with progress(len(plans), "directions") as step:
         for names, of_pair in groupby(plans, _named):
-            x, y = (columns[name] for name in names)
             with shared_fits():
                 for plan in of_pair:
                     # The same seed for all: one split of the rows, so that one half of them is the protected one.
-                    directions += ask_all([plan], allotment, read=lambda question, x=x, y=y: (x, y), seed=seed)  # type: ignore[misc]
+                    directions += ask_all([plan], allotment, read=lambda question: question.columns_of(rows), seed=seed)
                     step(f"{', '.join(names)}: {plan.question.score}")
     # Those of every answer, each once: whom they leave out, and what was not spent.
     told = dict.fromkeys(caveat for one in directions for caveat in one.guarantee.caveats)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from dpcausal.asking import public
 from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.direction.anm import LEAST_ROWS, Column, Interval
@@ -38,6 +42,18 @@ LEAST_EPSILON = Fraction(1, 10**9)
 """The ledger's unit; noise for less would pass the largest scale that is drawn."""
 
 Spent = TypeVar("Spent", bound=PureDP | ApproxDP)
+
+
+class Columns(NamedTuple):
+    """Both columns, and which rows have both: the others hold what stands in for a missing value."""
+
+    x: Column
+    y: Column
+    kept: npt.NDArray[np.bool_]
+
+    def complete(self) -> Columns:
+        """Return both columns of the rows that have both."""
+        return Columns(self.x[self.kept], self.y[self.kept], self.kept[self.kept])
 
 
 @dataclass(frozen=True)
@@ -97,6 +113,10 @@ class Pair(Question[Direction]):
         return self.table.ledger
 
     @property
+    def leaves_out(self) -> bool:
+        return self.table.missing != "impute"
+
+    @property
     def unit(self) -> Unit:
         return UNITS[self.protect]
 
@@ -117,9 +137,12 @@ class Pair(Question[Direction]):
         asked = {name: getattr(self, name) for name in ("score", "protect", "min_probability")}
         return {"columns": [self.first, self.second], **asked}
 
-    def read(self) -> tuple[Column, Column]:
-        columns = self.table.columns([self.first, self.second])
-        return columns[self.first], columns[self.second]
+    def read(self) -> Columns:
+        return self.columns_of(self.table.rows([self.first, self.second]))
+
+    def columns_of(self, rows: Rows) -> Columns:
+        """Return the pair's columns of rows that may have more."""
+        return Columns(rows.values[self.first], rows.values[self.second], rows.kept_by([self.first, self.second]))
 
     def report(
         self, settled: Settled[Pair], released: Released, allotment: Allotment, seed: int | None

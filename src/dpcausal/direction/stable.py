@@ -19,7 +19,7 @@ from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic, root_hsic_residual
 from dpcausal.direction.anm import Column, Interval, half_sizes, split_rows
 from dpcausal.direction.calculators import after_one_draw
 from dpcausal.direction.holdout import checked_share
-from dpcausal.direction.question import DirectionMethod, Pair, Released, Spent
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, Spent
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.selection import noisy_max
@@ -184,10 +184,10 @@ class StableFit(DirectionMethod[Spent]):
         """Return the claims of choosing among several settings."""
         return ("margin-choice", "noisy-max") if len(self.settings()) > 1 else ()
 
-    def halved(self, private: tuple[Column, Column], question: Pair, coins: PublicGenerator) -> Halves:
+    def halved(self, private: Columns, question: Pair, coins: PublicGenerator) -> Halves:
         """Return the two halves of a public random split, scaled."""
         train, test = split_rows(len(private[0]), self.training_share or self.default_share, coins)
-        x, y = (scaled(values, interval) for values, interval in zip(private, question.ranges, strict=True))
+        x, y = (scaled(values, interval) for values, interval in zip(private[:2], question.ranges, strict=True))
         return Halves(x[train], y[train], x[test], y[test])
 
     def share(self, question: Pair) -> float:

@@ -20,7 +20,7 @@ from dpcausal.dependence.iqr import interquartile_range
 from dpcausal.direction import stable
 from dpcausal.direction.anm import Column
 from dpcausal.direction.calculators import after_two_draws
-from dpcausal.direction.question import Pair, Released, pay_pure
+from dpcausal.direction.question import Columns, Pair, Released, pay_pure
 from dpcausal.direction.stable import Halves, Setting, StableFit
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
@@ -168,7 +168,7 @@ class TrainingPrivacy(StableFit[PureDP]):
         return super().settle(question, spent)
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         kind = BOTH_SCORES if self.release_scores else DIRECTIONS

@@ -16,7 +16,7 @@ from dpcausal.dependence.hsic import MOST_RECORDS
 from dpcausal.direction.anm import LEAST_ROWS as LEAST_BLOCK
 from dpcausal.direction.anm import Column
 from dpcausal.direction.calculators import after_flip_draw
-from dpcausal.direction.question import DirectionMethod, Pair, Released, pay_pure
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.direction.scores import NAMES, of_block
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric
@@ -50,8 +50,10 @@ def vote(x: Column, y: Column, score: str, seed: int) -> bool:
     """Return whether "x causes y" wins in one block; total: a tie, or a fit that fails, votes by a public coin.
 
     The block's coins come from its own public seed, so that its vote depends on its own rows alone.  The coin keeps
-    blocks that know nothing, such as constant columns, from voting as one.
+    blocks that know nothing, such as constant columns or too few rows that lack nothing, from voting as one.
     """
+    if len(x) < LEAST_BLOCK:
+        return seed % 2 == 0
     forward, backward = contained(lambda: of_block(score, x, y, seed), (0.0, 0.0))  # a failure would depend on the rows
     if bool(np.all(x == x[0])) or bool(np.all(y == y[0])):
         forward = backward = 0.0  # a constant column would win every time: it depends on nothing
@@ -84,6 +86,7 @@ class Votes(DirectionMethod[PureDP]):
 
     name: ClassVar[str] = "votes"
     about: ClassVar[str] = "a noisy count of the votes of blocks"
+    leaves_out: ClassVar[bool] = True
     protect: ClassVar[str] = "everyone"
     scores: ClassVar[tuple[str, ...]] = NAMES
 
@@ -112,7 +115,7 @@ class Votes(DirectionMethod[PureDP]):
         return replace(self, blocks=blocks)
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         """Return the noisy lead of "x causes y" over the blocks, in votes.
@@ -121,8 +124,9 @@ class Votes(DirectionMethod[PureDP]):
 
         where M is the public number of blocks, odd.
         """
-        (x, y), blocks = private, self.blocks or 1
-        parts = assign_blocks(len(x), blocks, coins)
+        (x, y, kept), blocks = private, self.blocks or 1
+        # All rows are dealt; one that lacks a column is left out inside its block.
+        parts = [part[kept[part]] for part in assign_blocks(len(x), blocks, coins)]
         seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
         votes = [vote(x[part], y[part], question.score, seed) for part, seed in zip(parts, seeds, strict=True)]
         count = geometric(vote_count(votes, "votes for the first as cause"), allotment, spent)

@@ -31,6 +31,7 @@ class Auto(PureTest):
 
     name: ClassVar[str] = "auto"
     about: ClassVar[str] = "by schema, rows and epsilon"
+    leaves_out: ClassVar[bool] = True
 
     def pay(self, loss: Loss, question: Hypothesis) -> tuple[PureDP | NoPrivacy, str]:
         spent, note = super().pay(loss, question)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -90,6 +90,8 @@ class BlockTest(PureTest):
     workers : int, optional
         Threads over the blocks, with the library's own regressions.
     """
+
+    leaves_out: ClassVar[bool] = True
 
     blocks: int | None = None
     regression: Any = None

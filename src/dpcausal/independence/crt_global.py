@@ -128,6 +128,7 @@ class CrtDecision(GlobalCrt):
 
     name: ClassVar[str] = "crt-decision"
     about: ClassVar[str] = "a noisy statistic among noisy copies"
+    leaves_out: ClassVar[bool] = True
     releases_pvalue: ClassVar[bool] = False
 
     def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:

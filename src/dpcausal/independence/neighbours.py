@@ -60,6 +60,7 @@ class Neighbours(PureTest):
 
     name: ClassVar[str] = "neighbours"
     about: ClassVar[str] = "sign products of neighbours in z"
+    leaves_out: ClassVar[bool] = True
 
     neighbours: int | None = None
 

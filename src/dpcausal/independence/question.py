@@ -72,6 +72,10 @@ class Hypothesis(Question[Independence]):
         return self.table.ledger
 
     @property
+    def leaves_out(self) -> bool:
+        return self.table.missing != "impute"
+
+    @property
     def schema(self) -> Schema:
         return self.table.schema
 

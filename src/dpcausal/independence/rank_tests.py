@@ -138,6 +138,7 @@ class Kendall(RankTest):
     """Kendall's tau within strata; where x or y has two levels, part of ε goes to how often each occurs there."""
 
     name: ClassVar[str] = "kendall"
+    leaves_out: ClassVar[bool] = True
 
     def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
         return conditional_kendall(x, y, strata)

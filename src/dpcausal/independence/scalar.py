@@ -120,6 +120,7 @@ class ScalarGcm(PureTest):
 
     name: ClassVar[str] = "gcm-scalar"
     about: ClassVar[str] = "a noisy sum of products of residuals of all rows"
+    leaves_out: ClassVar[bool] = True
 
     penalty: float | None = None
     width: float | None = None

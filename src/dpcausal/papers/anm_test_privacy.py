@@ -17,11 +17,11 @@ import numpy as np
 from dpcausal.dependence import hsic as hsic_scores
 from dpcausal.dependence import iqr_intervals, rank
 from dpcausal.dependence.iqr import IqrReach
-from dpcausal.direction.anm import Column, Residuals
+from dpcausal.direction.anm import Residuals
 from dpcausal.direction.calculators import after_two_draws
 from dpcausal.direction.holdout import Halving
 from dpcausal.direction.iqr_release import NAMES, QUARTER, score_columns, summed
-from dpcausal.direction.question import Pair, Released, pay_pure, pay_with_delta
+from dpcausal.direction.question import Columns, Pair, Released, pay_pure, pay_with_delta
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.propose_test_release import published_log_iqr
 from dpcausal.privacy.allotment import Allotment
@@ -29,6 +29,18 @@ from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+
+RANKS = rank.Calibration(spearman=(30, 0), kendall=(4, 0))
+"""Theorem 1: valid; about five times too large for rho."""
+
+HSIC = hsic_scores.Calibration(slope=Fraction(12), offset=Fraction(11), proof="hsic-published")
+"""After Theorem 3 and appendix, in units of HSIC_V: valid, five times too large."""
+
+HSIC_WIDER = hsic_scores.Calibration(slope=Fraction(16), offset=Fraction(8), proof="hsic-published")
+"""Theorem 3: valid, six times too large."""
+
+NO_SHIFT = 0.0
+"""Algorithm 1: its second interval misses the IQR when log IQR has a fractional part of ½ or more."""
 
 CLAIMS = {
     "spearman": ("spearman-rho", "score-difference", "laplace"),
@@ -38,34 +50,32 @@ CLAIMS = {
 
 
 def _hsic_pair(rest: Residuals) -> tuple[float, float]:
-    shared = {"x": rest.range_x, "y": rest.range_left_y}, {"x": rest.range_y, "y": rest.range_left_x}
-    widths = (rest.width_x, rest.width_left_y), (rest.width_y, rest.width_left_x)
+    forward = hsic_scores.hsic(
+        *rest.forward(), width_x=rest.width_x, width_y=rest.width_left_y,
+        range_x=rest.range_x, range_y=rest.range_left_y,
+    )  # fmt: skip
+    backward = hsic_scores.hsic(
+        *rest.backward(), width_x=rest.width_y, width_y=rest.width_left_x,
+        range_x=rest.range_y, range_y=rest.range_left_x,
+    )  # fmt: skip
     # The paper divides by (m − 1)² where HSIC_V divides by m².
     factor = (rest.m / (rest.m - 1)) ** 2
-    forward, backward = (
-        factor
-        * hsic_scores.hsic(*pair, width_x=width[0], width_y=width[1], range_x=ranges["x"], range_y=ranges["y"])
-        for pair, width, ranges in zip((rest.forward(), rest.backward()), widths, shared, strict=True)
-    )
-    return forward, backward
+    return factor * forward, factor * backward
 
 
 def release(rest: Residuals, score: str, allotment: Allotment, loss: PureDP) -> Released:
-    """Return both scores with Laplace noise of scale Δ/(ε/2), Δ the published constant.
-
-    Scores as published: signed rho, |tau|, HSIC with (m − 1)².  *Source*: Kusner et al. (2016), Theorems 1 to 3.
-    """
+    """Return both scores, signed rho, |tau|, HSIC by (m − 1)², with Laplace noise of scale Δ/(ε/2), Δ as published."""
     if score == "spearman":
         pair = rank.spearman(*rest.forward()), rank.spearman(*rest.backward())
-        each = rank.spearman_sensitivity(rest.m, rank.PUBLISHED, Unit.TEST_ROW)
+        each = rank.spearman_sensitivity(rest.m, RANKS, Unit.TEST_ROW)
         bound, largest = Fraction(each.bound), 2.0  # signed
     elif score == "kendall":
         pair = abs(rank.kendall(*rest.forward())), abs(rank.kendall(*rest.backward()))
-        each = rank.kendall_sensitivity(rest.m, rank.PUBLISHED, Unit.TEST_ROW)
+        each = rank.kendall_sensitivity(rest.m, RANKS, Unit.TEST_ROW)
         bound, largest = Fraction(each.bound), 1.0
     else:
         pair = _hsic_pair(rest)
-        each = hsic_scores.hsic_sensitivity(rest.m, hsic_scores.PUBLISHED_TIGHTER, unit=Unit.TEST_ROW)
+        each = hsic_scores.hsic_sensitivity(rest.m, HSIC, unit=Unit.TEST_ROW)
         in_paper = Fraction(rest.m, rest.m - 1) ** 2
         bound, largest = Fraction(each.bound) * in_paper, float(in_paper / 4)
     both = Sensitivity(2 * bound + Fraction(1, 2**50), Norm.L1, Relation.REPLACE_ONE, each.proof, each.unit)
@@ -80,19 +90,13 @@ def as_printed(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Release
     """Return the sums of four log IQRs from propose-test-release as printed, or no answer if any is ⊥.
 
     The paper counts (9ε, 3δ) for the four; so each runs at ε/9 and δ/3 of the loss.  (One row moves all four:
-    (12ε, 4δ), were the algorithm itself right.)  *Source*: Kusner et al. (2016), section 4.3 and appendix.
+    (12ε, 4δ), were the algorithm itself right.)
     """
     claimed = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "iqr-published-unproven", Unit.TEST_ROW)
     return summed([
         published_log_iqr(
-            Query(
-                iqr_intervals.proposal(IqrReach(values, *interval), iqr_intervals.PUBLISHED), claimed,
-                f"log IQR of {name}",
-            ),
-            allotment,
-            loss.part(QUARTER),
-            epsilon=loss.epsilon / 9,
-            delta=loss.delta / 3,
+            Query(iqr_intervals.proposal(IqrReach(values, *interval), NO_SHIFT), claimed, f"log IQR of {name}"),
+            allotment, loss.part(QUARTER), epsilon=loss.epsilon / 9, delta=loss.delta / 3,
         )
         for name, (values, interval) in zip(NAMES, score_columns(rest), strict=True)
     ])  # fmt: skip
@@ -119,9 +123,8 @@ class AnmTestPrivacy(Halving[PureDP]):
         return CLAIMS[question.score]
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: PureDP, coins: PublicGenerator,
-        allotment: Allotment,
-    ) -> Released:  # fmt: skip
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
         return release(self.halves(private, question, coins), question.score, allotment, spent)
 
 
@@ -153,7 +156,6 @@ class AnmTestPrivacyIqr(Halving[ApproxDP]):
         return ()
 
     def release(
-        self, private: tuple[Column, Column], question: Pair, spent: ApproxDP, coins: PublicGenerator,
-        allotment: Allotment,
-    ) -> Released:  # fmt: skip
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
         return as_printed(self.halves(private, question, coins), allotment, spent)

@@ -21,8 +21,8 @@ from dpcausal.dependence.conditional_kendall import (
     stratum_kendall_numerators,
     table_kendall_steps,
 )
-from dpcausal.dependence.published_rank import kendall_weight
 from dpcausal.discovery.pc import Test
+from dpcausal.papers.priv_kendall import kendall_weight
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 
 Counts = npt.NDArray[np.int64]

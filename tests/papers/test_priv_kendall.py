@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
-from dpcausal.dependence.published_rank import (
+from dpcausal.errors import ParameterError
+from dpcausal.papers.priv_kendall import (
     claimed_kendall_sensitivity,
     kendall_weight,
     published_kendall,
     published_spearman,
     published_spearman_sensitivity,
 )
-from dpcausal.errors import ParameterError
 from tests.conformance import STARTS, check_claim, exhaustive
 from tests.dependence.test_conditional_kendall import opposed
 
