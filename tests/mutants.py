@@ -62,6 +62,7 @@ def cases() -> tuple[dict[str, Case], dict[str, Case]]:
     from tests import (
         mutants_calls,
         mutants_discovery,
+        mutants_effects,
         mutants_independence,
         mutants_iqr,
         mutants_many,
@@ -78,6 +79,7 @@ def cases() -> tuple[dict[str, Case], dict[str, Case]]:
         mutants_iqr,
         mutants_many,
         mutants_discovery,
+        mutants_effects,
         mutants_training,
         mutants_panels,
         mutants_independence,

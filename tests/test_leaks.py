@@ -127,7 +127,9 @@ def quiet(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
 
 
 def made(frame: Any, ledger: dpc.Ledger | None = None, **arguments: Any) -> dpc.Table:
-    return dpc.Table(frame, SCHEMA, ledger or dpc.Ledger.in_memory(dpc.ApproxDP(50, 0.5)), **arguments)
+    return dpc.Table(
+        frame, SCHEMA, ledger or dpc.Ledger.in_memory(dpc.ApproxDP(50, 0.5)), **arguments, missing="impute"
+    )
 
 
 def ask(table: dpc.Table, **arguments: Any) -> dpc.Direction:
@@ -200,7 +202,7 @@ def test_nothing_planted_comes_out_of_many_answers(
     table = made(TABLE, dpc.Ledger.without_privacy() if exact else None)
     result = ask_all(table, **call)
     clean(shown(result))
-    clean(shown(result.arrows))
+    clean([repr(result.arrows)])
     clean([repr(table.ledger.entries())])
     assert not holds_data(result)
 
@@ -312,7 +314,7 @@ def broken_parquet(path: Path) -> Path:
 
 
 def read(frame: Any, schema: dpc.Schema = SCHEMA) -> Any:
-    table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(50)))
+    table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(50)), missing="impute")
     return table.columns(schema.names)
 
 
@@ -360,7 +362,7 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     "values as keys": lambda path: made(dict.fromkeys(NUMBERS, Y)),
     "the data as the table": lambda path: dpc.direction({"x": X}, "x", "y", loss=dpc.PureDP(1)),  # type: ignore[arg-type]
     "a list as the frame": lambda path: made([X, Y]),
-    "an array as the schema": lambda path: dpc.Table(TABLE, X, dpc.Ledger.in_memory(dpc.PureDP(1))),  # type: ignore[arg-type]
+    "an array as the schema": lambda path: dpc.Table(TABLE, X, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute"),  # type: ignore[arg-type]
     "an array as the loss": lambda path: ask(made(TABLE), loss=X),
     "a value as the score": lambda path: ask(made(TABLE), score=Z[0]),
     "a column of levels": lambda path: dpc.direction(made(TABLE), "x", "z", loss=dpc.PureDP(1)),

@@ -40,7 +40,7 @@ from dpcausal.privacy.sensitivity import Norm, Query
 from dpcausal.proofs import claims
 from tests.direction.neighbours import ANSWERS
 from tests.mutants import cases
-from tests.registry import discovery, effort, independence, published_iqr
+from tests.registry import discovery, effects, effort, independence, published_iqr
 from tests.registry.claims import SENSITIVITIES, TEXTS
 from tests.registry.iqr import METHODS
 from tests.registry.mechanisms import MECHANISMS, published_columns
@@ -136,7 +136,7 @@ def test_every_call_that_spends_has_rows_for_all_its_ways() -> None:
     ways |= {f"direction holdout {score} scores" for score, rule in holdout.RULES.items() if rule.scores}
     ways |= {"direction smooth-sensitivity scores", *(f"direction {method}" for method in METHODS)}
     ways |= {f"direction published {score}" for score in AnmTestPrivacy.scores}
-    ways |= TRAINING_WAYS | independence.WAYS | discovery.WAYS
+    ways |= TRAINING_WAYS | independence.WAYS | discovery.WAYS | effects.WAYS
     ways |= PANEL_WAYS
     assert set(names(TASKS)) == ways
     assert all(set(row.claims) <= set(claims()) and row.claims for row in TASKS)

@@ -18,6 +18,10 @@ from dpcausal.discovery.ask import discover as discover
 from dpcausal.discovery.graph import Cpdag as Cpdag
 from dpcausal.discovery.knowledge import Knowledge as Knowledge
 from dpcausal.discovery.result import Discovery as Discovery
+from dpcausal.effects.ask import effect as effect
+from dpcausal.effects.cells import cells as cells
+from dpcausal.effects.moments import moments as moments
+from dpcausal.effects.result import Effect as Effect
 from dpcausal.independence.ask import ci_test as ci_test
 from dpcausal.independence.many import ci_tests as ci_tests
 from dpcausal.independence.model_x import ModelX as ModelX

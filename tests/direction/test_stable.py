@@ -31,7 +31,7 @@ def plan(**arguments: Any) -> Any:
     """Return the settled method of a call."""
     arguments = {"protect": "training", "loss": dpc.PureDP(1)} | arguments
     ledger = dpc.Ledger.in_memory(dpc.PureDP(10))
-    table = dpc.Table(PAIR.columns, PAIR.schema, ledger)
+    table = dpc.Table(PAIR.columns, PAIR.schema, ledger, missing="impute")
     words = spelled(arguments)
     question = Pair.of(table, "x", "y", words.get("score", "hsic"), words["protect"], 0.1)
     method, _ = chosen(words.get("method", "auto"), question, words["loss"])
@@ -39,7 +39,7 @@ def plan(**arguments: Any) -> Any:
 
 
 def question(score: str = "hsic") -> Pair:
-    table = dpc.Table(PAIR.columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(10)))
+    table = dpc.Table(PAIR.columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(10)), missing="impute")
     return Pair.of(table, "x", "y", score, "training", 0.1)
 
 
@@ -51,7 +51,7 @@ class Many(Pair):
 
 def ask(columns: Any = PAIR.columns, schema: dpc.Schema = PAIR.schema, **arguments: Any) -> dpc.Direction:
     arguments = {"protect": "training", "loss": dpc.PureDP(1)} | arguments
-    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
     return dpc.direction(table, "x", "y", **spelled(arguments))
 
 
@@ -123,7 +123,7 @@ def test_one_setting_costs_no_choice() -> None:
 
 def test_columns_are_scaled_by_their_public_bounds_and_by_nothing_else() -> None:
     settled = plan()
-    x, y = PAIR.columns["x"], PAIR.columns["y"]
+    x = PAIR.columns["x"]
     halves = settled.halved(BOTH, question(), generator_from_seed(1))
     both = np.sort(np.concatenate([halves.training_x, halves.x]))
     (lower, upper), _ = question().ranges
@@ -174,7 +174,7 @@ def test_settings_out_of_range_are_refused_before_anything_is_spent(case: str) -
 def test_more_test_rows_than_gaussian_kernels_take_are_refused_with_the_share_that_serves() -> None:
     rows = 100_003
     columns = {name: np.zeros(rows) for name in ("x", "y")}
-    table = dpc.Table(columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    table = dpc.Table(columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
     with pytest.raises(ParameterError, match=r"training_share of at least 0\.5001"):
         TrainingPrivacy().settle(Pair.of(table, "x", "y", "hsic", "training", 0.1), dpc.PureDP(1))
     iqr = Pair.of(table, "x", "y", "iqr", "training", 0.1)

@@ -32,6 +32,12 @@ def cubic(n: int, seed: int = 0) -> Rows:
     return np.column_stack([x, np.clip(1 + x**3 + 0.6 * x**2 + 0.2 * rng.standard_normal(n), -1, 3)])
 
 
+def dropping(rows: Rows) -> dpc.Table:
+    """Return a table that leaves out rows that lack a column."""
+    schema = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3)})
+    return dpc.Table({"x": rows[:, 0].copy(), "y": rows[:, 1].copy()}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+
+
 # The four counts.
 
 
@@ -45,7 +51,7 @@ def test_a_replaced_row_moves_each_count_by_one_at_most_and_nothing_else_at_the_
             passages = []
             for data in (rows, replaced(rows, place, np.asarray(new, dtype=float))):
                 with recording_gate() as recording:
-                    ask(data, method="verdict", blocks=3)
+                    dpc.direction(dropping(data), "x", "y", loss=dpc.PureDP(1), method=Verdict(blocks=3))
                 passages.append(recording.passages)
             ((one,), (other,)) = passages
             assert one.event == other.event and one.event.mechanism == "cube" and one.bound == 1

@@ -31,7 +31,7 @@ from dpcausal.papers.anm_test_privacy import HSIC
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity
-from tests.registry import discovery, independence, panels, training_claims
+from tests.registry import discovery, effects, independence, panels, training_claims
 from tests.registry.iqr import IQR_SENSITIVITIES
 from tests.registry.many import MANY_TEXTS
 from tests.registry.rows import SensitivityRow, TextRow
@@ -153,6 +153,7 @@ SENSITIVITIES = (
     SensitivityRow("block-bits", bits, lambda m: bit_counts([[True] * 4], "bits").sensitivity, (9, 14), 1,
                    ("a row in two blocks", "bits of the rows that lack nothing, dealt afresh"), {"columns": 2}),
     *discovery.SENSITIVITIES,
+    *effects.SENSITIVITIES,
     *independence.SENSITIVITIES,
     *panels.SENSITIVITIES,
     *training_claims.TRAINING_SENSITIVITIES,

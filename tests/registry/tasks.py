@@ -21,7 +21,7 @@ from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
 from tests.direction.neighbours import table
-from tests.registry import discovery, independence, panels
+from tests.registry import discovery, effects, independence, panels
 from tests.registry.asked import asked_on_neighbours
 from tests.registry.iqr import IQR_TASKS
 from tests.registry.many import MANY
@@ -159,6 +159,7 @@ TASKS = (
     *MANY,
     *TRAINING,
     *discovery.TASKS,
+    *effects.TASKS,
     *independence.TASKS,
     *panels.TASKS,
 )  # fmt: skip

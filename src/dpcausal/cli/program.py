@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpcausal.cli import direction as direction
 from dpcausal.cli import discovery as discovery
+from dpcausal.cli import effects as effects
 from dpcausal.cli import independence as independence
 from dpcausal.cli import ledger as ledger
 from dpcausal.cli import start as start

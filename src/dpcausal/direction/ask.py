@@ -67,7 +67,7 @@ def direction(
     alpha : float
         Level of each claim that a verdict is made of; of votes, the largest ``p_coins`` at which a cause is named.
     accept_unproven, accept_large_epsilon : bool
-        Consent to a published variant without proof; to ε above 20.
+        Consent to a method without a proof; to ε above 20.
 
     Returns
     -------

@@ -10,7 +10,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaincc
 
 from dpcausal.direction.anm import WIDTH_SHARE
 from dpcausal.direction.lsnm import half, spread
@@ -49,6 +48,8 @@ def dependence_pvalue(first: tuple[Column, Column], second: tuple[Column, Column
 
     *Source*: Gretton, Fukumizu, Teo, Song, Schölkopf & Smola (2008), section 3.
     """
+    from scipy.special import gammaincc
+
     (K, centred_K), (L, centred_L) = first, second
     n = len(K)
     products = centred_K * centred_L

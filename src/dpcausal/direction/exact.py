@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from dpcausal.direction import anm
 from dpcausal.direction.holdout import Halving
-from dpcausal.direction.question import FORCED, Columns, Pair, Released
+from dpcausal.direction.question import Columns, Pair, Released
 from dpcausal.direction.scores import NAMES, of_block
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import book_exact
@@ -24,6 +24,7 @@ class Exact(Halving[PureDP]):
 
     name: ClassVar[str] = "exact"
     about: ClassVar[str] = "the exact scores, without privacy"
+    leaves_out: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = NAMES
 
     def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
@@ -31,9 +32,6 @@ class Exact(Halving[PureDP]):
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
         return ()
-
-    def caveats(self, question: Pair, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        return (FORCED,)
 
     def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         if question.score not in anm.SCORES:

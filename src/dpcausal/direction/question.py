@@ -39,7 +39,6 @@ UNPROTECTED = {
 """The first caveat, by ``protect``."""
 
 FORCED = "a forced choice: pairs that are not linked lean one way too, and a margin near 0 is no finding"
-IMPUTED = "a row that lacks a column counts at the middle of its bounds"
 
 LEAST_EPSILON = Fraction(1, 10**9)
 """The ledger's unit; noise for less would pass the largest scale that is drawn."""
@@ -124,6 +123,10 @@ class Pair(Question[Direction]):
         return self.table.ledger
 
     @property
+    def leaves_out(self) -> bool:
+        return self.table.missing != "impute"
+
+    @property
     def unit(self) -> Unit:
         return UNITS[self.protect]
 
@@ -198,7 +201,7 @@ class DirectionMethod(Method[Pair, Spent]):
     """The scores it serves."""
 
     def caveats(self, question: Pair, spent: Spent | NoPrivacy) -> tuple[str, ...]:
-        return (FORCED, *((IMPUTED,) if question.table.missing == "drop" else ()))
+        return (FORCED,)
 
     def settle(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
         """Refuse a question that it does not answer."""

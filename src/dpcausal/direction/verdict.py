@@ -114,6 +114,7 @@ class Verdict(DirectionMethod[PureDP]):
 
     name: ClassVar[str] = "verdict"
     about: ClassVar[str] = "four noisy counts of blocks: linked, lean, and which direction misfits"
+    leaves_out: ClassVar[bool] = True
     protect: ClassVar[str] = "everyone"
     scores: ClassVar[tuple[str, ...]] = ("lsnm",)
 

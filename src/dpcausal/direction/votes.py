@@ -16,7 +16,7 @@ from dpcausal.dependence.hsic import MOST_RECORDS
 from dpcausal.direction.anm import LEAST_ROWS as LEAST_BLOCK
 from dpcausal.direction.anm import Column
 from dpcausal.direction.counts import Counts, geometric_tail
-from dpcausal.direction.question import FORCED, Columns, DirectionMethod, Pair, Released, pay_pure
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.direction.scores import NAMES, of_block
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric
@@ -76,6 +76,7 @@ class Votes(DirectionMethod[PureDP]):
 
     name: ClassVar[str] = "votes"
     about: ClassVar[str] = "a noisy count of the votes of blocks"
+    leaves_out: ClassVar[bool] = True
     protect: ClassVar[str] = "everyone"
     scores: ClassVar[tuple[str, ...]] = NAMES
 
@@ -101,9 +102,6 @@ class Votes(DirectionMethod[PureDP]):
                 f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block or a test half"
             )
         return replace(self, blocks=blocks)
-
-    def caveats(self, question: Pair, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        return (FORCED,)
 
     def release(
         self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment

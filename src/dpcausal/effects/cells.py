@@ -1,0 +1,222 @@
+"""``cells``: noisy counts, sums and sums of squares of numbers by cells, to be asked again free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcausal.asking import public
+from dpcausal.asking.ask import ask
+from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.data.coding import bin_codes, size_of
+from dpcausal.data.schema import Bounded
+from dpcausal.data.table import Table
+from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
+from dpcausal.effects.noisy_cells import COUNTS_ONLY, NoisyCells, Value, levels_of, value_of
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Norm, Query
+from dpcausal.releases.table import geometric_variance
+from dpcausal.report import Guarantee
+
+PUBLIC = ("the number of rows", "column names, levels, bounds and cuts", "all arguments")
+MOST_CELLS = 2**22
+MOST_ROWS = 2**27
+
+Paid = PureDP | ZCDP | NoPrivacy
+
+
+@dataclass(frozen=True)
+class CellSums(Question[NoisyCells]):
+    """The sums of some numbers by the cells of some columns."""
+
+    task: ClassVar[str] = "cells"
+
+    table: Table
+    by: tuple[str, ...]
+    values: tuple[Value, ...]
+
+    @classmethod
+    def of(cls, table: Table, by: object, values: object) -> CellSums:
+        """Return the question of checked arguments."""
+        public.check_table(table)
+        named = _names("by", by, 1)
+        numbers = _names("values", values, 0)
+        if set(named) & set(numbers):
+            raise ParameterError("a column makes cells or has sums, not both")
+        declared = {name: public.column(table, name, "a sum") for name in (*named, *numbers)}
+        chosen = tuple(value_of(name, declared[name]) for name in numbers) or (COUNTS_ONLY,)
+        question = cls(table, named, chosen)
+        if question.entries > MOST_CELLS:
+            raise InfeasibleError(f"{question.entries:.3g} noisy sums are above {MOST_CELLS}: name fewer columns")
+        if table.n > MOST_ROWS:
+            raise InfeasibleError(f"sums by cells are exact up to {MOST_ROWS} rows")
+        return question
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.table.ledger
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Parts of each column of the cells."""
+        return tuple(size_of(self.table.schema.column(name)) for name in self.by)
+
+    @property
+    def entries(self) -> int:
+        """How many noisy numbers are released."""
+        return math.prod(self.sizes) * sum(value.degree + 1 for value in self.values)
+
+    def detail(self) -> dict[str, Any]:
+        return {"by": list(self.by), "values": [value.name for value in self.values]}
+
+    def read(self) -> Table:
+        return self.table
+
+    def report(
+        self, settled: Settled[Any], released: NoisyCells, allotment: Allotment, seed: int | None
+    ) -> NoisyCells:
+        return released.under(
+            Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=PUBLIC)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByCells(Method[CellSums, PureDP | ZCDP]):
+    """Counts, sums and sums of squares at the corners of cells; ``PureDP`` or ``ZCDP``."""
+
+    name: ClassVar[str] = "cells"
+    about: ClassVar[str] = "noisy sums by cells"
+    uses_coins: ClassVar[bool] = False
+
+    def pay(self, loss: Loss, question: CellSums) -> tuple[Paid, str]:
+        return pay_cells(loss)
+
+    def settle(self, question: CellSums, spent: Paid) -> ByCells:
+        cell_variance(len(question.values), spent)
+        return self
+
+    def claims(self, question: CellSums, spent: PureDP | ZCDP) -> tuple[str, ...]:
+        return cell_claims(spent)
+
+    def release(
+        self, private: Table, question: CellSums, spent: Paid, coins: PublicGenerator, allotment: Allotment
+    ) -> NoisyCells:
+        return noisy_cells(question, spent, allotment)
+
+    def exact(self, private: Table, question: CellSums, coins: PublicGenerator, allotment: Allotment) -> NoisyCells:
+        return noisy_cells(question, NoPrivacy(), allotment)
+
+
+def cells(
+    table: Table, *, by: Iterable[str], values: Iterable[str] = (), loss: Loss, accept_large_epsilon: bool = False
+) -> NoisyCells:
+    """Release counts, sums and sums of squares of numbers by cells, to be asked for effects again and again.
+
+    Parameters
+    ----------
+    table : Table
+        The table's ledger pays, once.
+    by : list of str
+        Columns of levels, or bounded ones that are cut at their ``cuts`` (or into four), that make the cells: the
+        treatment, what is adjusted for, groups.
+    values : list of str
+        Bounded columns, or columns of two levels: outcomes.  Each more needs more noise.
+    loss : Loss
+        The most that the call may cost; ``PureDP`` (geometric noise) or ``ZCDP`` (Gaussian).
+    accept_large_epsilon : bool
+        Consent to ε above 20.
+
+    Returns
+    -------
+    NoisyCells
+        ``cells.effect(treatment=..., outcome=..., adjust=...)`` is free; ``to_json()`` saves it.
+
+    Notes
+    -----
+    *Guarantee*: the loss, under replace-one for every row; claim corner-counts.  Counts and squares are free beside the
+    sums.
+    A row that lacks one of the columns has no mass (see ``Table(missing=...)``).
+    *Source*: this library.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dpcausal as dpc
+    >>> arm = np.arange(4000) % 2
+    >>> schema = dpc.Schema({"arm": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 10)})
+    >>> table = dpc.Table({"arm": arm, "y": 4.0 + arm}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    >>> released = dpc.cells(table, by=["arm"], values=["y"], loss=dpc.PureDP(1))
+    >>> found = released.effect(treatment="arm", outcome="y")
+    >>> abs(found.estimate - 1) < 0.1, found.interval[0] < found.estimate < found.interval[1]
+    (True, True)
+    """
+    return ask(CellSums.of(table, by, values), ByCells(), loss, accept_large_epsilon=accept_large_epsilon)
+
+
+def pay_cells(loss: Loss) -> tuple[Paid, str]:
+    """Return what sums by cells spend of a loss: a pure ε, or ρ."""
+    return (loss, "") if isinstance(loss, ZCDP) else pure_part(loss, "cells")
+
+
+def cell_claims(spent: PureDP | ZCDP) -> tuple[str, ...]:
+    return "corner-counts", "gaussian" if isinstance(spent, ZCDP) else "geometric"
+
+
+def cell_variance(values: int, spent: Paid) -> float:
+    """Return the variance of an entry's noise, in records; refuse a loss whose noise could not be drawn."""
+    try:
+        if isinstance(spent, PureDP):
+            scale = laplace_scale(corner_counts_sensitivity(values).bound, spent)
+            return geometric_variance(scale) / GRID**2
+        if isinstance(spent, ZCDP):
+            return (gaussian_scale(corner_counts_sensitivity(values, Norm.L2).bound, spent) / GRID) ** 2
+    except FenceError:
+        raise LossError(f"{spent} is too little for sums by cells: its noise could not be drawn") from None
+    return 0.0
+
+
+def noisy_cells(question: CellSums, spent: Paid, allotment: Allotment) -> NoisyCells:
+    """Read the columns and release their sums by cells."""
+    table, values = question.table, question.values
+    names = tuple(value.name for value in values if value.degree)
+    rows = table.rows((*question.by, *names))
+    columns = rows.values
+    place = np.zeros(table.n, dtype=np.int64)
+    for name, size in zip(question.by, question.sizes, strict=True):
+        column = table.schema.column(name)
+        place *= size
+        place += bin_codes(columns[name], column) if isinstance(column, Bounded) else columns[name]
+    masses = [
+        corners(np.clip((columns[one.name] - one.lower) / one.width, 0.0, 1.0) if one.degree else np.zeros(table.n),
+                one.degree)
+        for one in values
+    ]  # fmt: skip
+    counts = corner_counts(place, math.prod(question.sizes), rows.kept, masses)
+    norm = Norm.L1 if isinstance(spent, PureDP) else Norm.L2
+    query = Query(counts, corner_counts_sensitivity(len(values), norm), "sums by cells")
+    noisy = geometric(query, allotment, spent) if isinstance(spent, PureDP) else gaussian(query, allotment, spent)
+    return NoisyCells(
+        names=(*question.by, *names), n=table.n, by=question.by,
+        levels=tuple(levels_of(table.schema.column(name)) for name in question.by), values=values,
+        counts=np.asarray(noisy, dtype=np.float64).reshape(*question.sizes, -1) / GRID,
+        variance=cell_variance(len(values), spent),
+    )  # fmt: skip
+
+
+def _names(what: str, names: Any, least: int) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ParameterError(f"{what} must be a list of column names")
+    listed = tuple(names)
+    if not all(isinstance(name, str) for name in listed) or len(set(listed)) < len(listed) or len(listed) < least:
+        raise ParameterError(f"{what} must be a list of at least {least} different column names")
+    return listed

@@ -1,0 +1,212 @@
+"""From noisy sums by cells to an effect, its ratios, its groups, its balance: post-processing, free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.asking import public
+from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval, Ratio
+from dpcausal.effects.standardise import Means, Sums, means
+from dpcausal.effects.unmeasured import e_value, e_value_limit, ratio_of_difference, robustness_value
+from dpcausal.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpcausal.effects.noisy_cells import NoisyCells, Value
+
+Reals = npt.NDArray[np.float64]
+
+LEAST_SHARE = 0.5
+"""No answer where less of the records is in strata with enough of both arms."""
+FIRM = 4.0
+"""A risk has a ratio if it is so many standard errors away from 0, and for odds from 1."""
+RARE = 0.05
+
+UNSUPPORTED = "less than half of the records is in strata with enough of both arms for the noise"
+
+
+def checked_names(what: str, names: Any, known: Iterable[str]) -> tuple[str, ...]:
+    """Return a list of different names that are all known."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ParameterError(f"{what} must be a list of column names")
+    listed, there = tuple(names), tuple(known)
+    for name in listed:
+        if name not in there:
+            raise ParameterError(f"{what}: a column that was not released; there are {', '.join(there)}")
+    if len(set(listed)) < len(listed):
+        raise ParameterError(f"{what} names a column twice")
+    return listed
+
+
+def arms_of(levels: tuple[str, ...], treatment: str, treated: object, control: object) -> tuple[int, int]:
+    """Return the codes of control and treated; of two levels the second is treated unless told otherwise."""
+    chosen = []
+    for what, level in (("control", control), ("treated", treated)):
+        if level is None and len(levels) != 2:
+            raise ParameterError(f"{treatment!r} has {len(levels)} levels: name treated= and control=")
+        if level is not None and str(level) not in levels:
+            raise ParameterError(f"{what} must be a level of {treatment!r}: {', '.join(levels)}")
+        chosen.append(None if level is None else levels.index(str(level)))
+    first = chosen[0] if chosen[0] is not None else 0 if chosen[1] is None else 1 - chosen[1]
+    second = chosen[1] if chosen[1] is not None else 1 - first
+    if first == second:
+        raise ParameterError("treated and control must be different levels")
+    return first, second
+
+
+def effect_of_cells(
+    release: NoisyCells, *, treatment: str, outcome: str, adjust: Any, groups: str | None, estimand: str,
+    treated: object, control: object, coverage: Any,
+) -> Effect:  # fmt: skip
+    """Return ``NoisyCells.effect``."""
+    from scipy.special import ndtri
+
+    value = release.value(outcome)
+    if value.degree == 0:
+        raise ParameterError("no values were released, only counts")
+    (treatment,) = checked_names("treatment", [treatment], release.by)
+    adjusted = checked_names("adjust", adjust, release.by)
+    grouped = () if groups is None else checked_names("groups", [groups], release.by)
+    if treatment in (*adjusted, *grouped):
+        raise ParameterError("the treatment is not adjusted for")
+    treated_only = public.one_of("estimand", estimand, ("ate", "att")) == "att"
+    reach = float(ndtri(0.5 + public.number("coverage", coverage, 0.5, 0.999) / 2))
+    names = (*grouped, *(name for name in adjusted if name not in grouped))
+    axis, strata = release.by.index(treatment), [release.by.index(name) for name in names]
+    pair = arms_of(release.levels[axis], treatment, treated, control)
+    sums = release.arms(value, axis, pair, strata)
+    answer = Answer(sums, treated_only, reach, value)
+    of_group = sums.N.shape[1] // len(release.levels[strata[0]]) if grouped else 1
+    by_group = []
+    for place, level in enumerate(release.levels[strata[0]] if grouped else ()):
+        chosen = np.arange(sums.N.shape[1]) // of_group == place
+        one = Answer(sums.part(chosen), treated_only, reach, value)
+        by_group.append(GroupEffect(f"{groups} = {level}", one.estimate, one.interval, one.reason, one.share))
+    share_treated = float(sums.N[1].sum() / max(sums.N.sum(), 1.0))
+    return Effect(
+        treatment=treatment, outcome=outcome, treated=release.levels[axis][pair[1]],
+        control=release.levels[axis][pair[0]], estimand=estimand, adjusted_for=names,
+        estimate=answer.estimate, interval=answer.interval, interval_reason=answer.reason, coverage=float(coverage),
+        standard_error=answer.error("covariance"), noise_error=answer.error("noise"),
+        mean_treated=answer.mean(1), mean_control=answer.mean(0),
+        risk_ratio=answer.risk_ratio(), odds_ratio=answer.odds_ratio(),
+        signal_to_noise=sums.ratio, share_supported=answer.share, **answer.unmeasured(),
+        by_group=tuple(by_group), balance=balance(release, axis, pair, strata, value),
+        notes=notes(answer.share, share_treated),
+        method="cells", settings={}, n=release.n, release=release, guarantee=release.guarantee,
+    )  # fmt: skip
+
+
+def notes(share: float, treated: float) -> tuple[str, ...]:
+    """Return what released shares say against an answer."""
+    told = []
+    if LEAST_SHARE <= share < 0.95:
+        told.append(f"about {1 - share:.0%} of the records lack enough of both arms: the estimate is about the others")
+    if min(treated, 1 - treated) < RARE:
+        told.append(f"one arm has less than {RARE:.0%} of the records")
+    return tuple(told)
+
+
+class Answer:
+    """The effect in some strata, in the outcome's unit."""
+
+    def __init__(self, sums: Sums, treated_only: bool, reach: float, value: Value) -> None:
+        self.reach, self.value = reach, value
+        supported = sums.supported
+        total = sums.N.sum()
+        self.share = float(np.clip(sums.N[:, supported].sum() / total, 0, 1)) if total > 0 else 0.0
+        self.found: Means | None = None
+        if supported.any() and self.share >= LEAST_SHARE:
+            self.found = means(sums.part(supported), treated_only)
+        self.reason = "" if self.found is not None else UNSUPPORTED
+
+    def error(self, which: str) -> float | None:
+        """Return a standard error of the difference, by the whole covariance or the noise alone."""
+        if self.found is None:
+            return None
+        matrix: Reals = getattr(self.found, which)
+        return math.sqrt(float(matrix[0, 0] + matrix[1, 1] - 2 * matrix[0, 1])) * self.value.width
+
+    def mean(self, arm: int) -> float | None:
+        return None if self.found is None else self.value.lower + self.value.width * float(self.found.values[arm])
+
+    @property
+    def estimate(self) -> float | None:
+        if self.found is None:
+            return None
+        return float(self.found.values[1] - self.found.values[0]) * self.value.width
+
+    @property
+    def interval(self) -> Interval | None:
+        estimate, error = self.estimate, self.error("covariance")
+        if estimate is None or error is None:
+            return None
+        return estimate - self.reach * error, estimate + self.reach * error
+
+    def _ratio(self, read: Any, slopes: Any, firm: Any) -> Ratio | None:
+        """Return exp of a difference of transformed risks, by the delta method on that scale."""
+        if self.value.degree != 1:
+            return None
+        if self.found is None:
+            return Ratio(None, None, UNSUPPORTED)
+        risks, matrix = self.found.values, self.found.covariance
+        if any(firm(risk) < FIRM * math.sqrt(matrix[a, a]) for a, risk in enumerate(risks)):
+            return Ratio(None, None, "a risk is too near its end for its error")
+        slope = np.array([-slopes(risks[0]), slopes(risks[1])])
+        log, error = float(read(risks[1]) - read(risks[0])), math.sqrt(float(slope @ matrix @ slope))
+        return Ratio(math.exp(log), (math.exp(log - self.reach * error), math.exp(log + self.reach * error)))
+
+    def risk_ratio(self) -> Ratio | None:
+        return self._ratio(math.log, lambda p: 1 / p, lambda p: p)
+
+    def odds_ratio(self) -> Ratio | None:
+        return self._ratio(lambda p: math.log(p / (1 - p)), lambda p: 1 / (p * (1 - p)), lambda p: min(p, 1 - p))
+
+    def unmeasured(self) -> dict[str, float | None]:
+        """Return E-values and the robustness value."""
+        found = self.found
+        if found is None or self.estimate is None or self.interval is None:
+            return {"e_value": None, "e_value_limit": None, "robustness_value": None}
+        robust = robustness_value(found.partial_r2)
+        ratio = self.risk_ratio()
+        if ratio is None:
+            deviation = math.sqrt(found.spread) * self.value.width
+            if deviation == 0:
+                return {"e_value": None, "e_value_limit": None, "robustness_value": robust}
+            size, ends = ratio_of_difference(self.estimate, deviation), self.interval
+            limits = ratio_of_difference(ends[0], deviation), ratio_of_difference(ends[1], deviation)
+            return {"e_value": e_value(size), "e_value_limit": e_value_limit(limits), "robustness_value": robust}
+        if ratio.estimate is None or ratio.interval is None:
+            return {"e_value": None, "e_value_limit": None, "robustness_value": robust}
+        return {
+            "e_value": e_value(ratio.estimate), "e_value_limit": e_value_limit(ratio.interval),
+            "robustness_value": robust,
+        }
+
+
+def balance(
+    release: NoisyCells, treatment: int, pair: tuple[int, int], strata: list[int], value: Value
+) -> tuple[Balance, ...]:
+    """Return how the arms differ in each level of the strata's columns, the first level left out."""
+    found = []
+    for axis in strata:
+        (N, _, _), noise = release.sums(value, (treatment, axis))
+        arms, size = N[list(pair)], N.shape[1]
+        totals = np.maximum(arms.sum(axis=1), 1.0)
+        shares = np.clip(arms / totals[:, None], 0, 1)
+        # A share's noise: its own count's, and that of the total, of which it is a part.
+        spread = noise[0, 0] * (1 - 2 * shares + size * shares**2) / totals[:, None] ** 2
+        for place in range(1, size):
+            p = shares[:, place]
+            pooled = math.sqrt(max(float((p * (1 - p)).mean()), 1e-12))
+            found.append(
+                Balance(
+                    f"{release.by[axis]} = {release.levels[axis][place]}", float(p[1]), float(p[0]),
+                    float(p[1] - p[0]) / pooled, math.sqrt(float(spread[:, place].sum())) / pooled,
+                )
+            )  # fmt: skip
+    return tuple(found)

@@ -1,0 +1,111 @@
+"""The question of an effect: of what on what, for whom, with what adjusted for; and what answers have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+from dpcausal.asking import public
+from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.data.schema import Column
+from dpcausal.data.table import Table
+from dpcausal.effects.contrast import arms_of
+from dpcausal.effects.noisy_cells import levels_of, value_of
+from dpcausal.effects.result import Effect
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import Loss
+from dpcausal.report import Guarantee
+
+PUBLIC = ("the number of rows", "column names, levels, bounds and cuts", "all arguments")
+LEAST_ROWS = 20
+
+Spent = TypeVar("Spent", bound=Loss)
+
+
+@dataclass(frozen=True)
+class Contrast(Question[Effect]):
+    """The effect of one column on another, with others adjusted for."""
+
+    task: ClassVar[str] = "effect"
+
+    table: Table
+    treatment: str
+    outcome: str
+    adjust: tuple[str, ...]
+    groups: str | None
+    estimand: str
+    treated: object
+    control: object
+    coverage: float
+
+    @classmethod
+    def of(
+        cls, table: Any, treatment: Any, outcome: Any, adjust: Any, groups: Any, estimand: Any, treated: Any,
+        control: Any, coverage: Any,
+    ) -> Contrast:  # fmt: skip
+        """Return the question of checked arguments."""
+        public.check_table(table)
+        if isinstance(adjust, str) or not isinstance(adjust, Iterable):
+            raise ParameterError("adjust must be a list of column names, empty in a trial")
+        adjusted = tuple(adjust)
+        named = (treatment, outcome, *adjusted, *(() if groups is None or groups in adjusted else (groups,)))
+        for name in named:
+            public.column(table, name, "an effect")
+        if len(set(named)) < len(named):
+            raise ParameterError("treatment, outcome, adjust and groups must be different columns")
+        if table.n < LEAST_ROWS:
+            raise ParameterError(f"an effect needs at least {LEAST_ROWS} rows, the table has {table.n}")
+        arms_of(levels_of(table.schema.column(treatment)), treatment, treated, control)
+        value_of(outcome, table.schema.column(outcome))
+        public.one_of("estimand", estimand, ("ate", "att"))
+        within = public.number("coverage", coverage, 0.5, 0.999)
+        return cls(table, treatment, outcome, adjusted, groups, estimand, treated, control, within)
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.table.ledger
+
+    @property
+    def n(self) -> int:
+        """Number of rows, public."""
+        return self.table.n
+
+    def column(self, name: str) -> Column:
+        return self.table.schema.column(name)
+
+    @property
+    def strata(self) -> tuple[str, ...]:
+        """What is adjusted for, the groups first."""
+        grouped = () if self.groups is None else (self.groups,)
+        return (*grouped, *(name for name in self.adjust if name not in grouped))
+
+    @property
+    def cells(self) -> int:
+        """Cells of treatment and strata."""
+        return math.prod(len(levels_of(self.column(name))) for name in (self.treatment, *self.strata))
+
+    def detail(self) -> dict[str, Any]:
+        return {
+            "treatment": self.treatment, "outcome": self.outcome, "adjust": list(self.adjust), "groups": self.groups,
+            "estimand": self.estimand,
+        }  # fmt: skip
+
+    def read(self) -> Table:
+        return self.table
+
+    def report(self, settled: Settled[Any], released: Effect, allotment: Allotment, seed: int | None) -> Effect:
+        guarantee = Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=PUBLIC)
+        release = None if released.release is None else released.release.under(guarantee)
+        return replace(
+            released, method=settled.method.name, settings=settled.method.options(), guarantee=guarantee,
+            release=release,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class EffectMethod(Method[Contrast, Spent]):
+    """One way to release an effect."""

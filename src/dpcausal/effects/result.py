@@ -1,0 +1,169 @@
+"""The result of a question about a size: the effect, how sure, for whom, and what could explain it away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpcausal.report import Guarantee, Result
+
+if TYPE_CHECKING:
+    from dpcausal.releases.release import Release
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A ratio of risks or odds, with an interval or the reason why there is none."""
+
+    estimate: float | None
+    interval: Interval | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class GroupEffect:
+    """The effect in one group; ``share_supported`` is that of the group's records."""
+
+    group: str
+    estimate: float | None
+    interval: Interval | None
+    reason: str
+    share_supported: float
+
+
+@dataclass(frozen=True)
+class Balance:
+    """How often a level, or how large a number, is among treated and controls before anything is adjusted for.
+
+    ``difference`` is in the pooled standard deviation; ``deviation`` is that of its noise.
+    """
+
+    name: str
+    treated: float
+    control: float
+    difference: float
+    deviation: float
+
+
+@dataclass(frozen=True, eq=False)
+class Effect(Result):
+    """How much a treatment changes an outcome, as released.
+
+    Attributes
+    ----------
+    treatment, outcome : str
+    treated, control : str
+        The levels that are compared.
+    estimand : str
+        ``"ate"``, everybody's mean effect; ``"att"``, that of the treated.
+    adjusted_for : tuple of str
+    estimate : float or None
+        Mean outcome if treated less that if not, in the outcome's unit.  ``None``: see ``interval_reason``.
+    interval : tuple of two floats, or None
+        It counts sampling and noise.  ``None``: see ``interval_reason``.
+    interval_reason : str
+        Why there is none; empty if there is.
+    coverage : float
+    standard_error, noise_error : float or None
+        Of the estimate; the part that the noise alone has.
+    mean_treated, mean_control : float or None
+        Mean outcome with everybody (or every treated) treated, or not.
+    risk_ratio, odds_ratio : Ratio or None
+        Of an outcome of two levels.
+    signal_to_noise : float
+        How far the numbers that the answer rests on stand above their noise.
+    share_supported : float
+        Share of the records, noisy, in strata that have enough of both arms: the estimate is about these.
+    e_value, e_value_limit : float or None
+        How strong, as a risk ratio, the links of an unmeasured cause would have to be to explain away the estimate, and
+        the interval.
+    robustness_value : float or None
+        Share of treatment and outcome that an unmeasured cause would have to explain to bring the estimate to 0.
+    by_group : tuple of GroupEffect
+    balance : tuple of Balance
+    notes : tuple of str
+        What released numbers say against the answer.
+    method : str
+    settings : dict
+    n : int
+        Rows, public.
+    release : Release or None
+        The released numbers: ``effect.release.effect(...)`` costs nothing, ``to_json()`` saves them.
+    guarantee : Guarantee
+    """
+
+    treatment: str
+    outcome: str
+    treated: str
+    control: str
+    estimand: str
+    adjusted_for: tuple[str, ...]
+    estimate: float | None
+    interval: Interval | None
+    interval_reason: str
+    coverage: float
+    standard_error: float | None
+    noise_error: float | None
+    mean_treated: float | None
+    mean_control: float | None
+    risk_ratio: Ratio | None
+    odds_ratio: Ratio | None
+    signal_to_noise: float
+    share_supported: float
+    e_value: float | None
+    e_value_limit: float | None
+    robustness_value: float | None
+    by_group: tuple[GroupEffect, ...]
+    balance: tuple[Balance, ...]
+    notes: tuple[str, ...]
+    method: str
+    settings: dict[str, Any]
+    n: int
+    release: Release | None
+    guarantee: Guarantee
+
+    def headline(self) -> list[str]:
+        whom = "everybody" if self.estimand == "ate" else "the treated"
+        head = f"{self.treatment} ({self.treated} against {self.control}) on {self.outcome}, {whom}"
+        lines = [f"{head}: no answer." if self.estimate is None else f"{head}: {self.estimate:+.4g}."]
+        if self.interval is not None:
+            lines.append(f"{self.coverage:.0%} interval: {self.interval[0]:.4g} to {self.interval[1]:.4g}.")
+        else:
+            lines.append(f"No interval: {self.interval_reason}.")
+        for name, ratio in (("Risk ratio", self.risk_ratio), ("Odds ratio", self.odds_ratio)):
+            if ratio is not None and ratio.interval is not None:
+                lines.append(f"{name} {ratio.estimate:.3g}, {ratio.interval[0]:.3g} to {ratio.interval[1]:.3g}.")
+        for one in self.by_group:
+            reach = one.reason if one.interval is None else f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"
+            size = "no answer" if one.estimate is None else f"{one.estimate:+.4g}"
+            lines.append(f"  {one.group}: {size} ({reach})")
+        lines.append(f"Adjusted for: {', '.join(self.adjusted_for) or 'nothing'}.")
+        if self.e_value is not None and self.robustness_value is not None:
+            limit = "" if self.e_value_limit is None else f" (interval: {self.e_value_limit:.3g})"
+            lines.append(f"E-value {self.e_value:.3g}{limit}, robustness value {self.robustness_value:.3g}.")
+        lines += [f"Note: {note}." for note in self.notes]
+        lines.append(
+            f"Method {self.method}, {self.n} rows, {self.share_supported:.0%} of them supported, signal to noise "
+            f"{self.signal_to_noise:.3g}."
+        )
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
+        told = {**vars(self), "release": None}
+        for name in ("risk_ratio", "odds_ratio"):
+            told[name] = None if told[name] is None else vars(told[name])
+        for name in ("by_group", "balance"):
+            told[name] = [vars(one) for one in told[name]]
+        from dpcausal.report import plain
+
+        return {name: plain(value) for name, value in told.items() if name != "release"}
+
+    def plot(self, ax: Any = None, *, what: str = "effect") -> Any:
+        """Draw the effect and its groups with their intervals or, with ``what="balance"``, how the arms differ."""
+        from dpcausal.asking.public import one_of
+        from dpcausal.effects.picture import draw_balance, draw_forest
+
+        return {"effect": draw_forest, "balance": draw_balance}[one_of("what", what, ("effect", "balance"))](self, ax)

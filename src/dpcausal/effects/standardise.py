@@ -1,0 +1,102 @@
+"""Means of two arms at one common mix of strata, from noisy sums by cell, with the covariance of both.
+
+    m_a = Σ_z w_z T_az / N_az,  w_z = W_z / Σ W,  W_z = N_0z + N_1z, or N_1z for the effect on the treated
+
+where N, T, Q are noisy counts, sums and sums of squares of arm a and stratum z.  The covariance is that of the delta
+method: with gradients g, h of a mean by N and T, a record's influence is g + h y in its cell, so that
+
+    Cov = Σ_az (N g g′ + T (g h′ + h g′) + Q h h′) + noise
+
+The influences sum to 0, as a mean does not change when all counts are doubled.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Reals = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+LEAST_COUNT = 8
+"""A stratum enters with at least so many records in each arm ..."""
+LEAST_RATIO = 6.0
+"""... and so many standard deviations of the noise in that count: a ratio of noisy numbers is biased below."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Noisy counts, sums and sums of squares, shape (2, strata), control first; noise covariance of (N, T) in a cell.
+
+    The unit of the values is the width of their range.
+    """
+
+    N: Reals
+    T: Reals
+    Q: Reals
+    noise: Reals
+
+    @property
+    def supported(self) -> Mask:
+        """The strata in which both arms can be told from the noise."""
+        least = max(LEAST_COUNT, LEAST_RATIO * math.sqrt(self.noise[0, 0]))
+        return np.asarray(self.N.min(axis=0) >= least)
+
+    @property
+    def ratio(self) -> float:
+        """The least count of a supported stratum over the deviation of its noise; infinite without noise."""
+        deviation = math.sqrt(self.noise[0, 0])
+        counts = self.N[:, self.supported]
+        return float(counts.min() / deviation) if counts.size and deviation > 0 else math.inf if counts.size else 0.0
+
+    def part(self, strata: Mask) -> Sums:
+        """Return some of the strata."""
+        return Sums(self.N[:, strata], self.T[:, strata], self.Q[:, strata], self.noise)
+
+
+@dataclass(frozen=True)
+class Means:
+    """The means of control and treated, their covariance, that of the noise alone, and the partial R²."""
+
+    values: Reals
+    covariance: Reals
+    noise: Reals
+    spread: float
+    """Variance of the outcome within arms and strata."""
+    partial_r2: float
+    """Share of the variance within strata that the arms explain."""
+
+
+def means(sums: Sums, treated_only: bool) -> Means:
+    """Return the standardised means of strata that are all supported, at least one."""
+    N, T, Q = sums.N, sums.T, sums.Q
+    weights = N[1] if treated_only else N.sum(axis=0)
+    total = float(weights.sum())
+    within = T / N
+    values = within @ weights / total
+    by_count, by_sum = np.zeros((2, *N.shape)), np.zeros((2, *N.shape))
+    for arm in (0, 1):
+        by_sum[arm, arm] = weights / (total * N[arm])
+        by_count[arm, arm] = -by_sum[arm, arm] * within[arm]
+        shift = (within[arm] - values[arm]) / total
+        by_count[arm, 1] += shift
+        by_count[arm, 0] += 0.0 if treated_only else shift
+    cross = np.einsum("iaz,jaz,az->ij", by_count, by_sum, T)
+    sampling = (
+        np.einsum("iaz,jaz,az->ij", by_count, by_count, N) + cross + cross.T
+        + np.einsum("iaz,jaz,az->ij", by_sum, by_sum, Q)
+    )  # fmt: skip
+    both = np.stack([by_count, by_sum])
+    noise = np.einsum("siaz,tjaz,st->ij", both, both, sums.noise)
+    # Noisy squares can fall below those of the means: the sampling variance is at least 0 in every direction.
+    eigenvalues, vectors = np.linalg.eigh((sampling + sampling.T) / 2)
+    sampling = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
+    balance = N.prod(axis=0) / N.sum(axis=0)
+    gap = float(balance @ (within[1] - within[0]))
+    residual = max(float((Q - T**2 / N).sum()), 0.0)
+    explained = gap**2 / float(balance.sum())
+    share = explained / (explained + residual) if explained + residual > 0 else 0.0
+    return Means(values, sampling + noise, noise, residual / float(N.sum()), share)

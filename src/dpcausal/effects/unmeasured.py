@@ -1,0 +1,55 @@
+"""How strong an unmeasured cause would have to be: post-processing of released numbers, free."""
+
+from __future__ import annotations
+
+import math
+
+
+def e_value(ratio: float) -> float:
+    """Return the E-value of a risk ratio: both its links would have to be so strong to explain it away.
+
+    E = RR + √(RR (RR − 1)),  RR or 1/RR, whichever is above 1
+
+    *Source*: VanderWeele & Ding (2017).
+
+    Examples
+    --------
+    >>> round(e_value(3.9), 2)
+    7.26
+    """
+    if not ratio > 0:
+        return math.inf
+    above = max(ratio, 1 / ratio)
+    return above + math.sqrt(above * (above - 1))
+
+
+def e_value_limit(interval: tuple[float, float]) -> float:
+    """Return the E-value of the limit nearest 1; 1 if the interval holds it."""
+    low, high = interval
+    return 1.0 if low <= 1 <= high else e_value(low if low > 1 else high)
+
+
+def ratio_of_difference(difference: float, deviation: float) -> float:
+    """Return the risk ratio that a difference in standard deviations of the outcome stands for: exp(.91 d).
+
+    *Source*: VanderWeele & Ding (2017), after Chinn (2000).
+    """
+    return math.exp(min(0.91 * difference / deviation, 50.0))
+
+
+def robustness_value(partial_r2: float) -> float:
+    """Return the share of both treatment and outcome that a cause must explain to bring the effect to 0.
+
+    RV = ½ (√(f⁴ + 4f²) − f²),  f² = R²/(1 − R²)
+
+    *Source*: Cinelli & Hazlett (2020).  R² is that of released sums, never of an error that counts noise.
+
+    Examples
+    --------
+    >>> round(robustness_value(0.0219), 3)
+    0.139
+    """
+    if not partial_r2 < 1:
+        return 1.0
+    f2 = max(partial_r2, 0.0) / (1 - max(partial_r2, 0.0))
+    return 0.5 * (math.sqrt(f2 * f2 + 4 * f2) - f2)

@@ -1,0 +1,206 @@
+"""An effect end to end: without noise it is the g-formula, what is refused is refused before the spend, asking again
+is free, and a release comes back as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+import dpcausal as dpc
+from dpcausal.effects.unmeasured import e_value, e_value_limit, robustness_value
+from dpcausal.errors import BudgetExceededError, InfeasibleError, ParameterError
+
+SCHEMA = dpc.Schema({
+    "a": dpc.Levels(["control", "drug"]), "z": dpc.Levels([0, 1, 2]), "w": dpc.Bounded(0, 10, cuts=[4]),
+    "y": dpc.Bounded(-5, 8), "ill": dpc.Levels([0, 1]), "site": dpc.Levels(["n", "s", "w"]),
+})  # fmt: skip
+
+
+def made(n: int = 6_000, seed: int = 1) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    z, w = rng.integers(0, 3, n), rng.uniform(0, 10, n)
+    drug = rng.random(n) < 0.2 + 0.15 * z + 0.02 * w
+    y = np.clip(1 + 0.5 * drug + 0.6 * z + rng.normal(size=n), -5, 8)
+    ill = (rng.random(n) < 0.2 + 0.1 * drug + 0.1 * z).astype(int)
+    site = np.array(["n", "s", "w"])[rng.integers(0, 3, n)]
+    return {"a": np.where(drug, "drug", "control"), "z": z, "w": w, "y": y, "ill": ill, "site": site}
+
+
+def table(columns: Any = None, budget: Any = None) -> dpc.Table:
+    ledger = dpc.Ledger.without_privacy() if budget is None else dpc.Ledger.in_memory(budget)
+    return dpc.Table(made() if columns is None else columns, SCHEMA, ledger)
+
+
+EXACT: Any = {"loss": dpc.NoPrivacy()}
+
+
+@pytest.mark.parametrize("outcome", ["y", "ill"])
+@pytest.mark.parametrize("estimand", ["ate", "att"])
+def test_without_noise_it_is_the_g_formula_to_8_digits(outcome: str, estimand: str) -> None:
+    columns = made()
+    found = dpc.effect(table(columns), treatment="a", outcome=outcome, adjust=["z", "w"], estimand=estimand, **EXACT)
+    drug = (columns["a"] == "drug").astype(float)
+    cells = (columns["z"] * 2 + (columns["w"] >= 4))[:, None] == np.arange(6)
+    fit = sm.OLS(columns[outcome], np.hstack([cells, cells * drug[:, None]]).astype(float)).fit()
+    whom = drug == 1 if estimand == "att" else np.ones(len(drug), dtype=bool)
+    means = [float(fit.predict(np.hstack([cells, cells * arm]).astype(float))[whom].mean()) for arm in (0, 1)]
+    assert found.estimate == pytest.approx(means[1] - means[0], abs=1e-8)
+    assert (found.mean_control, found.mean_treated) == pytest.approx(means, abs=1e-8)
+    assert found.noise_error == 0 and found.interval is not None
+
+
+def test_without_noise_a_trial_is_the_difference_of_means_with_its_usual_error_and_ratios() -> None:
+    columns = made()
+    found = dpc.effect(table(columns), treatment="a", outcome="ill", adjust=[], **EXACT)
+    drug, ill = columns["a"] == "drug", columns["ill"]
+    p1, p0 = ill[drug].mean(), ill[~drug].mean()
+    error = np.sqrt(p1 * (1 - p1) / drug.sum() + p0 * (1 - p0) / (~drug).sum())
+    assert found.standard_error == pytest.approx(error, rel=1e-6)
+    two_by_two = sm.stats.Table2x2([[(drug & (ill == 1)).sum(), (drug & (ill == 0)).sum()],
+                                    [(~drug & (ill == 1)).sum(), (~drug & (ill == 0)).sum()]])  # fmt: skip
+    assert found.risk_ratio is not None and found.odds_ratio is not None
+    assert found.risk_ratio.estimate == pytest.approx(two_by_two.riskratio, abs=1e-8)
+    assert found.risk_ratio.interval == pytest.approx(two_by_two.riskratio_confint(), rel=1e-5)
+    assert found.odds_ratio.interval == pytest.approx(two_by_two.oddsratio_confint(), rel=1e-5)
+    assert found.e_value == pytest.approx(e_value(p1 / p0)) and found.e_value_limit is not None
+
+
+def test_groups_are_the_effects_within_them_and_their_mean_is_the_whole() -> None:
+    columns = made()
+    found = dpc.effect(table(columns), treatment="a", outcome="y", adjust=["z"], groups="site", **EXACT)
+    assert [one.group for one in found.by_group] == ["site = n", "site = s", "site = w"]
+    for one, level in zip(found.by_group, "nsw", strict=True):
+        inside = {name: values[columns["site"] == level] for name, values in columns.items()}
+        alone = dpc.effect(table(inside), treatment="a", outcome="y", adjust=["z"], **EXACT)
+        assert one.estimate == pytest.approx(alone.estimate, abs=1e-8)
+        assert one.interval == pytest.approx(alone.interval, abs=1e-7)
+
+
+def test_balance_is_that_of_the_arms_before_the_adjustment() -> None:
+    columns = made()
+    found = dpc.effect(table(columns), treatment="a", outcome="y", adjust=["z"], **EXACT)
+    drug = columns["a"] == "drug"
+    for one, level in zip(found.balance, (1, 2), strict=True):
+        shares = [(columns["z"][arm] == level).mean() for arm in (drug, ~drug)]
+        assert one.name == f"z = {level}" and (one.treated, one.control) == pytest.approx(tuple(shares), abs=1e-12)
+        assert one.deviation == 0 and one.difference == pytest.approx(
+            (shares[0] - shares[1]) / np.sqrt(np.mean([p * (1 - p) for p in shares]))
+        )
+
+
+def test_the_second_level_is_treated_unless_told_otherwise_and_more_levels_must_be_named() -> None:
+    there = dpc.effect(table(), treatment="a", outcome="y", adjust=[], **EXACT)
+    back = dpc.effect(table(), treatment="a", outcome="y", adjust=[], treated="control", **EXACT)
+    assert (there.treated, back.treated) == ("drug", "control") and back.estimate == -(there.estimate or 0)
+    with pytest.raises(ParameterError, match="name treated= and control="):
+        dpc.effect(table(), treatment="site", outcome="y", adjust=[], **EXACT)
+    found = dpc.effect(table(), treatment="site", outcome="y", adjust=[], treated="w", control="n", **EXACT)
+    assert found.treated == "w" and abs(found.estimate or 9) < 0.2
+
+
+def test_asking_again_is_free_and_so_is_a_saved_release() -> None:
+    asked = table(budget=dpc.PureDP(1))
+    released = dpc.cells(asked, by=["a", "z", "site"], values=["y", "ill"], loss=dpc.PureDP(1))
+    head = asked.ledger.head
+    again = dpc.Release.from_json(released.to_json())
+    for release in (released, again):
+        one = release.effect(treatment="a", outcome="ill", adjust=["z"], groups="site")  # type: ignore[attr-defined]
+        assert one.interval[0] < one.estimate < one.interval[1] and len(one.by_group) == 3
+        assert one.guarantee == released.guarantee
+        other = release.effect(treatment="site", outcome="y", treated="w", control="n")  # type: ignore[attr-defined]
+        assert other.estimate == pytest.approx(0, abs=0.3)
+    assert asked.ledger.head == head
+    assert again.to_dict() == released.to_dict()
+    with pytest.raises(BudgetExceededError):
+        dpc.effect(asked, treatment="a", outcome="y", adjust=[], loss=dpc.PureDP(0.5))
+
+
+def test_the_table_of_a_discovery_has_effects_free() -> None:
+    columns = {name: made()[name] for name in ("a", "z", "ill")}
+    schema = dpc.Schema({name: SCHEMA[name] for name in columns})
+    asked = dpc.Table(columns, schema, dpc.Ledger.without_privacy())
+    released = dpc.discover(asked, loss=dpc.NoPrivacy(), method="table").release
+    found = released.effect(treatment="a", outcome="ill", adjust=["z"])  # type: ignore[union-attr]
+    direct = dpc.effect(asked, treatment="a", outcome="ill", adjust=["z"], **EXACT)
+    assert found.estimate == pytest.approx(direct.estimate, abs=1e-12)
+    assert found.interval == pytest.approx(direct.interval, abs=1e-9)
+
+
+def test_rows_that_lack_a_column_are_left_out_and_the_others_give_the_answer() -> None:
+    columns = made()
+    lost = np.random.default_rng(2).random(6_000) < 0.4
+    columns["a"] = np.where(lost, None, columns["a"])
+    columns["y"][::7] = np.nan
+    found = dpc.effect(table(columns), treatment="a", outcome="y", adjust=["z"], **EXACT)
+    whole = ~lost & ~np.isnan(columns["y"])
+    kept = {name: values[whole] for name, values in columns.items()}
+    alone = dpc.effect(table(kept), treatment="a", outcome="y", adjust=["z"], **EXACT)
+    assert found.estimate == pytest.approx(alone.estimate, abs=1e-12)
+    assert found.interval == pytest.approx(alone.interval, abs=1e-12) and found.n == 6_000
+
+
+def test_too_few_rows_for_the_loss_are_refused_before_the_spend_with_what_would_do() -> None:
+    small = table(made(400), dpc.PureDP(1))
+    with pytest.raises(InfeasibleError, match=r"give epsilon .* rows") as told:
+        dpc.effect(small, treatment="a", outcome="y", adjust=["z", "site"], loss=dpc.PureDP(0.1))
+    assert small.ledger.entries() == []
+    enough = float(str(told.value).split("epsilon ")[1].split(" or")[0])
+    ready = table(made(400), dpc.PureDP(10))
+    dpc.effect(ready, treatment="a", outcome="y", adjust=["z", "site"], loss=dpc.PureDP(enough * 1.01))
+
+
+def test_strata_without_both_arms_leave_the_answer_and_it_says_so() -> None:
+    columns = made()
+    columns["a"] = np.where(columns["z"] == 2, "drug", columns["a"])
+    with dpc.simulated_noise(1):
+        found = dpc.effect(table(columns, dpc.PureDP(1)), treatment="a", outcome="y", adjust=["z"], loss=dpc.PureDP(1))
+    assert found.share_supported == pytest.approx(2 / 3, abs=0.03)
+    assert any("lack enough of both arms" in note for note in found.notes)
+    columns["a"] = np.where(columns["z"] == 1, "drug", columns["a"])
+    with dpc.simulated_noise(1):
+        none = dpc.effect(table(columns, dpc.PureDP(1)), treatment="a", outcome="y", adjust=["z"], loss=dpc.PureDP(1))
+    assert none.estimate is None and none.interval is None and "strata" in none.interval_reason
+    assert "no answer" in none.summary() and none.to_json()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"treatment": "w", "adjust": ["w"]}, {"outcome": "site"}, {"outcome": "a"}, {"adjust": "z"},
+        {"adjust": ["z", "z"]}, {"estimand": "late"}, {"coverage": 1.0}, {"treated": "placebo"}, {"groups": "a"},
+        {"treated": "drug", "control": "drug"}, {"blocks": 3},
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_refused_before_the_spend(wrong: dict[str, Any]) -> None:
+    asked = table(budget=dpc.PureDP(1))
+    arguments: dict[str, Any] = {"treatment": "a", "outcome": "y", "adjust": ["z"], "loss": dpc.PureDP(1)}
+    with pytest.raises(ParameterError):
+        dpc.effect(asked, **(arguments | wrong))
+    assert asked.ledger.entries() == []
+
+
+@pytest.mark.parametrize("form", ["", "{}", '{"format": 1, "kind": "cells"}'])
+def test_a_text_that_is_no_release_of_cells_is_refused(form: str) -> None:
+    with pytest.raises(ParameterError):
+        dpc.Release.from_json(form)
+
+
+def test_the_robustness_value_and_the_e_value_are_those_of_their_papers() -> None:
+    # Cinelli & Hazlett (2020), Darfur: t = 4.18 with 783 degrees of freedom, RV = 13.9 %.
+    t2 = (0.097 / 0.023) ** 2
+    assert robustness_value(t2 / (t2 + 783)) == pytest.approx(0.139, abs=2e-3)
+    # VanderWeele & Ding (2017): RR 3.9 (1.8 to 8.7) has E-values 7.26 and 3.0.
+    assert e_value(3.9) == pytest.approx(7.26, abs=0.01) and e_value_limit((1.8, 8.7)) == pytest.approx(3.0, abs=0.01)
+    assert e_value_limit((0.9, 2.0)) == 1 and e_value_limit((0.5, 0.8)) == e_value(1 / 0.8)
+
+
+def test_pictures_are_drawn_of_groups_and_of_the_balance() -> None:
+    found = dpc.effect(table(), treatment="a", outcome="y", adjust=["z"], groups="site", **EXACT)
+    forest, balance = found.plot(), found.plot(what="balance")
+    assert next(label.get_text() for label in forest.get_yticklabels()) == "all" and len(forest.get_yticklabels()) == 4
+    assert len(balance.get_yticklabels()) == len(found.balance)
+    with pytest.raises(ParameterError):
+        found.plot(what="anything")

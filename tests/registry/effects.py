@@ -1,0 +1,169 @@
+"""Rows of effects: their statistics, and each way of their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import dpcausal as dpc
+from dpcausal.audit import GreyBoxAudit, compare
+from dpcausal.effects.corner_counts import corner_counts, corner_counts_sensitivity, corners
+from dpcausal.effects.ellipsoid import (
+    ellipse_bits,
+    ellipse_moments,
+    ellipse_moments_sensitivity,
+    scale_histograms,
+    scale_histograms_sensitivity,
+)
+from dpcausal.effects.methods import METHODS
+from tests.registry.rows import Neighbours, Search, SensitivityRow, TaskRow
+
+Rows = Any
+LOW, HIGH = np.zeros(4), np.array([1.0, 2.0, 1.0, 1.0])
+"""A cell of two columns, a number, and whether the row is kept."""
+
+
+def sums_by_cell(rows: Rows) -> Any:
+    """Return the corner counts of one number by two columns; a row below a half in the last column is left out."""
+    codes = np.rint(rows[:, :2]).astype(np.int64)
+    return corner_counts(codes[:, 0] * 3 + codes[:, 1], 6, rows[:, 3] >= 0.5, [corners(rows[:, 2], 2)]).ravel()
+
+
+def of_two_numbers(rows: Rows) -> Any:
+    codes = np.rint(rows[:, 0]).astype(np.int64)
+    values = [corners(rows[:, 2], 2), corners(rows[:, 3], 2)]
+    return corner_counts(codes, 2, np.ones(len(rows), dtype=bool), values).ravel()
+
+
+RADIUS = 1.5
+
+
+def moments_of(rows: Rows) -> Any:
+    """Return the moments of two numbers; a row below −2 in the last column is left out."""
+    return ellipse_moments(rows[:, :2].copy(), rows[:, 2] >= -2, RADIUS, ellipse_bits(len(rows), RADIUS))
+
+
+def shortened_apart(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    """Rows that are all shortened, one at the angle that moves the most."""
+    rows = np.zeros((m, len(low)))
+    rows[:, 0] = 2.9
+    rows[0, :2] = 2.9 * np.array([-0.3056, 0.9522])
+    return rows
+
+
+def scales_of(rows: Rows) -> Any:
+    return scale_histograms(rows[:, :2].copy(), rows[:, 2] >= -0.5).ravel()
+
+
+SENSITIVITIES = (
+    SensitivityRow("scale-histograms", scales_of, lambda m: scale_histograms_sensitivity(2), (4, 9), 0.99,
+                   ("several scales by the bound of one",), {"columns": 3, "low": -1.0, "high": 1.0}),
+    SensitivityRow("ellipse-moments", moments_of,
+                   lambda m: ellipse_moments_sensitivity(RADIUS, ellipse_bits(m, RADIUS), 2), (4, 9), 0.99,
+                   ("moments with free counts of shortened rows",),
+                   {"columns": 3, "low": -3.0, "high": 3.0, "starts": {"apart": shortened_apart}}),
+    SensitivityRow("corner-counts", sums_by_cell, lambda m: corner_counts_sensitivity(1), (4, 9), 0.99,
+                   ("sums by cells by the bound of a record added",),
+                   {"columns": 4, "high": HIGH.tolist()}),
+)  # fmt: skip
+
+SCHEMA = dpc.Schema({
+    "a": dpc.Levels([0, 1]), "z": dpc.Levels([0, 1, 2]), "y": dpc.Bounded(-1, 1), "x": dpc.Bounded(-1, 1),
+})  # fmt: skip
+LOWEST, HIGHEST = np.array([0.0, 0.0, -1.0, -1.0]), np.array([1.0, 2.0, 1.0, 1.0])
+ROWS = 400
+
+
+def table_of(rows: Rows, loss: Any) -> dpc.Table:
+    columns = {"a": np.rint(rows[:, 0]).astype(np.int64), "z": np.rint(rows[:, 1]).astype(np.int64)}
+    columns |= {"y": rows[:, 2].copy(), "x": rows[:, 3].copy()}
+    return dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(loss))
+
+
+def asked_on_neighbours(call: Callable[[dpc.Table], Any], loss: Any) -> Neighbours:
+    """Return the grey box of a call: one row of a made-up table is replaced by a corner of the domain."""
+
+    def ask(rows: Rows) -> Any:
+        return call(table_of(rows, loss))
+
+    def audit(seed: int, answers: Any) -> GreyBoxAudit:
+        rng = np.random.default_rng(seed)
+        rows = rng.uniform(LOWEST, HIGHEST, (ROWS, 4)) if seed % 2 else np.tile(LOWEST, (ROWS, 1))
+        neighbour = rows.copy()
+        neighbour[int(rng.integers(ROWS))] = rng.choice([0.0, 1.0], 4) * (HIGHEST - LOWEST) + LOWEST
+        return compare(lambda: ask(rows), lambda: ask(neighbour), answers=answers)
+
+    return Neighbours(audit, Search(ask, ROWS, LOWEST, HIGHEST))
+
+
+def of_cells(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return the lesser of two lead counts, each moved by the replaced row."""
+    loss, outputs = dpc.PureDP(epsilon), []
+    a = np.array([side, *[0] * 9, *[1] * 10])
+    schema = dpc.Schema({"a": dpc.Levels([0, 1])})
+    for _ in range(size):
+        released = dpc.cells(dpc.Table({"a": a}, schema, dpc.Ledger.in_memory(loss)), by=["a"], loss=loss)
+        outputs.append(float(min(released.counts[0, 0] - 10, 10 - released.counts[1, 0])))
+    return outputs
+
+
+def of_effect(call: Callable[[dpc.Table, Any], Any], loss_of: Callable[[float], Any]) -> Any:
+    """Return the difference of two means, moved as far as a row can."""
+
+    def draw(side: int, epsilon: float, size: int) -> list[Any]:
+        rows = np.zeros((ROWS, 4))
+        rows[::2, 0] = 1
+        rows[:, 3] = np.linspace(-1, 1, ROWS)
+        rows[0, 2] = 2 * side - 1
+        loss = loss_of(epsilon)
+        return [call(table_of(rows, loss), loss).estimate or 0.0 for _ in range(min(size, 800))]
+
+    return draw
+
+
+def stratified(table: dpc.Table, loss: Any) -> Any:
+    return dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=loss, method="cells")
+
+
+PURE = dpc.PureDP(1)
+
+
+def sums(table: dpc.Table) -> Any:
+    return dpc.cells(table, by=["a", "z"], values=["y", "x"], loss=PURE).numbers()
+
+
+APPROXIMATE = dpc.ApproxDP(20, 1e-6)
+
+
+def joint(table: dpc.Table, loss: Any = APPROXIMATE) -> Any:
+    return dpc.moments(table, ["y", "x"], loss=loss)
+
+
+def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return the first released product of two numbers in step, but for a row."""
+    line = np.linspace(-1, 1, 4_000)
+    rows = np.column_stack([np.zeros((4_000, 2)), line, line])
+    rows[0, 2:] = 2 * side - 1, 1
+    loss = dpc.ApproxDP(epsilon, 1e-6)
+    return [float(joint(table_of(rows, loss), loss).sums[0, 1]) for _ in range(min(size, 800))]
+
+
+TASKS = (
+    TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "gaussian"),
+            asked_on_neighbours(lambda table: joint(table).numbers(), APPROXIMATE), of_moments, 0.0,
+            ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
+    TaskRow("cells", "cells", ("corner-counts", "geometric"), asked_on_neighbours(sums, PURE), of_cells, 0.4,
+            ("sums by cells by the bound of a record added", "two numbers by the bound of one")),
+    TaskRow("effect cells", "effect", ("corner-counts", "geometric"),
+            asked_on_neighbours(lambda table: plain_of(stratified(table, PURE)), PURE),
+            of_effect(stratified, dpc.PureDP), 0.0, ("sums by cells by the bound of a record added",)),
+)  # fmt: skip
+
+
+def plain_of(result: Any) -> Any:
+    return {name: value for name, value in result.to_dict().items() if name != "guarantee"}
+
+
+WAYS = {"cells", "moments", *(f"effect {name}" for name in METHODS)}
