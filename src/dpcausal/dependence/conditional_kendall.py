@@ -78,7 +78,7 @@ def conditional_kendall_sensitivity(n: int, binary: bool = False) -> Sensitivity
         raise ParameterError(f"a rank score needs at least 2 records, got {n}")
     steps = 4 - Fraction(8, n + 1) if binary else max(4 - Fraction(4, n), 6 - Fraction(16, n + 1))
     return Sensitivity(
-        steps / n + Fraction(1, 2**52), Norm.ABSOLUTE, Relation.REPLACE_ONE, "conditional-kendall"
+        steps / n + Fraction(1, 2**52), Norm.ABSOLUTE, Relation.REPLACE_ONE, "conditional-kendall", symmetric=True
     )
 
 
@@ -105,7 +105,7 @@ def conditional_spearman_sensitivity(n: int) -> Sensitivity:
         raise ParameterError(f"a rank score needs at least 2 records, got {n}")
     steps = max(Fraction(6 * n, n + 1), 10 - Fraction(24, n + 3))
     return Sensitivity(
-        steps / n + Fraction(1, 2**52), Norm.ABSOLUTE, Relation.REPLACE_ONE, "conditional-spearman"
+        steps / n + Fraction(1, 2**52), Norm.ABSOLUTE, Relation.REPLACE_ONE, "conditional-spearman", symmetric=True
     )
 
 
