@@ -18,6 +18,8 @@ from dpcausal.independence.features import chunks_of, size_of
 from dpcausal.independence.scalar import default_penalty
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.mechanisms.smooth_sensitivity import smoothness
+from dpcausal.papers.priv_crt import published_resample_bound
+from dpcausal.papers.priv_gcm import published_products_bound
 from dpcausal.papers.priv_kendall import published_kendall, published_spearman
 from dpcausal.privacy.allotment import UNPROVEN
 from dpcausal.privacy.noise import generator_from_seed
@@ -25,8 +27,6 @@ from dpcausal.regression.residual_products import (
     CHUNK_ROWS,
     product_sum_sensitivity,
     products_sensitivity,
-    published_products_bound,
-    published_resample_bound,
     smooth_bound,
 )
 from tests.direction.neighbours import ANSWERS

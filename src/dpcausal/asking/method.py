@@ -102,7 +102,7 @@ class Method(ABC, Generic[Asked, Paid]):
 
     @property
     def unproven(self) -> str:
-        """What is published without a valid proof, in words; empty otherwise."""
+        """What in it has no valid proof, in words; empty otherwise."""
         return ""
 
     @abstractmethod

@@ -49,7 +49,7 @@ def ci_test(
     alpha : float
         Level, in (0, 1).
     accept_unproven, accept_large_epsilon : bool
-        Consent to a published variant without proof; to ε above 20.
+        Consent to a method without a proof; to ε above 20.
 
     Returns
     -------
