@@ -11,7 +11,7 @@ from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 
 
 def block_sum(terms: Sequence[int], reach: int, label: str, unit: Unit = Unit.ROW) -> Query:
-    """Return Σ_j min(max(k_j, −reach), reach), hidden, with sensitivity 2 · reach; twice that for persons of private ids.
+    """Return Σ_j min(max(k_j, −reach), reach), hidden: sensitivity 2 · reach, twice that for persons of private ids.
 
     Parameters
     ----------
