@@ -55,7 +55,8 @@ def test_a_subgroup_is_paid_for_from_the_same_ledger_and_told() -> None:
     rng = np.random.default_rng(1)
     frame = {"age": rng.uniform(0, 100, 600), "sex": rng.choice(["f", "m"], 600), "x": rng.random(600)}
     table = table_of(frame)
-    found = dpc.ci_test(table.where("sex", among=["f"], share=0.5), "age", "x", given=[], loss=dpc.PureDP(1))
+    women = table.where("sex", among=["f"], share=0.5)
+    found = dpc.ci_test(women, "age", "x", given=[], method="gcm", loss=dpc.PureDP(1))
     assert found.n == 600 and found.settings["blocks"] == 5  # half of what n would set
     assert table.ledger.remaining.epsilon == 9
     assert "the subgroup: sex in ['f']" in found.guarantee.public

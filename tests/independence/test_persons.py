@@ -13,8 +13,7 @@ from dpcausal.mechanisms.gate import recording_gate
 PERSONS, EACH = 300, 4
 SCHEMA = dpc.Schema({"x": dpc.Bounded(-4, 4), "y": dpc.Bounded(-4, 4), "z": dpc.Bounded(-4, 4)})
 METHODS: dict[str, Any] = {
-    "gcm": dpc.methods.Gcm(blocks=4, resamples=19), "kendall": dpc.methods.Kendall(),
-    "spearman": dpc.methods.Spearman(),
+    "gcm": dpc.methods.Gcm(blocks=4, resamples=19), "kendall": dpc.methods.Kendall(), "auto": "auto",
 }  # fmt: skip
 Frame = dict[str, np.ndarray]
 

@@ -19,6 +19,16 @@ def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unprov
     """Return the question with its settled method: from public arguments, before anything is spent or read."""
     if isinstance(loss, NoPrivacy) and not method.has_exact:
         raise ParameterError(f"method {method.name} has no form without privacy")
+    spent, note = method.pay(loss, question)
+    ready = method.settle(question, spent)
+    _check_records(question, ready)
+    if ready.unproven:
+        check_consent(accept_unproven, ready.unproven)
+    return Settled(question, ready, spent, note)
+
+
+def _check_records(question: Any, method: Method[Any, Any]) -> None:
+    """Refuse a method that has no proof for leaving records out, or for persons whose ids are private."""
     if question.leaves_out and not method.leaves_out:
         raise ParameterError(
             f"method {method.name!r} cannot leave out rows that lack a column: take another method, or make the table "
@@ -29,11 +39,6 @@ def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unprov
             f"method {method.name!r} deals persons by their places, which the ids decide: take another method, or make "
             "the table with ids='public' if who is in the data is known anyway"
         )
-    spent, note = method.pay(loss, question)
-    ready = method.settle(question, spent)
-    if ready.unproven:
-        check_consent(accept_unproven, ready.unproven)
-    return Settled(question, ready, spent, note)
 
 
 def ask(
