@@ -120,7 +120,7 @@ def of_effect(
         rows[:, 3] = np.linspace(-1, 1, length)
         rows[0, 2] = 2 * side - 1
         loss = loss_of(epsilon)
-        return [call(table_of(rows, loss), loss).estimate or 0.0 for _ in range(min(size, 800))]
+        return [call(table_of(rows, loss), loss).estimate or 0.0 for _ in range(min(size, 400))]
 
     return draw
 
@@ -149,11 +149,11 @@ def joint(table: dpc.Table, loss: Any = APPROXIMATE) -> Any:
 
 def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
     """Return the first released product of two numbers in step, but for a row."""
-    line = np.linspace(-1, 1, 4_000)
-    rows = np.column_stack([np.zeros((4_000, 2)), line, line])
+    line = np.linspace(-1, 1, 2_000)
+    rows = np.column_stack([np.zeros((2_000, 2)), line, line])
     rows[0, 2:] = 2 * side - 1, 1
     loss = dpc.ApproxDP(epsilon, 1e-6)
-    return [float(joint(table_of(rows, loss), loss).sums[0, 1]) for _ in range(min(size, 800))]
+    return [float(joint(table_of(rows, loss), loss).sums[0, 1]) for _ in range(min(size, 400))]
 
 
 TASKS = (
@@ -165,7 +165,7 @@ TASKS = (
     TaskRow("effect moments", "effect",
             ("scale-histograms", "ellipse-moments", "corner-counts", "contingency-table", "gaussian"),
             asked_on_neighbours(lambda table: plain_of(scored(table, APPROXIMATE)), APPROXIMATE),
-            of_effect(scored, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 40_000), 0.0,
+            of_effect(scored, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 2_000), 0.0,
             ("moments with free counts of shortened rows", "sums by cells by the bound of a record added"), 1e-6),
     TaskRow("effect cells", "effect", ("corner-counts", "geometric"),
             asked_on_neighbours(lambda table: plain_of(stratified(table, PURE)), PURE),
