@@ -165,7 +165,7 @@ TASKS = (
     TaskRow("effect moments", "effect",
             ("scale-histograms", "ellipse-moments", "corner-counts", "contingency-table", "gaussian"),
             asked_on_neighbours(lambda table: plain_of(scored(table, APPROXIMATE)), APPROXIMATE),
-            of_effect(scored, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 2_000), 0.0,
+            of_effect(scored, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
             ("moments with free counts of shortened rows", "sums by cells by the bound of a record added"), 1e-6),
     TaskRow("effect cells", "effect", ("corner-counts", "geometric"),
             asked_on_neighbours(lambda table: plain_of(stratified(table, PURE)), PURE),

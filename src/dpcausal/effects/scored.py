@@ -48,8 +48,8 @@ Mask = npt.NDArray[np.bool_]
 MOMENTS, OVERLAPPING = Fraction(2, 5), Fraction(1, 20)
 """Shares of ρ of the moments, and of the count of probabilities; the scores have the rest."""
 SCORES = 1 - MOMENTS - OVERLAPPING
-LEAST_SHARE = 0.95
-"""No interval where fewer records have a probability inside: what is cut there is not made up for."""
+LEAST_SHARE, RARE_ARM = 0.95, 0.1
+"""No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not made up for."""
 LEAST_PROBABILITY = 0.05
 LEAST_SIGNAL = 3.0
 """No interval where the moments are nearer to their noise."""
@@ -60,7 +60,7 @@ OUTCOME, TREATMENT = 0, 1
 
 CUT = "scores were cut at {cut:.3g} times their spread, too many for the interval: the outcome is too skewed"
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
-OVERLAP = "more than 5 % of the records have a probability of treatment that is below .05 or above .95"
+OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probability of treatment near 0 or 1"
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class _Mean:
     """The mean score of some noisy cells, and why it has no interval."""
 
     def __init__(
-        self, cells: Reals, lines: Lines, deviation: float, merged: int, reach: float, signal: float, share: float
+        self, cells: Reals, lines: Lines, deviation: float, merged: int, reach: float, signal: float, thin: bool
     ) -> None:
         N, T, Q = READ @ cells
         self.count, width = max(float(N), 1.0), 2 * lines.reach
@@ -275,7 +275,7 @@ class _Mean:
         self.reason = ""
         if self.count < 30 + 6 * math.sqrt(5 * variance):
             self.reason = "too few records for the noise"
-        elif share < LEAST_SHARE:
+        elif thin:
             self.reason = OVERLAP
         elif signal < LEAST_SIGNAL:
             self.reason = WEAK.format(signal=signal)
@@ -292,12 +292,13 @@ def _answer(
 
     cells = noisy.reshape(-1, 6) / GRID
     share = float(np.clip(1 - shares[1] / max(float(shares.sum()), 1.0), 0, 1))
+    thin = share < LEAST_SHARE or not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM
     reach, signal = float(ndtri(0.5 + question.coverage / 2)), moments.signal_to_noise
     size = len(cells)
-    whole = _Mean(cells.sum(axis=0), lines, deviation, size, reach, signal, share)
+    whole = _Mean(cells.sum(axis=0), lines, deviation, size, reach, signal, thin)
     by_group = []
     for level, part in zip(levels_of(question.column(question.groups)) if question.groups else (), cells, strict=False):
-        one = _Mean(part, lines, deviation, 1, reach, signal, share)
+        one = _Mean(part, lines, deviation, 1, reach, signal, thin)
         estimate = None if one.reason.startswith("too few") else one.estimate
         by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, one.interval, one.reason, share))
     levels = levels_of(question.column(question.treatment))
