@@ -45,7 +45,7 @@ def ci_test(
         ``"gcm"``: covariance of residuals, in blocks.  ``"gcm-weighted"`` has power where the covariance changes its
         sign with z; ``"crt"`` and ``"cpt"`` resample or permute x by a law of x given z that you know;
         ``"crt-decision"`` and ``"hsic"`` release a decision only; ``"gcm-scalar"``, ``"gcm-smooth"``, ``"kendall"``
-        and ``"spearman"`` are there to compare.  Published systems are objects of ``dpcausal.papers``.
+        and ``"spearman"`` are there to compare.  The papers' systems are objects of ``dpcausal.papers``.
     alpha : float
         Level, in (0, 1).
     accept_unproven, accept_large_epsilon : bool
