@@ -18,8 +18,9 @@ from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
 from dpcausal.dependence.contingency import contingency
 from dpcausal.discovery.parities import Parities, Releaser
+from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.question import rho_of
-from dpcausal.discovery.search import Terms, asker
+from dpcausal.discovery.search import asker
 from dpcausal.discovery.wald import wald_test
 from dpcausal.releases.table import NoisyTable, geometric_variance
 
