@@ -58,6 +58,7 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
     name: ClassVar[str] = "parities"
     about: ClassVar[str] = "noisy contrasts, order by order"
     leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:
