@@ -16,8 +16,6 @@ from dpcausal.dependence.conditional_kendall import (
     conditional_kendall_sensitivity,
     conditional_kendall_steps,
     conditional_kendall_steps_sensitivity,
-    conditional_spearman,
-    conditional_spearman_sensitivity,
 )
 from dpcausal.dependence.contingency import contingency, contingency_sensitivity, histograms, histograms_sensitivity
 from dpcausal.dependence.contrasts import contrast_of, contrasts_sensitivity
@@ -89,9 +87,6 @@ SENSITIVITIES = (
                    ("conditional tau as published, small strata skipped", "T by the bound of one stratum"), IN_STRATA),
     SensitivityRow("conditional-kendall-steps", lambda rows: conditional_kendall_steps(*strata(rows)),
                    lambda m: conditional_kendall_steps_sensitivity(), (11,), 0.75,
-                   ("T by the bound of one stratum",), IN_STRATA),
-    SensitivityRow("conditional-spearman", lambda rows: conditional_spearman(*strata(rows)),
-                   conditional_spearman_sensitivity, (5, 11), 0.96,
                    ("T by the bound of one stratum",), IN_STRATA),
     SensitivityRow("contingency-table", lambda rows: contingency(codes(rows), SIZES).ravel(),
                    lambda m: contingency_sensitivity(), (4, 9), 1,

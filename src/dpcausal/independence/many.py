@@ -108,8 +108,8 @@ def ci_tests(
     if len(set(asked)) < len(asked):
         raise ParameterError("a hypothesis is named twice: each would be paid for, and may answer otherwise")
     allotment = table.ledger.allot(
-        division.spent, task="ci_tests", relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
-        detail=_detail(plans, correction, division), unproven=bool(way.unproven),
+        division.spent, task="ci_tests", unit=table.unit, relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
+        detail=_detail(plans, correction, division) | table.declared, unproven=bool(way.unproven),
     )  # fmt: skip
     tests = ask_all(plans, allotment, told=progress)
     pvalues = [test.pvalue if test.pvalue is not None else 1.0 for test in tests]
@@ -127,7 +127,7 @@ def ci_tests(
             allotment,
             proofs=(*own, "allotment", *by_rho) if own else (),
             caveats=tuple(caveat for caveat in caveats if caveat),
-            public=PUBLIC,
+            public=table.told(PUBLIC),
         ),
     )
 
@@ -193,7 +193,7 @@ def _detail(plans: Sequence[Settled[Hypothesis]], correction: str, division: Div
     return {
         "columns": names,
         "hypotheses": [[[places[name] for name in part] for part in (one.x, one.y, one.given)] for one in questions],
-        "method": plans[0].method.name,
+        "method": ", ".join(dict.fromkeys(plan.method.name for plan in plans)),
         "alpha": questions[0].alpha,
         "correction": correction,
         "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
 from dpcausal.asking import public
 from dpcausal.asking.method import Method, Question, Settled
-from dpcausal.data.schema import Schema
+from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Rows, rows_of, width_of
 from dpcausal.independence.result import Independence
+from dpcausal.mechanisms.subsample import blocks_moved
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.report import Guarantee
 
 PUBLIC = (
@@ -55,7 +58,7 @@ class Hypothesis(Question[Independence]):
     @classmethod
     def of(cls, table: Table, x: object, y: object, given: object, alpha: object) -> Hypothesis:
         """Return the hypothesis of checked names."""
-        public.check_table(table)
+        public.check_table(table, persons=True)
         named = _names("x", x), _names("y", y), _names("given", given, some=False)
         everything = [name for part in named for name in part]
         if len(set(everything)) < len(everything):
@@ -69,6 +72,15 @@ class Hypothesis(Question[Independence]):
     @property
     def ledger(self) -> Ledger:
         return self.table.ledger
+
+    @property
+    def unit(self) -> Unit:
+        return self.table.unit
+
+    @property
+    def blocks_moved(self) -> int:
+        """How many blocks one unit moves."""
+        return blocks_moved(self.unit)
 
     @property
     def leaves_out(self) -> bool:
@@ -93,13 +105,27 @@ class Hypothesis(Question[Independence]):
         """How many pairs of columns of numbers x and y make, levels counted one by one."""
         return width_of(self.schema, self.x) * width_of(self.schema, self.y)
 
+    @property
+    def cells(self) -> int:
+        """How many cells the levels of z make, empty ones too."""
+        return math.prod(len(column) for column in self.declared(self.given) if isinstance(column, Levels))
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers are given."""
+        return sum(isinstance(column, Bounded) for column in self.declared(self.given))
+
+    def declared(self, names: tuple[str, ...]) -> list[Column]:
+        """Return what is declared of columns."""
+        return [self.schema[name] for name in names]
+
     def detail(self) -> dict[str, Any]:
         named = {"x": list(self.x), "y": list(self.y), "given": list(self.given)}
-        return {"columns": list(self.names), **named, "alpha": self.alpha}
+        return {"columns": list(self.names), **named, "alpha": self.alpha, **self.table.declared}
 
     def read(self) -> Rows:
         rows = self.table.rows(self.names)
-        return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.kept)
+        return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.kept, rows.keys)
 
     def report(
         self, settled: Settled[Hypothesis], released: Released, allotment: Allotment, seed: int | None
@@ -118,7 +144,10 @@ class Hypothesis(Question[Independence]):
             settings=settled.method.options(),
             seed=seed,
             guarantee=Guarantee.of(
-                allotment, proofs=settled.claims, caveats=(*settled.caveats, *self.besides), public=PUBLIC
+                allotment,
+                proofs=settled.claims,
+                caveats=(*settled.caveats, *self.besides),
+                public=self.table.told(PUBLIC),
             ),
         )
 
@@ -137,6 +166,17 @@ class PureTest(IndependenceTest[PureDP]):
         spent, note = pure_part(loss, self.name)
         public.check_least(spent, "a test", LEAST_EPSILON)
         return spent, note
+
+
+def check_single(method: str, question: Hypothesis) -> None:
+    """Refuse anything but one column x and one column y, each of numbers or of at most two levels."""
+    if len(question.x) != 1 or len(question.y) != 1 or question.pairs != 1:
+        raise ParameterError(f"method {method!r} takes one column x and one y, of numbers or of two levels")
+
+
+def two_valued(declared: Column) -> bool:
+    """Return whether a column has at most two values."""
+    return isinstance(declared, Levels) and len(declared) <= 2
 
 
 def _names(role: str, names: object, some: bool = True) -> tuple[str, ...]:
