@@ -16,8 +16,9 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import sizes_of
 from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.result import Discovery
-from dpcausal.discovery.search import Found, Terms
+from dpcausal.discovery.search import Found
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.allotment import Allotment
