@@ -122,7 +122,7 @@ def direction_all(
         unit=plans[0].question.unit,
         relation=Relation.REPLACE_ONE,
         zcdp=division.zcdp,
-        detail=detail(plans, division, scores) | {"correction": correction},
+        detail=detail(plans, division, scores) | {"correction": correction} | table.declared,
     )
     _, seed = public_generator()
     rows = table.rows(dict.fromkeys(name for plan in plans for name in _named(plan)))
@@ -149,7 +149,7 @@ def direction_all(
             allotment,
             proofs=_proofs(plans),
             caveats=tuple(caveat for caveat in told if caveat not in allotment.caveats),
-            public=PUBLIC,
+            public=table.told(PUBLIC),
         ),
     )
 
@@ -164,7 +164,7 @@ def planned(
     alpha: float, accept_large_epsilon: bool,
 ) -> tuple[list[Settled[PairQuestion]], Division]:  # fmt: skip
     """Check every public argument and return a plan for each answer, and what each is paid; nothing is read."""
-    public.check_table(table)
+    public.check_table(table, persons=True)
     check_large(loss, accept_large_epsilon)
     asked = _all_pairs(table) if pairs is None else _checked_pairs(pairs)
     _check_scores(scores)

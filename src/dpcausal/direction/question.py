@@ -103,7 +103,7 @@ class Pair(Question[Direction]):
         cls, table: Table, first: str, second: str, score: str | None, protect: str, alpha: float
     ) -> Pair:
         """Return the question of checked arguments."""
-        public.check_table(table)
+        public.check_table(table, persons=True)
         for name in (first, second):
             if not isinstance(public.column(table, name, "a direction"), Bounded):
                 raise SchemaError(
@@ -114,6 +114,8 @@ class Pair(Question[Direction]):
             raise ParameterError("first and second must be two different columns")
         public.one_of("protect", protect, tuple(UNITS))
         asked = public.one_of("score", DEFAULT_SCORES[protect] if score is None else score, NAMES)
+        if protect != "everyone" and table.unit is not Unit.ROW:
+            raise ParameterError(f"protect={protect!r} protects rows of one half: persons need protect='everyone'")
         if table.n < LEAST_ROWS:
             raise ParameterError(f"a direction needs at least {LEAST_ROWS} rows, the table has {table.n}")
         return cls(table, first, second, asked, protect, public.level(alpha))
@@ -128,7 +130,7 @@ class Pair(Question[Direction]):
 
     @property
     def unit(self) -> Unit:
-        return UNITS[self.protect]
+        return self.table.unit if self.protect == "everyone" else UNITS[self.protect]
 
     @property
     def n(self) -> int:
@@ -145,7 +147,7 @@ class Pair(Question[Direction]):
 
     def detail(self) -> dict[str, Any]:
         asked = {name: getattr(self, name) for name in ("score", "protect", "alpha")}
-        return {"columns": [self.first, self.second], **asked}
+        return {"columns": [self.first, self.second], **asked, **self.table.declared}
 
     def read(self) -> Columns:
         return self.columns_of(self.table.rows([self.first, self.second]))
@@ -185,7 +187,7 @@ class Pair(Question[Direction]):
             seed=seed,
             alpha=self.alpha,
             spent=settled.spent,
-            guarantee=Guarantee.of(allotment, proofs=settled.claims, caveats=caveats, public=PUBLIC),
+            guarantee=Guarantee.of(allotment, proofs=settled.claims, caveats=caveats, public=self.table.told(PUBLIC)),
             penalty=released.penalty,
             width=released.width,
         )

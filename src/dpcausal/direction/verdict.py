@@ -157,7 +157,7 @@ class Verdict(DirectionMethod[PureDP]):
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         """Return the four noisy counts, what they show at which p-value, and the verdict."""
-        query = bit_counts(self._bits(private, coins), "linked, leaning and misfitting blocks")
+        query = bit_counts(self._bits(private, coins), "linked, leaning and misfitting blocks", question.unit)
         found: tuple[int, int, int, int] = tuple(cube(query, allotment, spent).tolist())
         names, blocks = (question.first, question.second), self.blocks or 1
         pvalues, lead = claims_of(self._counts(spent), found, names), 2 * found[1] - blocks

@@ -117,7 +117,7 @@ class Votes(DirectionMethod[PureDP]):
         parts = [private.of(part) for part in assign_blocks(len(private.x), blocks, coins)]
         seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
         votes = [vote(*part, question.score, seed) for part, seed in zip(parts, seeds, strict=True)]
-        count = geometric(vote_count(votes, "votes for the first as cause"), allotment, spent)
+        count = geometric(vote_count(votes, "votes for the first as cause", question.unit), allotment, spent)
         pvalue = Counts(blocks, geometric_tail(spent.epsilon)).coins(count)
         return Released(
             float(2 * count - blocks), "votes", coins=pvalue, named=pvalue <= question.alpha, arrow=pvalue
