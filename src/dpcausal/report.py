@@ -162,13 +162,7 @@ class Result:
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
     def to_frame(self) -> Any:
-        """Return one row as a pandas data frame: scalars as columns, the guarantee's loss and unit beside them.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
+        """Return one row as a pandas data frame: scalars as columns, the guarantee's loss and unit beside them."""
         try:
             import pandas
         except ImportError:

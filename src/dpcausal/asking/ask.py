@@ -50,18 +50,10 @@ def ask_all(
     plans: Sequence[Settled[Any]], allotment: Allotment, *, read: Callable[[Any], Any] | None = None,
     seed: int | None = None, told: Callable[[int, int], None] | None = None,
 ) -> list[Any]:  # fmt: skip
-    """Answer many settled questions from one allotment, in order.
+    """Answer many settled questions from one allotment, in order; their costs are within it, and it books each.
 
-    Parameters
-    ----------
-    plans : list of Settled
-        Their costs are within the allotment, which books each.
-    read : function of a question, optional
-        Brings its rows, where several share a reading; by default the question itself does.
-    seed : int, optional
-        One public seed for all, so that they deal the rows alike; by default each has its own.
-    told : function of (done, all), optional
-        Called after each.
+    ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike; ``told``
+    gets (done, all) after each.
     """
     answers = []
     for done, settled in enumerate(plans, start=1):

@@ -53,27 +53,9 @@ def _like(query: Query, noisy: Any) -> Any:
 
 
 def laplace(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
-    """Release a real answer with Laplace noise.
+    """Release a real answer, bounded in l1, with Laplace noise: answer + z, z_i ~ Lap(Δ₁/ε) independent.
 
-    answer + z,  z_i ~ Lap(Δ₁/ε) independent
-
-    Parameters
-    ----------
-    query : Query
-        Real, any shape, bounded in l1.
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : PureDP
-        ε of this release.
-
-    Returns
-    -------
-    float or float array, the shape of the answer
-
-    Notes
-    -----
-    *Guarantee*: ε-DP for the query's relation and unit, claim ``laplace``.
-    *Source*: Dwork, McSherry, Nissim & Smith (2006), Theorem 1.
+    *Guarantee*: ε-DP, claim ``laplace``.  *Source*: Dwork, McSherry, Nissim & Smith (2006), Theorem 1.
     """
     if isinstance(allotment.loss, NoPrivacy):
         return exact(query, allotment)
@@ -93,25 +75,9 @@ def laplace(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any
 
 
 def geometric(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
-    """Release integers with two-sided geometric noise.
+    """Release integers, bounded in l1, with two-sided geometric noise: P(k_i) ∝ exp(−ε|k_i|/Δ₁) independent.
 
-    answer + k,  P(k_i) ∝ exp(−ε|k_i|/Δ₁) independent
-
-    Parameters
-    ----------
-    query : Query
-        Integer, any shape, bounded in l1 by an integer.
-    allotment, loss
-        As in ``laplace``.
-
-    Returns
-    -------
-    int or int64 array, the shape of the answer
-
-    Notes
-    -----
-    *Guarantee*: ε-DP for the query's relation and unit, claim ``geometric``.
-    *Source*: Ghosh, Roughgarden & Sundararajan (2009), Section 2.
+    *Guarantee*: ε-DP, claim ``geometric``.  *Source*: Ghosh, Roughgarden & Sundararajan (2009), Section 2.
     """
     if isinstance(allotment.loss, NoPrivacy):
         return exact(query, allotment)
@@ -129,25 +95,9 @@ def geometric(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> A
 
 
 def cube(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
-    """Release a vector of integers with K-norm noise of the cube: one draw, whatever the number of entries.
+    """Release up to 8 integers, bounded in l∞, with K-norm noise of the cube: P(z) ∝ exp(−ε‖z‖_∞/Δ_∞), one draw.
 
-    answer + z,  P(z) ∝ exp(−ε‖z‖_∞/Δ_∞)
-
-    Parameters
-    ----------
-    query : Query
-        Integer, shape (d,) with d ≤ 8, bounded in l∞ by an integer.
-    allotment, loss
-        As in ``laplace``.
-
-    Returns
-    -------
-    int64 array, shape (d,)
-
-    Notes
-    -----
-    *Guarantee*: ε-DP for the query's relation and unit, claim ``cube``.
-    *Source*: Hardt & Talwar (2010), Section 4, on integers.
+    *Guarantee*: ε-DP, claim ``cube``.  *Source*: Hardt & Talwar (2010), Section 4, on integers.
     """
     if isinstance(allotment.loss, NoPrivacy):
         return exact(query, allotment)
@@ -166,26 +116,9 @@ def cube(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
 
 
 def gaussian(query: Query, allotment: Allotment, loss: ZCDP | NoPrivacy) -> Any:
-    """Release an answer with Gaussian noise, discrete Gaussian noise for integers.
+    """Release an answer, bounded in l2, with noise N(0, σ²), σ = Δ₂/√(2ρ); discrete Gaussian for integers.
 
-    answer + z,  z_i ~ N(0, σ²) independent,  σ = Δ₂/√(2ρ)
-
-    Parameters
-    ----------
-    query : Query
-        Any shape, bounded in l2.
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : ZCDP
-        ρ of this release.
-
-    Returns
-    -------
-    number or array, the shape and kind of the answer
-
-    Notes
-    -----
-    *Guarantee*: ρ-zCDP for the query's relation and unit, claim ``gaussian``.
+    *Guarantee*: ρ-zCDP, claim ``gaussian``.
     *Source*: Bun & Steinke (2016), Proposition 1.6; Canonne, Kamath & Steinke (2020), Theorem 4.
     """
     if isinstance(allotment.loss, NoPrivacy):
@@ -203,24 +136,9 @@ def gaussian(query: Query, allotment: Allotment, loss: ZCDP | NoPrivacy) -> Any:
 
 
 def l2_ball(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
-    """Release a real vector with K-norm noise of the Euclidean ball.
+    """Release a real vector, bounded in l2, with K-norm noise of the ball: density of z ∝ exp(−ε‖z‖₂/Δ₂).
 
-    answer + z,  density of z ∝ exp(−ε‖z‖₂/Δ₂),  so that ‖z‖₂ ~ Gamma(d, Δ₂/ε)
-
-    Parameters
-    ----------
-    query : Query
-        Real, shape (d,), bounded in l2.
-    allotment, loss
-        As in ``laplace``.
-
-    Returns
-    -------
-    float array, shape (d,)
-
-    Notes
-    -----
-    *Guarantee*: ε-DP for the query's relation and unit, up to a δ below 1e-29, claim ``l2-ball``.
+    *Guarantee*: ε-DP up to a δ below 1e-29, claim ``l2-ball``.
     *Source*: Hardt & Talwar (2010), Theorem 4.2; Chaudhuri, Monteleoni & Sarwate (2011), Theorem 1.
     """
     if isinstance(allotment.loss, NoPrivacy):

@@ -102,23 +102,9 @@ def event_of(
 def release(query: Query, allotment: Allotment, event: Event, draw: Callable[[Array], T]) -> T:
     """Check, spend, then draw: the only reader of a query's answer.
 
-    Parameters
-    ----------
-    query : Query
-        The hidden answer with its proved sensitivity.
-    allotment : Allotment
-        The part of the budget that was committed for this call before any data was read.
-    event : Event
-        What is about to run and what it costs.
-    draw : callable
-        Takes the exact answer, returns the noisy one.
-
-    Raises
-    ------
-    FenceError
-        The proof's neighbours or unit are not those the allotment protects; the allotment is used up, or was
-        granted as private while noise is simulated here; or the noise could not be drawn.  The error is raised
-        where no frame below holds the answer.
+    A FenceError if the proof's neighbours or unit are not those the allotment protects; if the allotment is used up, or
+    was granted as private while noise is simulated here; or if the noise could not be drawn.  It is raised where no
+    frame below holds the answer.
     """
     sensitivity = query.sensitivity
     if sensitivity.relation is not allotment.relation:

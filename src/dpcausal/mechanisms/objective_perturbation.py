@@ -141,25 +141,9 @@ def objective_perturbation(
 
     argmin over ‖f‖₁ ≤ 1 of ‖y − X'f‖² + (M/2)‖f‖² + b'f,  b ~ N(0, β²I)
 
-    Parameters
-    ----------
-    query : Query
-        The donors before the treatment, real, shape (n, T0), a row for each unit; entries are cut to [−1, 1].
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : ApproxDP
-        (ε, δ) of this release.
-    target : float array, shape (T0,)
-        y, public, entries cut to [−1, 1].
-    quadratic : float, optional
-        M, finite and above 0; see ``calibrate``.
+    where X, hidden, are the donors before the treatment, a row for each unit, y is public, and the entries of both are
+    cut to [−1, 1]; M as in ``calibrate``.
 
-    Returns
-    -------
-    float array, shape (n,)
-
-    Notes
-    -----
     *Guarantee*: (ε, δ)-DP when one row is replaced, for the weights as computed, claim ``objective-perturbation``.
     *Source*: this library, after Rho, Cummings & Misra (2023), Algorithm 3, and Kifer, Smith & Thakurta (2012).
     """
@@ -207,19 +191,7 @@ def published_objective_perturbation(
     argmin ‖y − X'f‖² + ((λ + Δ)/2)‖f‖² + b'f,  density of b ∝ exp(−‖b‖/β), or N(0, β²I) if δ > 0
 
     NOT PRIVATE AS CLAIMED, whatever β: the gradient that one donor moves grows with ‖f‖, which has no bound.  It runs
-    on unproven allotments only.
-
-    Parameters
-    ----------
-    query, allotment, loss, target
-        As for ``objective_perturbation``.
-    penalty : float
-        λ > 0.
-
-    Notes
-    -----
-    *Guarantee*: none.
-    *Source*: Rho, Cummings & Misra (2023), Algorithm 3.
+    on unproven allotments only.  *Source*: Rho, Cummings & Misra (2023), Algorithm 3.
     """
     if allotment.private:
         raise FenceError("the printed objective perturbation has no proof and runs on unproven allotments only")

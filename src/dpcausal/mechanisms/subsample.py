@@ -16,16 +16,7 @@ from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 def assign_blocks(rows: int, blocks: int, generator: PublicGenerator) -> list[npt.NDArray[np.int64]]:
     """Return the row positions of each block: a public random partition into parts of nearly equal size.
 
-    The partition depends on the public number of rows and on public coins, never on a value.
-
-    Parameters
-    ----------
-    rows : int
-        Public number of rows, at least ``blocks``.
-    blocks : int
-        At least 1.
-    generator : PublicGenerator
-        Public randomness.
+    It depends on the public number of rows and on public coins, never on a value.
     """
     if not 1 <= blocks <= rows:
         raise ParameterError(f"blocks must be between 1 and the {rows} rows, got {blocks}")
@@ -35,16 +26,10 @@ def assign_blocks(rows: int, blocks: int, generator: PublicGenerator) -> list[np
 
 
 def vote_count(votes: Sequence[bool], label: str, unit: Unit = Unit.ROW) -> Query:
-    """Return the number of blocks that vote yes, hidden, with sensitivity 1.
+    """Return the number of blocks that vote yes, hidden, with sensitivity 1; a vote for each block.
 
-    Parameters
-    ----------
-    votes : sequence of bool
-        One vote a block; a block whose fit fails votes by a rule or a coin that is public, it does not abstain.
-
-    Notes
-    -----
-    *Guarantee*: claim ``block-votes``: a replaced row keeps its block, and changes that block's vote at most.
+    A block whose fit fails votes by a rule or a coin that is public, it does not abstain.  Claim ``block-votes``: a
+    replaced row keeps its block, and changes that block's vote at most.
     """
     count = sum(1 for vote in votes if vote)
     return Query(count, Sensitivity(1, Norm.L1, Relation.REPLACE_ONE, "block-votes", unit), label)

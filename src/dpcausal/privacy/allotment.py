@@ -70,22 +70,7 @@ class Allotment:
     * a zCDP loss, or a ``zcdp`` given beside the loss: the ρ's sum to at most ρ, a pure ε counting ε²/2; the sums of
       ε are then booked as well, unless that ρ implies the loss.
 
-    Attributes
-    ----------
-    loss, zcdp, unit, relation
-        As they were asked for.
-    number : int
-        The ledger's entry.
-    ledger_head : str
-        The ledger's head just after that entry.
-    private : bool
-        False when the noise is simulated, a proof is missing or the ledger is without privacy.
-    caveats : tuple of str
-        Why it is not private; empty if it is.
-    durable : bool
-        Whether the ledger is a file.
-    events : tuple of Event
-        What was released so far.
+    ``number`` and ``ledger_head`` are those of the ledger's entry; ``caveats`` say why it is not ``private``.
     """
 
     __slots__ = ("_caps", "_caveats", "_durable", "_entry", "_events", "_lock", "_loss", "_pid", "_sums", "_zcdp")
@@ -148,11 +133,8 @@ class Allotment:
     def spend(self, event: Event) -> None:
         """Book a release before its noise is drawn.
 
-        Raises
-        ------
-        FenceError
-            The release does not fit what is left of the allotment, or may not use it here: in a forked process,
-            where the same share could be spent twice, or with simulated noise under a private allotment.
+        A FenceError if it does not fit what is left, or may not use it here: in a forked process, where the same share
+        could be spent twice, or with simulated noise under a private allotment.
         """
         if os.getpid() != self._pid:
             raise FenceError(f"'{event.label}': an allotment serves the process that it was granted to, not a fork")

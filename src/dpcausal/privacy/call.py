@@ -14,13 +14,7 @@ LARGEST_BUDGET = 10**6
 
 
 def unfit(loss: object) -> LossError:
-    """Return the error for what is no loss; a bare number gets the loss it may have been meant as.
-
-    Examples
-    --------
-    >>> str(unfit(0.5))
-    'loss must be PureDP, ApproxDP, ZCDP or NoPrivacy, got float; PureDP(0.5)?'
-    """
+    """Return the error for what is no loss; a bare number gets the loss it may have been meant as."""
     is_number = isinstance(loss, (int, float)) and not isinstance(loss, bool)
     meant = f"; PureDP({loss!r})?" if is_number and 0 < loss <= LARGE_EPSILON else ""  # type: ignore[operator]
     return LossError(f"loss must be PureDP, ApproxDP, ZCDP or NoPrivacy, got {type(loss).__name__}{meant}")
@@ -57,12 +51,7 @@ def refusal(loss: Loss, budget: Loss, totals: Totals) -> BudgetExceededError:
 
 
 def check_large(loss: Loss, accept_large_epsilon: bool) -> None:
-    """Refuse an ε above 20, or a ρ that is worth more, unless the caller accepts it.
-
-    Examples
-    --------
-    >>> check_large(PureDP(20), False)
-    """
+    """Refuse an ε above 20, or a ρ that is worth more, unless the caller accepts it."""
     if isinstance(loss, NoPrivacy) or accept_large_epsilon is True:
         return
     if isinstance(loss, ZCDP):
@@ -81,11 +70,6 @@ def pure_part(loss: Loss, method: str) -> tuple[PureDP | NoPrivacy, str]:
     """Return what a pure method spends of a loss, and a note if that is not the loss itself.
 
     An (ε, δ) loss is spent as ε alone, which is stronger.  A ρ is refused with the pure ε that costs it.
-
-    Examples
-    --------
-    >>> pure_part(ApproxDP(1, 1e-6), "blocks")
-    (PureDP(1), 'asked ApproxDP(1, 1e-06); blocks needs no delta and spent PureDP(1)')
     """
     if isinstance(loss, (PureDP, NoPrivacy)):
         return loss, ""

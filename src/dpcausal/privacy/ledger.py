@@ -34,22 +34,10 @@ LONGEST_DETAIL, LONGEST_ANSWER = 2**16, 2**24  # characters that a line takes, a
 
 @dataclass(frozen=True)
 class Entry:
-    """One spend, as the ledger keeps it.
+    """One spend, as the ledger keeps it: amounts exact, times UTC (nothing depends on the clock).
 
-    Attributes
-    ----------
-    number, at, pid, library : int, str, int, str
-        1 for the first; the clock's UTC time (nothing depends on it), the process and the version that wrote it.
-    task, loss, zcdp : str, str, str or None
-        What it paid for; the whole loss, and the zCDP guarantee beside it if one was given, with exact amounts.
-    unit, relation : str
-        Whose record is protected, against which change.
-    detail, once : str
-        Public arguments of the call, and what it declared for the whole ledger, as JSON with sorted keys.
-    caveats, previous, hash : str
-        Why the release is not private, empty if it is; the chain.
-    cost, totals : Cost, Totals
-        In whole units: of this spend, and of all up to it, worked out at each reading.
+    ``detail`` and ``once`` are JSON with sorted keys: public arguments of the call, and what it declared for the whole
+    ledger.  ``cost`` and ``totals``, in whole units, of this spend and of all up to it, are worked out at each reading.
     """
 
     number: int
@@ -81,16 +69,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Verification:
-    """The outcome of checking a ledger from its first line to its last.
+    """The outcome of checking a ledger from its first line to its last: the first rule that is broken, with its line.
 
-    Attributes
-    ----------
-    ok, problems : bool, tuple of str
-        Whether nothing was found; else the first rule that is broken, with its line.
-    entries, head : int, str
-        Spends that were found in order, and the hash of the last line that was.
-    torn : int
-        Bytes after the last line, of a write that failed: nothing was released after it.
+    ``entries`` and ``head``: spends found in order, and the hash of the last line that was.  ``torn``: bytes after it,
+    of a write that failed: nothing was released after it.
     """
 
     ok: bool

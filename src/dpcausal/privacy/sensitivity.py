@@ -38,18 +38,8 @@ class Norm(Enum):
 class Sensitivity:
     """A proved bound on the change of a statistic between neighbours.
 
-    Parameters
-    ----------
-    bound : int, float or Fraction
-        Largest change, between 1e-300 and 1e300; an int for an integer statistic.
-    norm : Norm
-        The norm of the change.
-    relation : Relation
-        The neighbours that the proof speaks of.
-    proof : str
-        The claim's name, a heading of a proof page: ``dpcausal explain <proof>`` prints it.
-    unit : Unit
-        Whose record changes.
+    ``bound`` lies between 1e-300 and 1e300, an int for an integer statistic; ``proof`` is a claim's name, a heading of
+    a proof page that ``dpcausal explain`` prints.
     """
 
     bound: float | int | Fraction
@@ -84,20 +74,11 @@ class Sensitivity:
 
 
 class Query:
-    """A statistic's exact answer, hidden, with its sensitivity.
+    """A statistic's exact answer, hidden, with its sensitivity and a public name for the step.
 
-    Only ``dpcausal.mechanisms`` opens the answer.  It does not show in ``repr``, ``str``, ``vars`` or ``==``,
-    and a query refuses to be pickled or copied.
-
-    Parameters
-    ----------
-    answer : int, float, or array of int64 or float64
-        The exact value.  It must be finite; a statistic is total, so a value that is not is a defect of the
-        caller and raises ``FenceError`` without showing it.
-    sensitivity : Sensitivity
-        The proved bound.
-    label : str
-        A public name for the step, such as ``"margin"``.
+    Only ``dpcausal.mechanisms`` opens the answer.  It does not show in ``repr``, ``str``, ``vars`` or ``==``, and a
+    query refuses to be pickled or copied.  It must be finite, int64 or float64: a statistic is total, so a value that
+    is not is a defect of the caller and raises ``FenceError`` without showing it.
     """
 
     __slots__ = ("_answer", "integral", "label", "sensitivity", "shape")

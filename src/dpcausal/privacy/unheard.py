@@ -168,10 +168,6 @@ def unheard(action: Callable[[], Result]) -> Result:
     """Return ``action()``: what it warns of, prints, logs, or fails at without raising is not heard.
 
     What it raises is raised, but for a handler of a signal: what that raised, bare of where it interrupted.
-
-    Examples
-    --------
-    >>> unheard(lambda: print("a value"))
     """
     if _here.regions or threading.current_thread() is not threading.main_thread():
         return _inside(action)
@@ -196,11 +192,6 @@ def contained(action: Callable[[], Result], otherwise: Result) -> Result:
 
     A KeyboardInterrupt or SystemExit, a GeneratorExit, a MemoryError may come from a record as any other may; only
     what a handler of a real signal raised goes on.
-
-    Examples
-    --------
-    >>> contained(lambda: 1 // 0, 7)
-    7
     """
 
     def tried() -> Result:

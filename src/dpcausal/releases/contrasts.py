@@ -22,17 +22,7 @@ Columns = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class NoisyContrasts(Release):
-    """Noisy contrasts of the sets that were released.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        Levels of each column.
-    values : dict from tuples of column numbers to float arrays
-        Noisy contrasts.
-    deviations : dict
-        The standard deviation of each set's noise.
-    """
+    """Noisy contrasts by set of column numbers, and the standard deviation of each set's noise; ``sizes``: levels."""
 
     kind: ClassVar[str] = "contrasts"
 
