@@ -53,7 +53,7 @@ def takes_method(kinds: Kinds) -> Callable[[Callable[..., None]], Callable[..., 
             _parameter(name, plain | None, f"{helps[name]} Of {', '.join(takers[name])}.", None)
             for name, plain in types.items()
         ]
-        run.__signature__ = signature.replace(parameters=[*parameters, *extra])  # type: ignore[attr-defined]
+        setattr(run, "__signature__", signature.replace(parameters=[*parameters, *extra]))  # noqa: B010
         run.__annotations__ = {one.name: one.annotation for one in (*parameters, *extra)}
         del run.__wrapped__
         return run

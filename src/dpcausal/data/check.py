@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from dpcausal.data.coding import MISSING, level_codes
 from dpcausal.data.frame import source_of
 from dpcausal.data.schema import Bounded, Column, Schema
 from dpcausal.data.source import Kind, Source, withheld
-from dpcausal.errors import HiddenAnswerError, SchemaError
+from dpcausal.errors import SchemaError
+from dpcausal.privacy.confined import Confined
 
 STAMP = "NOT PRIVATE, NOT FOR PUBLICATION: exact shares of the data, for the curator alone"
 
@@ -53,7 +54,7 @@ class ColumnCheck:
 
 
 @dataclass(frozen=True, repr=False)
-class SchemaCheck:
+class SchemaCheck(Confined):
     """What a schema does to a frame, column by column.  NOT PRIVATE: see ``Schema.check``.
 
     Attributes
@@ -62,6 +63,8 @@ class SchemaCheck:
     columns : tuple of ColumnCheck
         In the order of the schema.
     """
+
+    confined = "the check of a schema holds exact shares of private records: it cannot be pickled"
 
     rows: int
     columns: tuple[ColumnCheck, ...]
@@ -91,9 +94,6 @@ class SchemaCheck:
 
     def __repr__(self) -> str:
         return f"SchemaCheck({len(self.columns)} columns: {STAMP})"
-
-    def __reduce_ex__(self, _protocol: object) -> NoReturn:
-        raise HiddenAnswerError("the check of a schema holds exact shares of private records: it cannot be pickled")
 
 
 def check(frame: Any, schema: Schema) -> SchemaCheck:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from os import PathLike, fspath
 from typing import Any, NoReturn
 
@@ -16,7 +16,8 @@ from dpcausal.data.rows import Rows, checked_rule, levelled
 from dpcausal.data.schema import Schema
 from dpcausal.data.source import Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
-from dpcausal.errors import HiddenAnswerError, ParameterError, RowLimitError, SchemaError
+from dpcausal.errors import ParameterError, RowLimitError, SchemaError
+from dpcausal.privacy.confined import Confined
 from dpcausal.privacy.ledger import Ledger
 
 DEFAULT_MAX_ROWS = 20_000_000
@@ -27,7 +28,7 @@ CHANGED = (
 )
 
 
-class Table:
+class Table(Confined):
     """Rows of people: a frame, its public schema, and the ledger.
 
     Making a table reads the frame's column names, declared types and number of rows, and keeps nothing else.  It costs
@@ -89,6 +90,8 @@ class Table:
     >>> table.n
     3
     """
+
+    confined = "a table holds private records: it cannot be pickled"
 
     __slots__ = ("_ledger", "_missing", "_n", "_schema", "_source", "_stamp")
 
@@ -212,14 +215,3 @@ class Table:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError("a table is frozen")
 
-    def __copy__(self) -> Table:
-        return self
-
-    def __deepcopy__(self, memo: Mapping[int, object]) -> Table:
-        return self
-
-    def __getstate__(self) -> NoReturn:
-        raise HiddenAnswerError("a table holds private records: it cannot be pickled")
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise HiddenAnswerError("a table holds private records: it cannot be pickled")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from dpcausal.discovery.orient import Marks
 from dpcausal.errors import ParameterError
@@ -97,7 +98,7 @@ class Knowledge:
 def _arcs(kind: str, arcs: Iterable[Arc]) -> frozenset[Arc]:
     if isinstance(arcs, str):
         raise ParameterError(f"{kind} must be a list of (cause, effect)")
-    listed = [tuple(arc) if isinstance(arc, (tuple, list)) else () for arc in arcs]
+    listed: list[Any] = [tuple(arc) if isinstance(arc, (tuple, list)) else () for arc in arcs]
     if any(len(arc) != 2 or arc[0] == arc[1] or not all(isinstance(end, str) for end in arc) for arc in listed):
         raise ParameterError(f"{kind} must be a list of (cause, effect), two different columns each")
-    return frozenset(listed)  # type: ignore[arg-type]
+    return frozenset(listed)

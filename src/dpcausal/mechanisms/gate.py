@@ -142,7 +142,7 @@ def draw_fixed(answer: Array) -> Any:
 
 def exact(query: Query, allotment: Allotment) -> Any:
     """Return the exact answer: only for an allotment of ``NoPrivacy`` from a ledger without privacy."""
-    if not isinstance(allotment.loss, NoPrivacy):
+    if not allotment.exact:
         raise FenceError("an exact answer leaves only a ledger without privacy")
     event = event_of("exact", query, NoPrivacy(), 0.0)
     return release(query, allotment, event, draw_fixed)
@@ -150,6 +150,6 @@ def exact(query: Query, allotment: Allotment) -> Any:
 
 def book_exact(label: str, allotment: Allotment) -> None:
     """Book an exact answer that is made by no query, for want of a sensitivity: without privacy only."""
-    if not isinstance(allotment.loss, NoPrivacy):
+    if not allotment.exact:
         raise FenceError("an exact answer leaves only a ledger without privacy")
     allotment.spend(Event("exact", label, NoPrivacy(), math.inf, "l1", 0.0, ""))

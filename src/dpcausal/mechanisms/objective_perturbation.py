@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -32,41 +33,23 @@ MOST_STEPS = 1_000_000
 
 @dataclass(frozen=True)
 class Calibration:
-    """The constants of the corrected mechanism, all public.
+    """The constants of the corrected mechanism, all public."""
 
-    Attributes
-    ----------
-    quadratic : float
-        M of the term (M/2)‖f‖².
-    gradient : float
-        G, the most that one donor moves the gradient inside the l1 ball.
-    log_volume : float
-        log Φ, the most that one donor moves the log of the Jacobian.
-    scale : float
-        β, the standard deviation of the random linear term.
-    steps : int
-        Projected gradient steps.
-    solver_error : float
-        Distance from the exact minimiser, rounding included.
-    solver_scale : float
-        Scale of the noise that hides it.
-    """
-
-    quadratic: float
-    gradient: float
-    log_volume: float
-    scale: float
-    steps: int
-    solver_error: float
-    solver_scale: float
+    quadratic: float  # M of the term (M/2)‖f‖²
+    gradient: float  # G, the most that one donor moves the gradient inside the l1 ball
+    log_volume: float  # log Φ, the most that one donor moves the log of the Jacobian
+    scale: float  # β, the standard deviation of the random linear term
+    steps: int  # projected gradient steps
+    solver_error: float  # distance from the exact minimiser, rounding included
+    solver_scale: float  # of the noise that hides it
 
 
-def checked_term(name: str, value: object) -> float:
+def checked_term(name: str, value: Any) -> float:
     """Return the factor of a squared length: without one the weights have no density and no bound."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not (is_number and math.isfinite(value) and value > 0):  # type: ignore[arg-type, operator]
+    if not (is_number and math.isfinite(value) and value > 0):
         raise ParameterError(f"{name} must be a finite number above 0")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 def gradient_bound(donors: int, periods: int) -> float:
@@ -147,7 +130,7 @@ def objective_perturbation(
     *Guarantee*: (ε, δ)-DP when one row is replaced, for the weights as computed, claim ``objective-perturbation``.
     *Source*: this library, after Rho, Cummings & Misra (2023), Algorithm 3, and Kifer, Smith & Thakurta (2012).
     """
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return np.asarray(exact(query, allotment))
     if not isinstance(loss, ApproxDP):
         raise LossError("objective perturbation is paid for in ApproxDP with delta above 0")

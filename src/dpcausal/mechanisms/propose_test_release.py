@@ -59,7 +59,7 @@ def propose_test_release(query: Query, allotment: Allotment, loss: ApproxDP | No
         raise FenceError(f"'{query.label}' must be one or two distances and a value")
     if query.sensitivity.norm is not Norm.TESTED or query.sensitivity.bound < 1:
         raise FenceError(f"'{query.label}' must have tested distances and a bound of at least 1")
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return float(exact(query, allotment)[-1])
     if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
         raise LossError("propose-test-release is paid for in ApproxDP with delta above 0")

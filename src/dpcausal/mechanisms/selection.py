@@ -44,7 +44,7 @@ def _select(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, mechan
         raise FenceError(f"'{query.label}' must be one row of scores")
     if query.sensitivity.norm is not Norm.LINF:
         raise FenceError(f"'{query.label}' is bounded in {query.sensitivity.norm.value}, selection needs l-infinity")
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return int(np.argmax(exact(query, allotment)))
     if not isinstance(loss, PureDP):
         raise LossError("selection is paid for in PureDP")

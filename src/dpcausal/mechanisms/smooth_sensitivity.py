@@ -88,7 +88,7 @@ def smooth_laplace(query: Query, allotment: Allotment, loss: ApproxDP | NoPrivac
         raise FenceError(f"'{query.label}' must be a value and its smooth bound")
     if query.sensitivity.norm is not Norm.SMOOTH:
         raise FenceError(f"'{query.label}' is bounded in {query.sensitivity.norm.value}, not by a smooth bound")
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return float(exact(query, allotment)[0])
     if not isinstance(loss, ApproxDP):
         raise LossError("noise scaled to a smooth bound is paid for in ApproxDP")

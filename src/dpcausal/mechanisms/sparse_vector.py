@@ -35,7 +35,7 @@ def first_above(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, *,
         raise FenceError(f"'{query.label}' must be one row of integers")
     if query.sensitivity.norm is not Norm.LINF:
         raise FenceError(f"'{query.label}' is bounded in {query.sensitivity.norm.value}, the search needs l-infinity")
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return _first(exact(query, allotment), threshold)
     if not isinstance(loss, PureDP):
         raise LossError("the sparse vector is paid for in PureDP")

@@ -8,9 +8,10 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
-from dpcausal.errors import FenceError, HiddenAnswerError, LedgerError, LossError, ParameterError, UnprovenError
+from dpcausal.errors import FenceError, LedgerError, LossError, ParameterError, UnprovenError
+from dpcausal.privacy.confined import Confined
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, implies, largest_rho, loss_text
 from dpcausal.privacy.neighbours import Relation, Unit
@@ -59,7 +60,7 @@ def _zcdp_cost(event: Event) -> _Account | None:
     return _Account(loss.exact_epsilon**2 / 2, loss.exact_delta if isinstance(loss, ApproxDP) else _ZERO)
 
 
-class Allotment:
+class Allotment(Confined):
     """The budget of one call: the ledger has committed all of it before any data is read, and gives none back.
 
     Inside it every release is booked before its noise is drawn, in exact fractions.  The releases must bear out
@@ -72,6 +73,8 @@ class Allotment:
 
     ``number`` and ``ledger_head`` are those of the ledger's entry; ``caveats`` say why it is not ``private``.
     """
+
+    confined = "an allotment does not leave its process: it could be spent twice"
 
     __slots__ = ("_caps", "_caveats", "_durable", "_entry", "_events", "_lock", "_loss", "_pid", "_sums", "_zcdp")
 
@@ -119,6 +122,11 @@ class Allotment:
         return self._caveats
 
     @property
+    def exact(self) -> bool:
+        """Whether a ledger without privacy granted it: exact answers leave, and nothing else does."""
+        return isinstance(self._loss, NoPrivacy)
+
+    @property
     def private(self) -> bool:
         return not self._caveats
 
@@ -164,15 +172,6 @@ class Allotment:
 
     def __repr__(self) -> str:
         return f"Allotment({self._loss}, entry {self.number}, {len(self._events)} released)"
-
-    def __copy__(self) -> Allotment:
-        return self
-
-    def __deepcopy__(self, _memo: object) -> Allotment:
-        return self
-
-    def __reduce_ex__(self, _protocol: Any) -> NoReturn:
-        raise HiddenAnswerError("an allotment does not leave its process: it could be spent twice")
 
 
 def caveats_of(private: bool, durable: bool, unproven: bool) -> tuple[str, ...]:

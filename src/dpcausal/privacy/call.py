@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from typing import Any
 
 from dpcausal.errors import BudgetExceededError, LossError, UnprovenError
 from dpcausal.privacy.composition import Totals, remaining, spent_text
@@ -13,18 +14,18 @@ LARGEST_BUDGET = 10**6
 """No larger ε or ρ is taken as a budget: integer totals would come near their end."""
 
 
-def unfit(loss: object) -> LossError:
+def unfit(loss: Any) -> LossError:
     """Return the error for what is no loss; a bare number gets the loss it may have been meant as."""
     is_number = isinstance(loss, (int, float)) and not isinstance(loss, bool)
-    meant = f"; PureDP({loss!r})?" if is_number and 0 < loss <= LARGE_EPSILON else ""  # type: ignore[operator]
+    meant = f"; PureDP({loss!r})?" if is_number and 0 < loss <= LARGE_EPSILON else ""
     return LossError(f"loss must be PureDP, ApproxDP, ZCDP or NoPrivacy, got {type(loss).__name__}{meant}")
 
 
 def check_budget(budget: Loss) -> Loss:
     """Refuse what is no budget of a ledger with privacy."""
-    if type(budget) not in (PureDP, ApproxDP, ZCDP):
+    if type(budget) not in (PureDP, ApproxDP, ZCDP) or isinstance(budget, NoPrivacy):
         raise LossError("budget must be PureDP, ApproxDP or ZCDP")
-    amount = budget.exact_rho if isinstance(budget, ZCDP) else budget.exact_epsilon  # type: ignore[union-attr]
+    amount = budget.exact_rho if isinstance(budget, ZCDP) else budget.exact_epsilon
     if amount > LARGEST_BUDGET:
         raise LossError("a budget's epsilon or rho must be at most one million")
     return budget

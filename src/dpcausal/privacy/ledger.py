@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
-from dpcausal.errors import HiddenAnswerError, LedgerDamagedError, LedgerError, ParameterError
+from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError
 from dpcausal.privacy.allotment import Allotment, caveats_of, json_text, plain, worded
 from dpcausal.privacy.call import check_budget, check_kind
 from dpcausal.privacy.composition import Cost, Remaining, Totals, remaining
+from dpcausal.privacy.confined import Confined
 from dpcausal.privacy.ledger_file import Account, Spends, Store, sealed, written_cost
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_text, loss_text, parse_loss
 from dpcausal.privacy.neighbours import Relation, Unit
@@ -85,7 +86,7 @@ class Verification:
         return self.ok
 
 
-class Ledger:
+class Ledger(Confined):
     """A privacy budget and the record of all that was spent from it.
 
     Attributes
@@ -110,6 +111,8 @@ class Ledger:
     >>> ledger.remaining.epsilon, ledger.verify().ok
     (0.75, True)
     """
+
+    confined = "a ledger does not leave its process: pass its path and open it there"
 
     __slots__ = ("__weakref__", "_budget", "_closed", "_store")
 
@@ -281,15 +284,6 @@ class Ledger:
         except LedgerError:
             left = "it cannot be read"
         return f"Ledger({name}, budget={self._budget}, {left})"
-
-    def __copy__(self) -> Ledger:
-        return self
-
-    def __deepcopy__(self, _memo: object) -> Ledger:
-        return self
-
-    def __reduce_ex__(self, _protocol: Any) -> NoReturn:
-        raise HiddenAnswerError("a ledger does not leave its process: pass its path and open it there")
 
 
 def _checked(path: str | os.PathLike[str]) -> Path:

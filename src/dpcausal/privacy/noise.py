@@ -256,7 +256,7 @@ def _simulated_discrete_gaussian(simulation: PublicGenerator, scale: float, shap
 
 
 def noisy_argmax(
-    scores: Reals | Integers, scale: float, *, sensitivity: float | int, epsilon: float, gumbel: bool = False
+    scores: npt.NDArray[Any], scale: float, *, sensitivity: float | int, epsilon: float, gumbel: bool = False
 ) -> int:
     """Return the index of the largest score after adding noise of scale 2 · sensitivity / ε to each.
 
@@ -265,7 +265,7 @@ def noisy_argmax(
     """
     _fence_cost(scale, 2 * sensitivity, pure=epsilon)
     integral = getattr(scores, "dtype", None) == np.int64
-    _fence_integers(scores) if integral else _fence_reals(scores)  # type: ignore[arg-type]
+    _fence_integers(scores) if integral else _fence_reals(scores)
     if scores.ndim != 1 or scores.size == 0:
         raise FenceError("a selection needs one row of at least one score")
     simulation = _simulation.get()

@@ -101,17 +101,7 @@ class Query:
     def _refuse(self, *_: object) -> NoReturn:
         raise HiddenAnswerError(f"the query '{self.label}' holds a private answer and does not leave the process")
 
-    def __reduce_ex__(self, _protocol: Any) -> NoReturn:
-        self._refuse()
-
-    def __getstate__(self) -> NoReturn:
-        self._refuse()
-
-    def __copy__(self) -> NoReturn:
-        self._refuse()
-
-    def __deepcopy__(self, _memo: object) -> NoReturn:
-        self._refuse()
+    __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = _refuse
 
 
 def _frozen(answer: Answer) -> npt.NDArray[Any] | None:

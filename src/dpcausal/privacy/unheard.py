@@ -142,7 +142,7 @@ def _stand_before() -> None:
             except (AttributeError, TypeError):
                 if getattr(sys, name) is stream:
                     _hooks.append(_Hook(sys, name, _Stream))
-        filters: list[Any] = warnings.filters  # type: ignore[assignment]
+        filters: Any = warnings.filters
         if not filters or filters[0] is not _IGNORED:
             filters.insert(0, _IGNORED)  # no word of it to the registries: what was shown once is not shown again
             _filtered.append(filters)
@@ -155,7 +155,8 @@ def _leave() -> None:
             return
         while _hooks:
             _hooks.pop().remove()
-        _filtered.append(warnings.filters)  # type: ignore[arg-type]  # perhaps a copy
+        ours: Any = warnings.filters  # perhaps a copy
+        _filtered.append(ours)
         while _filtered:
             filters = _filtered.pop()
             filters[:] = [one for one in filters if one is not _IGNORED]
