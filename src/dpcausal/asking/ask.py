@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from dpcausal.asking.method import Answer, Method, Question, Settled
@@ -42,7 +43,7 @@ def ask(
         detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven),
     )  # fmt: skip
     coins, seed = public_generator() if settled.method.uses_coins else (None, None)
-    released = unheard(lambda: settled.released(question.read(), coins, allotment))
+    released = unheard(partial(settled.released, question.read, coins, allotment))
     return question.report(settled, released, allotment, seed)
 
 
@@ -58,8 +59,8 @@ def ask_all(
     answers = []
     for done, settled in enumerate(plans, start=1):
         coins, own = (None, None) if not settled.method.uses_coins else _dealt(seed)
-        bring = read or type(settled.question).read
-        released = unheard(lambda: settled.released(bring(settled.question), coins, allotment))  # noqa: B023
+        bring = partial(read, settled.question) if read else settled.question.read
+        released = unheard(partial(settled.released, bring, coins, allotment))
         answers.append(settled.question.report(settled, released, allotment, own))
         if told is not None:
             told(done, len(plans))

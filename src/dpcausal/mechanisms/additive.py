@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar
+
+import numpy as np
 
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import event_of, exact, release
@@ -54,7 +57,7 @@ def _payable(query: Query, loss: Loss, kind: type[Spent], norm: Norm, mechanism:
 
 def _like(query: Query, noisy: Any) -> Any:
     """Return a plain number for a single answer, the array otherwise."""
-    return noisy.item() if query.shape == () else noisy
+    return noisy.item() if query.shape == () and isinstance(noisy, (np.ndarray, np.generic)) else noisy
 
 
 def laplace(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
@@ -68,11 +71,8 @@ def laplace(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any
     if query.integral:
         raise FenceError(f"'{query.label}' is an integer: use geometric noise")
     scale = laplace_scale(query.sensitivity.bound, spent)
-
-    def draw(answer: noise.Reals) -> Any:
-        return _like(query, noise.add_laplace(answer, scale, sensitivity=bound, epsilon=spent.epsilon))
-
-    return release(query, allotment, event_of("laplace", query, spent, scale), draw)
+    draw = partial(noise.add_laplace, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
+    return _like(query, release(query, allotment, event_of("laplace", query, spent, scale), draw))
 
 
 def geometric(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
@@ -86,11 +86,8 @@ def geometric(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> A
     if not query.integral:
         raise FenceError(f"'{query.label}' is not an integer: use Laplace noise")
     scale = laplace_scale(bound, spent)
-
-    def draw(answer: noise.Integers) -> Any:
-        return _like(query, noise.add_geometric(answer, scale, sensitivity=bound, epsilon=spent.epsilon))
-
-    return release(query, allotment, event_of("geometric", query, spent, scale), draw)
+    draw = partial(noise.add_geometric, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
+    return _like(query, release(query, allotment, event_of("geometric", query, spent, scale), draw))
 
 
 def cube(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
@@ -105,10 +102,7 @@ def cube(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
         raise FenceError(f"'{query.label}' must be 1 to {noise.MOST_SIDES} integers for the cube's noise")
     scale = laplace_scale(bound, spent)
     noise.check_scale(2.0 * query.shape[0] * scale)  # of the candidates
-
-    def draw(answer: noise.Integers) -> Any:
-        return noise.add_cube(answer, scale, sensitivity=bound, epsilon=spent.epsilon)
-
+    draw = partial(noise.add_cube, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
     return release(query, allotment, event_of("cube", query, spent, scale), draw)
 
 
@@ -124,11 +118,8 @@ def gaussian(query: Query, allotment: Allotment, loss: ZCDP | NoPrivacy) -> Any:
     scale = gaussian_scale(query.sensitivity.bound, spent)
     add: Callable[..., Any] = noise.add_discrete_gaussian if query.integral else noise.add_gaussian
     name = "discrete-gaussian" if query.integral else "gaussian"
-
-    def draw(answer: Any) -> Any:
-        return _like(query, add(answer, scale, sensitivity=bound, rho=spent.rho))
-
-    return release(query, allotment, event_of(name, query, spent, scale), draw)
+    draw = partial(add, scale=scale, sensitivity=bound, rho=spent.rho)
+    return _like(query, release(query, allotment, event_of(name, query, spent, scale), draw))
 
 
 def l2_ball(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
@@ -143,8 +134,5 @@ def l2_ball(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any
     if query.integral or len(query.shape) != 1 or not 1 <= query.shape[0] <= noise.LARGEST_BALL:
         raise FenceError(f"'{query.label}' must be a real vector of 1 to 1,000,000 values for the ball's noise")
     scale = laplace_scale(query.sensitivity.bound, spent)
-
-    def draw(answer: noise.Reals) -> Any:
-        return noise.add_l2_ball(answer, scale, sensitivity=bound, epsilon=spent.epsilon)
-
+    draw = partial(noise.add_l2_ball, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
     return release(query, allotment, event_of("l2-ball", query, spent, scale), draw)

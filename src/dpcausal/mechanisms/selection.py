@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -51,9 +51,6 @@ def _select(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, mechan
     bound = math.ceil(query.sensitivity.bound) if query.integral else query.sensitivity.rounded_up
     scale = laplace_scale(2 * Fraction(bound), loss)
     gumbel = mechanism == "exponential"
-
-    def draw(answer: Any) -> int:
-        return noise.noisy_argmax(answer, scale, sensitivity=bound, epsilon=loss.epsilon, gumbel=gumbel)
-
+    draw = partial(noise.noisy_argmax, scale=scale, sensitivity=bound, epsilon=loss.epsilon, gumbel=gumbel)
     event = event_of(mechanism, query, loss, scale, bound=float(bound))
     return int(release(query, allotment, event, draw))

@@ -172,7 +172,30 @@ def unheard(action: Callable[[], Result]) -> Result:
     """
     if _here.regions or threading.current_thread() is not threading.main_thread():
         return _inside(action)
-    return _attentive(action)
+    # In the main thread, the only one that signals reach, what their handlers raise is noted, and raised also where the
+    # code that it broke into held it back.
+    signalled: list[BaseException] = []
+    kept: dict[int, Any] = {}
+    _here.signalled = signalled
+    try:
+        for number in _SIGNALS:
+            handler = signal.getsignal(number)
+            if isinstance(handler, _Noting):  # left where a signal came in the last line of all
+                handler = handler.handler
+            if callable(handler):
+                kept[number] = handler
+                signal.signal(number, _Noting(handler, signalled))
+        found = _inside(action)
+    except BaseException:
+        if not signalled:
+            raise
+    finally:
+        _here.signalled = ()
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+    if signalled:
+        raise _bare(signalled[-1])
+    return found
 
 
 def _inside(action: Callable[[], Result]) -> Result:
@@ -226,35 +249,6 @@ _SIGNALS = [
     for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGBREAK")
     if hasattr(signal, name)
 ]
-
-
-def _attentive(action: Callable[[], Result]) -> Result:
-    """Run ``action`` inside, in the main thread, the only one that signals reach, and note what their handlers raise.
-
-    It is raised also where the code that it broke into held it back.
-    """
-    signalled: list[BaseException] = []
-    kept: dict[int, Any] = {}
-    _here.signalled = signalled
-    try:
-        for number in _SIGNALS:
-            handler = signal.getsignal(number)
-            if isinstance(handler, _Noting):  # left where a signal came in the last line of all
-                handler = handler.handler
-            if callable(handler):
-                kept[number] = handler
-                signal.signal(number, _Noting(handler, signalled))
-        found = _inside(action)
-    except BaseException:
-        if not signalled:
-            raise
-    finally:
-        _here.signalled = ()
-        for number, handler in kept.items():
-            signal.signal(number, handler)
-    if signalled:
-        raise _bare(signalled[-1])
-    return found
 
 
 class _Noting:
