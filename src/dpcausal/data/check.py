@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from dpcausal.data.coding import MISSING, level_codes
 from dpcausal.data.frame import source_of
 from dpcausal.data.schema import Bounded, Column, Schema
 from dpcausal.data.source import Kind, Source, withheld
-from dpcausal.errors import SchemaError
-from dpcausal.privacy.confined import Confined
+from dpcausal.errors import HiddenAnswerError, SchemaError
 
 STAMP = "NOT PRIVATE, NOT FOR PUBLICATION: exact shares of the data, for the curator alone"
 
@@ -54,7 +53,7 @@ class ColumnCheck:
 
 
 @dataclass(frozen=True, repr=False)
-class SchemaCheck(Confined):
+class SchemaCheck:
     """What a schema does to a frame, column by column.  NOT PRIVATE: see ``Schema.check``.
 
     Attributes
@@ -63,8 +62,6 @@ class SchemaCheck(Confined):
     columns : tuple of ColumnCheck
         In the order of the schema.
     """
-
-    confined = "the check of a schema holds exact shares of private records: it cannot be pickled"
 
     rows: int
     columns: tuple[ColumnCheck, ...]
@@ -94,6 +91,9 @@ class SchemaCheck(Confined):
 
     def __repr__(self) -> str:
         return f"SchemaCheck({len(self.columns)} columns: {STAMP})"
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise HiddenAnswerError("the check of a schema holds exact shares of private records: it cannot be pickled")
 
 
 def check(frame: Any, schema: Schema) -> SchemaCheck:

@@ -12,7 +12,7 @@ from dpcausal.data.panel_cells import Cells, array_cells, filled, frame_cells
 from dpcausal.data.periods import Label, period_label
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError, SchemaError
-from dpcausal.privacy.confined import Confined
+from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
 
 Reals = NDArray[np.float64]
@@ -23,7 +23,7 @@ MOST_CELLS = 200_000_000
 MISSING = ("carry", "midpoint")
 
 
-class Panel(Confined):
+class Panel(Single):
     """Donors and targets over time: a long frame, its public bounds, and the ledger.
 
     Parameters

@@ -17,7 +17,7 @@ from dpcausal.data.schema import Schema
 from dpcausal.data.source import Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError
-from dpcausal.privacy.confined import Confined
+from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
 
 DEFAULT_MAX_ROWS = 20_000_000
@@ -28,7 +28,7 @@ CHANGED = (
 )
 
 
-class Table(Confined):
+class Table(Single):
     """Rows of people: a frame, its public schema, and the ledger.
 
     Making a table reads the frame's column names, declared types and number of rows, and keeps nothing else.  It costs

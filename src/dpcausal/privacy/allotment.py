@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpcausal.errors import FenceError, LedgerError, LossError, ParameterError, UnprovenError
-from dpcausal.privacy.confined import Confined
+from dpcausal.privacy.confined import Single
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, implies, largest_rho, loss_text
 from dpcausal.privacy.neighbours import Relation, Unit
@@ -60,7 +60,7 @@ def _zcdp_cost(event: Event) -> _Account | None:
     return _Account(loss.exact_epsilon**2 / 2, loss.exact_delta if isinstance(loss, ApproxDP) else _ZERO)
 
 
-class Allotment(Confined):
+class Allotment(Single):
     """The budget of one call: the ledger has committed all of it before any data is read, and gives none back.
 
     Inside it every release is booked before its noise is drawn, in exact fractions.  The releases must bear out

@@ -20,7 +20,7 @@ from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError
 from dpcausal.privacy.allotment import Allotment, caveats_of, json_text, plain, worded
 from dpcausal.privacy.call import check_budget, check_kind
 from dpcausal.privacy.composition import Cost, Remaining, Totals, remaining
-from dpcausal.privacy.confined import Confined
+from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger_file import Account, Spends, Store, sealed, written_cost
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_text, loss_text, parse_loss
 from dpcausal.privacy.neighbours import Relation, Unit
@@ -86,7 +86,7 @@ class Verification:
         return self.ok
 
 
-class Ledger(Confined):
+class Ledger(Single):
     """A privacy budget and the record of all that was spent from it.
 
     Attributes
