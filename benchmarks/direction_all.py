@@ -35,7 +35,7 @@ class Wide:
     causes: dict[tuple[str, str], str]
 
     def table(self, budget: Budget) -> dpc.Table:
-        return dpc.Table(self.columns, self.schema, dpc.Ledger.in_memory(budget))
+        return dpc.Table(self.columns, self.schema, dpc.Ledger.in_memory(budget), missing="impute")
 
 
 def made(pairs: int, rows: int) -> Wide:

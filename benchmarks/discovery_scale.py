@@ -30,7 +30,7 @@ def asked(frame: Any, schema: dpc.Schema, epsilon: float | None, seed: int, **mo
     ledger = dpc.Ledger.without_privacy() if epsilon is None else dpc.Ledger.in_memory(loss)
     with dpc.simulated_noise(seed):
         start = time.perf_counter()
-        found = dpc.discover(dpc.Table(frame, schema, ledger), loss=loss, **more)
+        found = dpc.discover(dpc.Table(frame, schema, ledger, missing="impute"), loss=loss, **more)
         return found, time.perf_counter() - start
 
 
@@ -110,7 +110,9 @@ def database(targets: dict[str, bool], rows: int = 10_000_000) -> None:
     schema = dpc.Schema({f"v{k}": dpc.Levels(range(3 if k < 2 else 2)) for k in range(8)})
     collect, seen = FrameSource.collect, []
     small = {name: np.zeros(10, dtype=np.int64) for name in schema}
-    dpc.discover(dpc.Table(small, schema, dpc.Ledger.in_memory(dpc.PureDP(1))), loss=dpc.PureDP(1))  # loads OpenDP
+    dpc.discover(dpc.Table(
+        small, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute"
+    ), loss=dpc.PureDP(1))  # loads OpenDP
 
     def watched(self: Any, names: Any) -> Any:
         seen.append(names)
@@ -119,7 +121,7 @@ def database(targets: dict[str, bool], rows: int = 10_000_000) -> None:
     FrameSource.collect = watched  # type: ignore[method-assign]
     try:
         start = time.perf_counter()
-        table = dpc.Table(connection.table("t"), schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        table = dpc.Table(connection.table("t"), schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
         found = dpc.discover(table, loss=dpc.PureDP(1))
         seconds = time.perf_counter() - start
     finally:
@@ -149,7 +151,7 @@ def speed(targets: dict[str, bool]) -> None:
     frame = pandas.DataFrame(network.sample(ROWS, 0))
 
     def ours() -> Any:
-        table = dpc.Table(frame, network.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        table = dpc.Table(frame, network.schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
         return dpc.discover(table, loss=dpc.PureDP(1))
 
     def theirs() -> Any:

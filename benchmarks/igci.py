@@ -44,7 +44,7 @@ Reals = npt.NDArray[np.float64]
 
 def table_of(pair: Pair, ledger: dpc.Ledger) -> dpc.Table:
     schema = dpc.Schema({"cause": dpc.Bounded(*pair.range_cause), "effect": dpc.Bounded(*pair.range_effect)})
-    return dpc.Table({"cause": pair.cause, "effect": pair.effect}, schema, ledger)
+    return dpc.Table({"cause": pair.cause, "effect": pair.effect}, schema, ledger, missing="impute")
 
 
 def names(turn: int) -> tuple[str, str]:

@@ -69,7 +69,7 @@ def adult(repetitions: int) -> None:
         for epsilon in (0.1, 0.5, 1.0):
             found = []
             for seed in range(repetitions):
-                table = dpc.Table(frame, ADULT, dpc.Ledger.in_memory(dpc.PureDP(epsilon)))
+                table = dpc.Table(frame, ADULT, dpc.Ledger.in_memory(dpc.PureDP(epsilon)), missing="impute")
                 with dpc.simulated_noise(seed):
                     found.append(dpc.ci_test(table, x, y, given=given, loss=dpc.PureDP(epsilon)))
             pvalues = np.array([one.pvalue for one in found])
@@ -92,13 +92,13 @@ def concrete(repetitions: int) -> None:
     ways: list[tuple[Any, float]] = [("gcm", 1), ("gcm", 4), (printed, 4), (printed, 10)]
     for x in columns:
         given = [name for name in columns if name != x]
-        table = dpc.Table(frame, schema, dpc.Ledger.without_privacy())
+        table = dpc.Table(frame, schema, dpc.Ledger.without_privacy(), missing="impute")
         exact = dpc.ci_test(table, x, "strength_mpa", given=given, loss=dpc.NoPrivacy())
         line = f"{x:<18}{'p = ' + format(exact.pvalue, '.2g'):>12}"
         for method, epsilon in ways:
             loss, rejected = dpc.PureDP(epsilon), 0
             for seed in range(repetitions):
-                table = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss))
+                table = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss), missing="impute")
                 with dpc.simulated_noise(seed):
                     answer = dpc.ci_test(table, x, "strength_mpa", given=given, loss=loss, method=method)
                 rejected += answer.decision == "dependent"

@@ -105,7 +105,7 @@ def pvalues(repetitions: int) -> dict[str, np.ndarray[Any, Any]]:
         values = []
         for seed in range(repetitions):
             data = dpc.simulate.smooth_design(1_000, seed=seed)
-            asked = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)))
+            asked = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)), missing="impute")
             with dpc.simulated_noise(seed + 10**6):  # not the stream of the rows
                 values.append(dpc.ci_test(asked, "x", "y", given=["z1"], loss=dpc.PureDP(2), method=way).pvalue)
         found[name] = np.array(values)

@@ -19,7 +19,7 @@ def seconds(n: int, dimensions: int, workers: int, method: str) -> tuple[float, 
     """Return the wall and the processor's seconds of one test."""
     data = dpc.simulate.smooth_design(n, dimensions=dimensions, seed=1)
     loss = dpc.PureDP(1)
-    table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(loss))
+    table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(loss), missing="impute")
     way = dpc.methods.Gcm(workers=workers) if method == "gcm" else method
     start, busy = time.perf_counter(), time.process_time()
     dpc.ci_test(table, "x", "y", given=data.given, loss=loss, method=way)

@@ -46,7 +46,9 @@ def by_blocks(pair: Pair, score: str, epsilon: float, seed: int) -> float:
     schema = dpc.Schema({"cause": dpc.Bounded(*pair.range_cause), "effect": dpc.Bounded(*pair.range_effect)})
     loss = dpc.PureDP(epsilon)
     with dpc.simulated_noise(seed), recording_gate(lambda event, value: value):
-        table = dpc.Table({"cause": pair.cause, "effect": pair.effect}, schema, dpc.Ledger.in_memory(loss))
+        table = dpc.Table(
+            {"cause": pair.cause, "effect": pair.effect}, schema, dpc.Ledger.in_memory(loss), missing="impute"
+        )
         return chance_of_first(dpc.direction(table, "cause", "effect", loss=loss, score=score))  # type: ignore[arg-type]
 
 

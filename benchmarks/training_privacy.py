@@ -165,7 +165,9 @@ def votes(pair: Pair, seed: int) -> bool:
     schema = dpc.Schema({"cause": dpc.Bounded(*pair.range_cause), "effect": dpc.Bounded(*pair.range_effect)})
     loss = dpc.PureDP(EVERYONE)
     with dpc.simulated_noise(seed):
-        table = dpc.Table({"cause": pair.cause, "effect": pair.effect}, schema, dpc.Ledger.in_memory(loss))
+        table = dpc.Table(
+            {"cause": pair.cause, "effect": pair.effect}, schema, dpc.Ledger.in_memory(loss), missing="impute"
+        )
         return dpc.direction(table, "cause", "effect", loss=loss).cause == "cause"
 
 

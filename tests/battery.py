@@ -73,7 +73,7 @@ def words(design: str, kind: str) -> dict[str, Any]:
     ledger = dpc.Ledger.without_privacy() if kind == "NoPrivacy" else dpc.Ledger.in_memory(budget)
     return {
         "dpc": dpc, "m": m, "p": p, "loss": LOSSES[kind], "again": again, "known": KNOWN, "drawn": DRAWN,
-        "rows": lambda n=180: dpc.Table(*columns(design, n), ledger),
+        "rows": lambda n=180: dpc.Table(*columns(design, n), ledger, missing="impute"),
         "panel": lambda **options: panel(design, ledger, **options),
         "law": CHANCE if design == "levels" else NORMAL, "size": {"size": dpc.Bounded(-1, 1)},
         "tree": DecisionTreeRegressor(splitter="random", max_depth=3),

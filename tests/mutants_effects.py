@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from dpcausal.effects.corner_counts import GRID, corner_counts_sensitivity
+from dpcausal.effects.ellipsoid import ellipse_bits
 from dpcausal.privacy.sensitivity import Norm
 from tests.mutants import Case, by_falsifier
-from tests.registry.effects import HIGH, of_two_numbers, sums_by_cell
+from tests.registry.effects import (
+    HIGH,
+    RADIUS,
+    moments_of,
+    of_two_numbers,
+    scales_of,
+    shortened_apart,
+    sums_by_cell,
+)
 
 DOMAIN = {"columns": 4, "high": HIGH.tolist(), "sizes": (5, 9)}
 
 MUTANTS: list[Case] = [
     by_falsifier("sums by cells by the bound of a record added", sums_by_cell, GRID, norm=Norm.L1, **DOMAIN),
+    by_falsifier("several scales by the bound of one", scales_of, 2**0.5, norm=Norm.L2, columns=3, low=-1.0, high=1.0),
+    by_falsifier("moments with free counts of shortened rows", moments_of,
+                 lambda m: 2**0.5 * 1.25 * (2 ** ellipse_bits(m, RADIUS) * RADIUS) ** 2, norm=Norm.L2, columns=3,
+                 low=-3.0, high=3.0, starts={"apart": shortened_apart}),
     by_falsifier("two numbers by the bound of one", of_two_numbers, 2 * GRID, norm=Norm.L1, **DOMAIN),
 ]
 

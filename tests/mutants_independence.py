@@ -8,6 +8,7 @@ import numpy as np
 
 from dpcausal.dependence.hsic import root_hsic_sensitivity
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
+from dpcausal.dependence.stratum_moments import covariance_sensitivity, spread_sensitivity
 from dpcausal.mechanisms.block_sum import block_sum
 from dpcausal.mechanisms.subsample import assign_blocks
 from dpcausal.papers.priv_kendall import published_spearman
@@ -21,7 +22,11 @@ from dpcausal.regression.residual_products import (
     resample_sum_sensitivity,
 )
 from tests.dependence.test_conditional_kendall import opposed
+from tests.dependence.test_neighbour_pairs import BOX as PAIRS
+from tests.dependence.test_neighbour_pairs import sums, worst_start
 from tests.dependence.test_permuted_hsic import halves_in_step, permuted
+from tests.dependence.test_stratum_moments import STRATA as MOMENTS
+from tests.dependence.test_stratum_moments import UNITS, corners, covariance, spread, whole
 from tests.mechanisms.test_noisy_rank import margin
 from tests.mutants import Case, by_falsifier
 from tests.papers.test_priv_kendall import in_strata
@@ -93,6 +98,25 @@ def unhalved_scores(rows: Rows) -> Rows:
     return -np.abs(np.sort(totals)[::-1] - totals[0]) / 2.0
 
 
+def by_rows_kept(rows: Rows) -> int:
+    """As many neighbours as the kept rows allow."""
+    return sums(rows, int(np.sum(rows[:, 4] > 0.25)) // 20).signed
+
+
+def undivided(rows: Rows) -> float:
+    """Σ_s Σ(x − x̄)² Σ(y − ȳ)²."""
+    values, strata = whole(rows)
+    parts = [values[strata == code] / UNITS for code in np.unique(strata)]
+    return sum(float(np.prod(len(part) * part.var(axis=0))) for part in parts)
+
+
+def in_line(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    """All in one order, 100 kept: one less, and each has fewer neighbours."""
+    rows = np.tile(np.linspace(0, 1, m)[:, None], (1, 5))
+    rows[:, 3], rows[:, 4] = 0, np.arange(m) < 100
+    return rows
+
+
 def ones(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     return np.ones((m, COLUMNS))
 
@@ -125,6 +149,13 @@ MUTANTS: list[Case] = [
     by_falsifier("scores of ranks without the two", unhalved_scores, 1, columns=5, low=-1.0, high=1.0),
     by_falsifier("rho as published by the bound of one stratum", lambda rows: published_spearman(*in_strata(rows)),
                  lambda m: 6 / (m - 3) ** 0.5, columns=3, sizes=(31,), starts={"opposed": opposed}),
+    by_falsifier("sign products by the bound of partners that stay", lambda rows: sums(rows).signed, 2 * 2 * 2 - 1,
+                 sizes=(29,), **{**PAIRS, "starts": {"worst": worst_start}}),
+    by_falsifier("neighbours by the number of rows kept", by_rows_kept, 6 * 5, sizes=(110,),
+                 **{**PAIRS, "starts": {"line": in_line}}),
+    by_falsifier("covariance inside strata by the bound of one stratum", covariance,
+                 lambda m: covariance_sensitivity(1).bound, **{**MOMENTS, "starts": {"corners": corners}}),
+    by_falsifier("variance inside strata without its divisor", undivided, 3 / 8, **MOMENTS),
     by_falsifier("block terms that are not clipped", unclipped_terms, 2 * REACH, **LINE),
     by_falsifier("blocks scaled by the spread of all rows", scaled_by_all, 2, **LINE),
     by_falsifier("a failed block is left out", without_failed, 2 * REACH, **LINE),
@@ -142,5 +173,8 @@ CONTROLS: list[Case] = [
                  **{**BOX, "evaluations": 600}, norm=Norm.SMOOTH),
     by_falsifier("permuted HSIC by its own bound", permuted, lambda m: float(permuted_root_hsic_sensitivity(m).bound),
                  sizes=(40,), evaluations=600, starts={"halves": halves_in_step}),
+    by_falsifier("sign products of neighbours", lambda rows: sums(rows).signed, 6 * 2, sizes=(29,),
+                 **{**PAIRS, "starts": {"worst": worst_start}}),
+    by_falsifier("the spread inside strata", spread, lambda m: spread_sensitivity().bound, **MOMENTS),
     by_falsifier("clipped block terms", clipped_terms, 2 * REACH, **LINE),
 ]  # fmt: skip

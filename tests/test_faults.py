@@ -40,7 +40,7 @@ LOSS = dpc.PureDP(0.25)
 
 
 def table_of(ledger: dpc.Ledger, **columns: Any) -> dpc.Table:
-    return dpc.Table(ROWS | columns, SCHEMA, ledger)
+    return dpc.Table(ROWS | columns, SCHEMA, ledger, missing="impute")
 
 
 def ask(table: dpc.Table, **arguments: Any) -> dpc.Direction:
@@ -62,7 +62,9 @@ def refused(kind: type[DpCausalError], call: Callable[[], Any], *words: str, led
 
 def missing_and_extreme_numbers(directory: Path) -> None:
     raw = np.array([np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0, 0.5])
-    table = dpc.Table({"x": np.ma.masked_array(raw, raw == 0.5)}, dpc.Schema({"x": dpc.Bounded(-1, 3)}), in_memory())
+    table = dpc.Table(
+        {"x": np.ma.masked_array(raw, raw == 0.5)}, dpc.Schema({"x": dpc.Bounded(-1, 3)}), in_memory(), missing="impute"
+    )
     assert table.columns(["x"])["x"].tolist() == [1, 3, -1, 3, -1, 5e-324, 0, 1]
     assert table.n == 8
     assert ask(table_of(in_memory(), x=np.resize(raw, 24))).n == 24
@@ -108,7 +110,7 @@ def values_of_another_type(directory: Path) -> None:
     for values in wrong.values():
         ledger = in_memory()
         for frame in (ROWS | {"x": values}, pd.DataFrame(ROWS | {"x": values})):
-            outcome = observe(lambda: dpc.Table(frame, SCHEMA, ledger))  # noqa: B023
+            outcome = observe(lambda: dpc.Table(frame, SCHEMA, ledger, missing="impute"))  # noqa: B023
             assert type(outcome.error) is SchemaError
             assert "column 'x': Bounded needs a numeric column" in str(outcome.error)
             assert secret not in str(outcome.error)
@@ -121,7 +123,7 @@ def unseen_levels(directory: Path) -> None:
     values = np.array(["yes", "no", "maybe", "", None, 1, b"yes", float("nan"), 1j], dtype=object)
     for other, code in ((None, 0), ("yes", 1), ("rest", 2)):
         schema = dpc.Schema({"x": dpc.Levels(["no", "yes"], other=other)})
-        codes = dpc.Table({"x": values}, schema, in_memory()).columns(["x"])["x"]
+        codes = dpc.Table({"x": values}, schema, in_memory(), missing="impute").columns(["x"])["x"]
         assert codes.tolist() == [1, 0, *[code] * 7]
 
 
@@ -151,7 +153,7 @@ def a_budget_too_small(directory: Path) -> None:
     ask(table_of(ledger))
     table = table_of(ledger)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+        patch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
         patch.setattr(type(table._source), "collect", lambda *_: pytest.fail("the data was read"))
         words = "asked PureDP(0.25)", "spent epsilon 0.25", "left epsilon 0.05"
         refused(BudgetExceededError, lambda: ask(table), *words, ledger=ledger)
@@ -165,7 +167,7 @@ def an_interrupt_after_the_spend(directory: Path) -> None:
             def stop(*_: object, raised: type[BaseException] = raised) -> None:
                 raise raised
 
-            patch.setattr(dpc.Table, "columns", stop)
+            patch.setattr(dpc.Table, "rows", stop)
             with pytest.raises(raised):
                 ask(table_of(ledger))
         with dpc.Ledger.open(path) as ledger:

@@ -52,7 +52,7 @@ def check_table(case: tuple[tuple[pa.Table, dpc.Schema], str], directory: Path) 
     (table, schema), backend = case
     frame = in_backend(backend, table, directory)
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    made = demand(observe(lambda: dpc.Table(frame, schema, ledger))).answer
+    made = demand(observe(lambda: dpc.Table(frame, schema, ledger, missing="impute"))).answer
     if made is None:
         return
     # A table that was accepted can be read: from here on an error could depend on a value.
@@ -81,7 +81,9 @@ def check_schema(case: tuple[str, tuple[Any, ...]], directory: Path) -> None:
         "list of levels": lambda a, b, c: dpc.Levels([a, b], other=c),
         "Schema": lambda a, b, c: dpc.Schema({a if isinstance(a, str) else "x": b, "y": c}),
         "bare Schema": lambda a, b, c: dpc.Schema(a),
-        "Table": lambda a, b, c: dpc.Table(a, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), max_rows=b),
+        "Table": lambda a, b, c: dpc.Table(
+            a, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), max_rows=b, missing="impute"
+        ),
     }
     made = demand(observe(lambda: makers[kind](*given_values))).answer
     if isinstance(made, dpc.Bounded):
@@ -151,7 +153,7 @@ def check_direction(case: tuple[Any, ...], directory: Path) -> None:
     ledger = dpc.Ledger.without_privacy() if budget is None else dpc.Ledger.in_memory(budget)
     if budget is None:
         arguments = arguments | {"loss": dpc.NoPrivacy()}
-    made = demand(observe(lambda: dpc.Table(frame, schema, ledger))).answer
+    made = demand(observe(lambda: dpc.Table(frame, schema, ledger, missing="impute"))).answer
     if made is None:
         return
     before = ledger._store.account().totals
@@ -179,7 +181,7 @@ def check_many(case: tuple[Any, ...], directory: Path) -> None:
     ledger = dpc.Ledger.without_privacy() if budget is None else dpc.Ledger.in_memory(budget)
     if budget is None:
         arguments = arguments | {"loss": dpc.NoPrivacy()}
-    made = demand(observe(lambda: dpc.Table(frame, schema, ledger))).answer
+    made = demand(observe(lambda: dpc.Table(frame, schema, ledger, missing="impute"))).answer
     if made is None:
         return
     before = ledger._store.account().totals

@@ -127,7 +127,9 @@ def quiet(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
 
 
 def made(frame: Any, ledger: dpc.Ledger | None = None, **arguments: Any) -> dpc.Table:
-    return dpc.Table(frame, SCHEMA, ledger or dpc.Ledger.in_memory(dpc.ApproxDP(50, 0.5)), **arguments)
+    return dpc.Table(
+        frame, SCHEMA, ledger or dpc.Ledger.in_memory(dpc.ApproxDP(50, 0.5)), **arguments, missing="impute"
+    )
 
 
 def ask(table: dpc.Table, **arguments: Any) -> dpc.Direction:
@@ -261,14 +263,14 @@ def test_a_result_leads_to_no_data(call: dict[str, Any]) -> None:
 )
 def test_the_arrays_are_gone_when_the_table_is(call: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     alive: list[weakref.ref[Any]] = []
-    columns = dpc.Table.columns
+    rows = dpc.Table.rows
 
-    def watched(table: dpc.Table, names: Iterable[str]) -> dict[str, Any]:
-        answer = columns(table, names)
-        alive.extend(weakref.ref(array) for array in answer.values())
+    def watched(table: dpc.Table, names: Iterable[str]) -> Any:
+        answer = rows(table, names)
+        alive.extend(weakref.ref(array) for array in answer.values.values())
         return answer
 
-    monkeypatch.setattr(dpc.Table, "columns", watched)
+    monkeypatch.setattr(dpc.Table, "rows", watched)
     raw = {"x": X.copy(), "y": Y.copy(), "z": np.array(Z)}
     alive.append(weakref.ref(raw["x"]))
     table = made(raw)
@@ -312,7 +314,7 @@ def broken_parquet(path: Path) -> Path:
 
 
 def read(frame: Any, schema: dpc.Schema = SCHEMA) -> Any:
-    table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(50)))
+    table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(50)), missing="impute")
     return table.columns(schema.names)
 
 
@@ -360,7 +362,7 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     "values as keys": lambda path: made(dict.fromkeys(NUMBERS, Y)),
     "the data as the table": lambda path: dpc.direction({"x": X}, "x", "y", loss=dpc.PureDP(1)),  # type: ignore[arg-type]
     "a list as the frame": lambda path: made([X, Y]),
-    "an array as the schema": lambda path: dpc.Table(TABLE, X, dpc.Ledger.in_memory(dpc.PureDP(1))),  # type: ignore[arg-type]
+    "an array as the schema": lambda path: dpc.Table(TABLE, X, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute"),  # type: ignore[arg-type]
     "an array as the loss": lambda path: ask(made(TABLE), loss=X),
     "a value as the score": lambda path: ask(made(TABLE), score=Z[0]),
     "a column of levels": lambda path: dpc.direction(made(TABLE), "x", "z", loss=dpc.PureDP(1)),

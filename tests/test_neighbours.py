@@ -66,7 +66,7 @@ def pair(start: str, replacement: Row, rows: int) -> tuple[pa.Table, pa.Table]:
 def outside(frame: Any, ask: Callable[[dpc.Table], Any], budget: dpc.PureDP | None = BUDGET) -> tuple[Any, ...]:
     """Return all that an adversary may see of a call, apart from what was released with noise."""
     ledger = dpc.Ledger.without_privacy() if budget is None else dpc.Ledger.in_memory(budget)
-    outcome = observe(lambda: ask(dpc.Table(frame, SCHEMA, ledger)))
+    outcome = observe(lambda: ask(dpc.Table(frame, SCHEMA, ledger, missing="impute")))
     public: tuple[Any, ...] = ()
     if isinstance(outcome.answer, dpc.Direction):
         answer = outcome.answer

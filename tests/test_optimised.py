@@ -26,7 +26,7 @@ path = sys.argv[1]
 schema = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 1)})
 x = np.linspace(-1, 1, 24)
 ledger = dpc.Ledger.create(path, budget=dpc.PureDP(2))
-table = dpc.Table({"x": x, "y": x**3}, schema, ledger)
+table = dpc.Table({"x": x, "y": x**3}, schema, ledger, missing="impute")
 ask = lambda **arguments: dpc.direction(table, "x", "y", **({"score": "spearman", "loss": dpc.PureDP(1)} | arguments))
 claim = Sensitivity(1, Norm.L1, Relation.REPLACE_ONE, "example")
 other = Sensitivity(1, Norm.L1, Relation.ADD_OR_REMOVE_ONE, "example")
@@ -63,8 +63,10 @@ refusals = [
     (errors.FenceError, twice),
     (errors.ParameterError, lambda: Sensitivity(0, Norm.L1, Relation.REPLACE_ONE, "example")),
     (errors.SchemaError, lambda: dpc.Bounded(1, 1)),
-    (errors.SchemaError, lambda: dpc.Table({"x": x, "y": np.array(["a"] * 24)}, schema, ledger)),
-    (errors.ParameterError, lambda: dpc.direction(dpc.Table({"x": x[:3], "y": x[:3]}, schema, ledger), "x", "y",
+    (errors.SchemaError, lambda: dpc.Table({"x": x, "y": np.array(["a"] * 24)}, schema, ledger, missing="impute")),
+    (errors.ParameterError, lambda: dpc.direction(dpc.Table(
+        {"x": x[:3], "y": x[:3]}, schema, ledger, missing="impute"
+    ), "x", "y",
                                                   loss=dpc.PureDP(1))),
     (errors.HiddenAnswerError, lambda: pickle.dumps(table)),
     (errors.HiddenAnswerError, lambda: pickle.dumps(ledger)),

@@ -12,7 +12,7 @@
     │   └── LedgerDamagedError    the ledger's file is truncated, altered, foreign or newer
     ├── FenceError                a value that must never reach the noise was stopped in front of it
     ├── HiddenAnswerError         a private object was asked to leave the process (pickle, copy)
-    ├── UnprovenError             a published variant whose proof fails was called without consent
+    ├── UnprovenError             a method without a valid proof was called without consent
     ├── InfeasibleError           public numbers alone show that the answer would be worthless
     └── MissingDependencyError    an optional package is needed: names the extra (also an ImportError)
 
@@ -78,7 +78,7 @@ class HiddenAnswerError(DpCausalError, TypeError):
 
 
 class UnprovenError(DpCausalError):
-    """A published variant whose proof fails runs only with ``accept_unproven=True``."""
+    """A method without a valid proof runs only with ``accept_unproven=True``."""
 
 
 class InfeasibleError(DpCausalError):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau, spearmanr
+from scipy.stats import kendalltau
 
 from dpcausal.dependence.conditional_kendall import (
     GRID,
@@ -16,8 +16,6 @@ from dpcausal.dependence.conditional_kendall import (
     conditional_kendall_sensitivity,
     conditional_kendall_steps,
     conditional_kendall_steps_sensitivity,
-    conditional_spearman,
-    conditional_spearman_sensitivity,
     table_kendall_steps,
 )
 from dpcausal.errors import ParameterError
@@ -121,35 +119,33 @@ def test_the_integer_steps_keep_their_bound_and_reach_it_as_n_grows(binary: bool
     assert max(moves) > 0.95 * bound
 
 
-@pytest.mark.proves("conditional-spearman")
-def test_the_spearman_bound_is_reached_and_never_passed() -> None:
-    def opposed_ranks(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
-        return opposed(rng, m, low, high)
-
+@pytest.mark.proves("conditional-kendall")
+def test_the_bound_for_one_public_stratum_is_reached_and_never_passed() -> None:
     check_claim(
-        lambda rows: conditional_spearman(rows[:, 0], rows[:, 1], strata(rows[:, 2])),
-        conditional_spearman_sensitivity,
+        lambda rows: conditional_kendall(rows[:, 0], rows[:, 1], np.zeros(len(rows))),
+        lambda m: conditional_kendall_sensitivity(m, one_stratum=True),
         sizes=(5, 11),
-        reached=0.96,
-        mutant=0.95,
-        starts={**STARTS, "opposed": opposed_ranks},
-        **STRATA,
+        columns=2,
     )
 
 
-@pytest.mark.proves("conditional-spearman")
-def test_every_neighbour_pair_of_small_tables_keeps_the_spearman_bound() -> None:
-    worst, pairs = exhaustive(lambda rows: conditional_spearman(*rows.T), (0, 0.5, 1), 3, columns=3)
-    assert pairs > 5_000
-    assert worst <= float(conditional_spearman_sensitivity(3).bound)
+@pytest.mark.proves("conditional-kendall")
+def test_a_record_that_leaves_a_public_stratum_to_stand_alone_keeps_the_bound_of_one() -> None:
+    rng, most = np.random.default_rng(3), 0.0
+    for _ in range(2_000):
+        n = int(rng.integers(2, 12))
+        rows = np.column_stack([rng.integers(0, 4, (n, 2)), np.where(rng.random(n) < 0.2, np.arange(1, n + 1), 0)])
+        other = _with(rows, (*rng.integers(0, 4, 2), 0 if rng.random() < 0.5 else n + 1))
+        moved = abs(conditional_kendall(*rows.T) - conditional_kendall(*other.T))
+        most = max(most, moved / float(conditional_kendall_sensitivity(n, one_stratum=True).bound))
+    assert 0.9 < most <= 1 + 1e-12
 
 
-def test_one_stratum_gives_scipys_coefficients_without_ties() -> None:
+def test_one_stratum_gives_scipys_coefficient_without_ties() -> None:
     rng = np.random.default_rng(1)
     x, y, one = rng.normal(size=60), rng.normal(size=60), np.zeros(60)
     # n T = (n − 1) tau for one stratum: 2K/n over n.
     assert math.isclose(conditional_kendall(x, y, one), kendalltau(x, y).statistic * 59 / 60, rel_tol=1e-12)
-    assert math.isclose(conditional_spearman(x, y, one), spearmanr(x, y).statistic, rel_tol=1e-12)
 
 
 def test_a_table_gives_the_steps_of_its_records() -> None:
@@ -165,7 +161,6 @@ def test_a_table_gives_the_steps_of_its_records() -> None:
 
 def test_constant_tiny_and_empty_strata_are_defined() -> None:
     assert conditional_kendall(np.zeros(5), np.arange(5.0), np.arange(5.0)) == 0
-    assert conditional_spearman(np.zeros(5), np.arange(5.0), np.zeros(5)) == 0
     assert table_kendall_steps(np.zeros((2, 2, 3), dtype=np.int64)) == 0
 
 
@@ -174,12 +169,9 @@ def test_a_record_alone_is_refused() -> None:
         conditional_kendall(np.zeros(1), np.zeros(1), np.zeros(1))
     with pytest.raises(ParameterError):
         conditional_kendall_sensitivity(1)
-    with pytest.raises(ParameterError):
-        conditional_spearman_sensitivity(1)
 
 
-def test_the_bounds_are_below_six_four_and_ten_over_n() -> None:
+def test_the_bounds_are_below_six_and_four_over_n() -> None:
     for n in (2, 3, 10, 1000):
         assert conditional_kendall_sensitivity(n).bound < Fraction(6, n) + Fraction(1, 2**50)
         assert conditional_kendall_sensitivity(n, binary=True).bound < Fraction(4, n) + Fraction(1, 2**50)
-        assert conditional_spearman_sensitivity(n).bound < Fraction(10, n) + Fraction(1, 2**50)

@@ -64,7 +64,7 @@ FRAMES: dict[str, Callable[[Rows], Any]] = {
 def test_the_same_table_gives_the_identical_result_from_every_frame(mode: str) -> None:
     results = {}
     for name, frame in FRAMES.items():
-        table = dpc.Table(frame(easy(90)), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        table = dpc.Table(frame(easy(90)), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
         with dpc.simulated_noise(7):
             r = dpc.direction(table, "x", "y", loss=dpc.PureDP(1), **spelled(MODES[mode]))
         results[name] = r.to_dict()
@@ -114,7 +114,7 @@ def test_the_events_inside_a_call_cost_no_more_than_was_allotted_and_no_less(mod
 @pytest.mark.parametrize("calls", [1, 4, 10])
 def test_a_budget_pays_for_exactly_as_many_calls_as_it_holds(calls: int) -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    table = dpc.Table(FRAMES["numpy"](easy(40)), SCHEMA, ledger)
+    table = dpc.Table(FRAMES["numpy"](easy(40)), SCHEMA, ledger, missing="impute")
     for _ in range(calls):
         dpc.direction(table, "x", "y", score="spearman", loss=dpc.PureDP(1 / calls))
     assert ledger.remaining.epsilon == 0
@@ -125,7 +125,7 @@ def test_a_budget_pays_for_exactly_as_many_calls_as_it_holds(calls: int) -> None
 
 def test_delta_is_not_spent_where_none_is_needed() -> None:
     ledger = dpc.Ledger.in_memory(dpc.ApproxDP(1, 1e-6))
-    table = dpc.Table(FRAMES["numpy"](easy(40)), SCHEMA, ledger)
+    table = dpc.Table(FRAMES["numpy"](easy(40)), SCHEMA, ledger, missing="impute")
     r = dpc.direction(table, "x", "y", loss=dpc.ApproxDP(0.5, 1e-6))
     assert r.guarantee.loss == dpc.PureDP(0.5)
     assert "needs no delta" in r.guarantee.caveats[0] and r.guarantee.private
@@ -137,8 +137,8 @@ def test_an_error_after_the_spend_leaves_the_spend(monkeypatch: pytest.MonkeyPat
         raise KeyboardInterrupt
 
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    table = dpc.Table(FRAMES["numpy"](easy(40)), SCHEMA, ledger)
-    monkeypatch.setattr(dpc.Table, "columns", gone)
+    table = dpc.Table(FRAMES["numpy"](easy(40)), SCHEMA, ledger, missing="impute")
+    monkeypatch.setattr(dpc.Table, "rows", gone)
     with pytest.raises(KeyboardInterrupt):
         dpc.direction(table, "x", "y", loss=dpc.PureDP(0.4))
     assert ledger.remaining.epsilon == 0.6
@@ -208,7 +208,7 @@ def test_scores_are_there_only_where_they_were_released() -> None:
 @pytest.mark.fresh_bits
 def test_two_calls_draw_different_splits_and_noise() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
-    table = dpc.Table(FRAMES["numpy"](easy(60)), SCHEMA, ledger)
+    table = dpc.Table(FRAMES["numpy"](easy(60)), SCHEMA, ledger, missing="impute")
     first, second = (dpc.direction(table, "x", "y", protect="test", loss=dpc.PureDP(1)) for _ in range(2))
     assert first.seed != second.seed and first.margin != second.margin
 

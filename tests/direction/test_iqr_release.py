@@ -124,7 +124,7 @@ def test_neither_the_bound_nor_the_scale_stands_in_the_result_or_the_ledger() ->
     data = rows(400)
     ledger = dpc.Ledger.in_memory(LOSS)
     schema = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3)})
-    table = dpc.Table({"x": data[:, 0], "y": data[:, 1]}, schema, ledger)
+    table = dpc.Table({"x": data[:, 0], "y": data[:, 1]}, schema, ledger, missing="impute")
     with dpc.simulated_noise(0):
         r = dpc.direction(table, "x", "y", **spelled(CALLS["smooth sensitivity"]))
     train, test = halves(len(data))
@@ -191,7 +191,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_answered_is_refused_before_data_is_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, error, rule = REFUSED[name]
-    monkeypatch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(error, match=rule):
         ask(rows(), **arguments)
 

@@ -24,7 +24,7 @@ ROWS = 60
 
 def ask(columns: Any, schema: dpc.Schema, epsilon: float = 1.0, **arguments: Any) -> dpc.Direction:
     loss = dpc.PureDP(epsilon)
-    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(loss))
+    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(loss), missing="impute")
     return dpc.direction(table, "x", "y", loss=loss, method=Joint(**arguments))
 
 
@@ -80,7 +80,7 @@ def test_everyone_is_protected_and_no_caveat_leaves_anyone_out() -> None:
 
 def test_auto_takes_votes() -> None:
     pair = dpc.simulate.anm_pair(300, seed=1)
-    table = dpc.Table(pair.columns, pair.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    table = dpc.Table(pair.columns, pair.schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
     with pytest.raises(ParameterError, match=r"method=dpc.methods.Joint\(penalty=1.0\)"):
         dpc.direction(table, "x", "y", loss=dpc.PureDP(1), penalty=1.0)
     with pytest.raises(ParameterError, match=r"method=dpc.methods.Holdout\(release_scores=True\)"):
@@ -95,7 +95,7 @@ def test_of_many_rows_no_more_are_scored_than_gaussian_kernels_take() -> None:
     pair = dpc.simulate.anm_pair(10, seed=1)
     for rows in (1000, 250_003, 10**6):
         columns = {name: np.zeros(rows) for name in ("x", "y")}
-        table = dpc.Table(columns, pair.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        table = dpc.Table(columns, pair.schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
         question = Pair.of(table, "x", "y", "hsic", "everyone", None)
         _, m = Joint().settle(question, dpc.PureDP(1)).sizes(question)
         assert m <= MOST_RECORDS["gaussian"] and m == min(round(0.2 * rows), MOST_RECORDS["gaussian"] - 1)

@@ -34,8 +34,8 @@ def columns(n: int = 80, seed: int = 1) -> dict[str, Any]:
 
 def table(budget: Any = None, n: int = 80, **other: Any) -> dpc.Table:
     if isinstance(budget, dpc.NoPrivacy):
-        return dpc.Table(columns(n) | other, SCHEMA, dpc.Ledger.without_privacy())
-    return dpc.Table(columns(n) | other, SCHEMA, dpc.Ledger.in_memory(budget or dpc.PureDP(1)))
+        return dpc.Table(columns(n) | other, SCHEMA, dpc.Ledger.without_privacy(), missing="impute")
+    return dpc.Table(columns(n) | other, SCHEMA, dpc.Ledger.in_memory(budget or dpc.PureDP(1)), missing="impute")
 
 
 def all_of(asked: dpc.Table, pairs: Any = None, **arguments: Any) -> dpc.Directions:
@@ -97,7 +97,9 @@ def test_a_small_delta_pays_a_hundred_answers_more_than_twice_as_much_each() -> 
     loss = dpc.ApproxDP(1, 1e-6)
     pairs = list(itertools.combinations(names, 2))[:100]
     with dpc.simulated_noise(1):
-        r = all_of(dpc.Table(wide, schema, dpc.Ledger.in_memory(loss)), pairs, scores=["igci"], loss=loss)
+        r = all_of(dpc.Table(
+            wide, schema, dpc.Ledger.in_memory(loss), missing="impute"
+        ), pairs, scores=["igci"], loss=loss)
     assert r.guarantee.loss == loss and "divided-loss" in r.guarantee.proofs
     assert all(one.spent.epsilon > 2.2 / 100 for one in r.directions)
 
@@ -119,13 +121,13 @@ def test_all_pairs_of_bounded_columns_are_asked_by_default() -> None:
 
 def test_each_column_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[list[str]] = []
-    of = dpc.Table.columns
+    of = dpc.Table.rows
 
     def watched(self: dpc.Table, names: Any) -> Any:
         read.append(list(names))
         return of(self, names)
 
-    monkeypatch.setattr(dpc.Table, "columns", watched)
+    monkeypatch.setattr(dpc.Table, "rows", watched)
     all_of(table(), [("a", "b"), ("c", "a")], scores=["spearman", "igci"])
     assert read == [["a", "b", "c"]]
 
@@ -257,7 +259,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
 def test_what_cannot_be_answered_is_refused_before_the_spend(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, error, rule = REFUSED[name]
     asked = table(dpc.ApproxDP(100, 1e-3))
-    monkeypatch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(error, match=rule):
         all_of(asked, **arguments)
     assert not asked.ledger.entries()
@@ -265,7 +267,7 @@ def test_what_cannot_be_answered_is_refused_before_the_spend(name: str, monkeypa
 
 def test_a_budget_too_small_refuses_the_whole_call(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = table(dpc.PureDP(0.5))
-    monkeypatch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(BudgetExceededError):
         all_of(asked)
     assert not asked.ledger.entries()
@@ -275,11 +277,12 @@ def test_too_many_answers_and_too_few_columns_are_refused() -> None:
     names = [f"v{k}" for k in range(64)]  # 2,016 pairs
     wide = dpc.Table(
         {name: np.zeros(8) for name in names}, dpc.Schema({name: dpc.Bounded(0, 1) for name in names}),
-        dpc.Ledger.in_memory(dpc.PureDP(1)),
-    )  # fmt: skip
+        dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")  # fmt: skip
     with pytest.raises(ParameterError, match=f"at most {MOST_RELEASES}"):
         all_of(wide)
-    narrow = dpc.Table({"a": np.zeros(8)}, dpc.Schema({"a": dpc.Bounded(0, 1)}), dpc.Ledger.in_memory(dpc.PureDP(1)))
+    narrow = dpc.Table(
+        {"a": np.zeros(8)}, dpc.Schema({"a": dpc.Bounded(0, 1)}), dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute"
+    )
     with pytest.raises(ParameterError, match="two columns declared Bounded"):
         all_of(narrow)
     with pytest.raises(ParameterError, match="dpcausal Table"):
@@ -319,6 +322,6 @@ def test_a_single_pair_and_score_is_a_direction_at_the_same_cost() -> None:
     with recording_gate(lambda event, value: value):
         asked = dpc.Table({"x": rows[:, 0], "y": rows[:, 1]},
                           dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3)}),
-                          dpc.Ledger.in_memory(dpc.PureDP(1)))
+                          dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
         (one,) = all_of(asked, scores=["kendall"]).directions
     assert (one.margin, one.seed, one.spent) == (alone.margin, alone.seed, alone.guarantee.loss)

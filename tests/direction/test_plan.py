@@ -33,7 +33,7 @@ CANARY = 0.31415926535897  # a value of the data that no message may show
 def table(ledger: dpc.Ledger, n: int = 60, **declared: dpc.Bounded | dpc.Levels) -> dpc.Table:
     columns = {"x": np.linspace(0, CANARY, n), "y": np.full(n, CANARY), "z": np.array(["a"] * n, dtype=object)}
     schema = {"x": dpc.Bounded(0, 1), "y": dpc.Bounded(0, 1), "z": dpc.Levels(["a", "b"])} | declared
-    return dpc.Table(columns, dpc.Schema(schema), ledger)
+    return dpc.Table(columns, dpc.Schema(schema), ledger, missing="impute")
 
 
 def ask(table: dpc.Table, first: Any = "x", second: Any = "y", **arguments: Any) -> dpc.Direction:
@@ -107,7 +107,7 @@ def test_a_refusal_names_the_rule_and_spends_nothing(name: str, monkeypatch: pyt
     arguments, error, rule = REFUSED[name]
     ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-3))
     asked_of = table(ledger)
-    monkeypatch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(error) as raised:
         ask(asked_of, **arguments)
     assert rule in str(raised.value)
@@ -148,7 +148,9 @@ def test_bounds_at_the_limit_are_answered_without_a_warning(score: str, both: bo
     rng = np.random.default_rng(3)
     for kind in (rng.uniform(0, scale, 40), np.full(40, scale), np.where(np.arange(40) % 2, 0.0, scale)):
         schema = dpc.Schema({"x": dpc.Bounded(0, scale), "y": dpc.Bounded(-scale, scale)})
-        asked_of = dpc.Table({"x": kind, "y": kind[::-1].copy()}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        asked_of = dpc.Table(
+            {"x": kind, "y": kind[::-1].copy()}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute"
+        )
         with dpc.simulated_noise(1):
             r = ask(asked_of, score=score, protect="test", release_scores=both)
         assert math.isfinite(r.margin or 0)
@@ -170,7 +172,7 @@ def test_a_refused_budget_reads_nothing_and_says_asked_spent_and_left(monkeypatc
     ledger = dpc.Ledger.in_memory(dpc.PureDP(0.7))
     asked_of = table(ledger)
     ask(asked_of)
-    monkeypatch.setattr(dpc.Table, "columns", lambda *_: pytest.fail("the data was read"))
+    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(BudgetExceededError) as refused:
         ask(asked_of)
     assert (refused.value.asked, refused.value.spent, refused.value.left) == (

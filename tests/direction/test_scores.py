@@ -80,5 +80,7 @@ def test_a_missing_package_fails_before_anything_is_spent(score: str, monkeypatc
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     schema = dpc.Schema({"x": dpc.Bounded(-3, 3), "y": dpc.Bounded(-3, 3)})
     with pytest.raises(ImportError):
-        dpc.direction(dpc.Table({"x": x, "y": y}, schema, ledger), "x", "y", score=score, loss=dpc.PureDP(1))  # type: ignore[arg-type]
+        dpc.direction(dpc.Table(
+            {"x": x, "y": y}, schema, ledger, missing="impute"
+        ), "x", "y", score=score, loss=dpc.PureDP(1))  # type: ignore[arg-type]
     assert not ledger.entries()

@@ -30,7 +30,7 @@ def plan(**arguments: Any) -> Any:
     """Return the settled method of a call."""
     arguments = {"protect": "training", "loss": dpc.PureDP(1)} | arguments
     ledger = dpc.Ledger.in_memory(dpc.PureDP(10))
-    table = dpc.Table(PAIR.columns, PAIR.schema, ledger)
+    table = dpc.Table(PAIR.columns, PAIR.schema, ledger, missing="impute")
     words = spelled(arguments)
     question = Pair.of(table, "x", "y", words.get("score", "hsic"), words["protect"], None)
     method, _ = chosen(words.get("method", "auto"), words["protect"], words["loss"])
@@ -38,7 +38,7 @@ def plan(**arguments: Any) -> Any:
 
 
 def question(score: str = "hsic") -> Pair:
-    table = dpc.Table(PAIR.columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(10)))
+    table = dpc.Table(PAIR.columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(10)), missing="impute")
     return Pair.of(table, "x", "y", score, "training", None)
 
 
@@ -50,7 +50,7 @@ class Many(Pair):
 
 def ask(columns: Any = PAIR.columns, schema: dpc.Schema = PAIR.schema, **arguments: Any) -> dpc.Direction:
     arguments = {"protect": "training", "loss": dpc.PureDP(1)} | arguments
-    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
     return dpc.direction(table, "x", "y", **spelled(arguments))
 
 
@@ -173,7 +173,7 @@ def test_settings_out_of_range_are_refused_before_anything_is_spent(case: str) -
 def test_more_test_rows_than_gaussian_kernels_take_are_refused_with_the_share_that_serves() -> None:
     rows = 100_003
     columns = {name: np.zeros(rows) for name in ("x", "y")}
-    table = dpc.Table(columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    table = dpc.Table(columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
     with pytest.raises(ParameterError, match=r"training_share of at least 0\.5001"):
         TrainingPrivacy().settle(Pair.of(table, "x", "y", "hsic", "training", None), dpc.PureDP(1))
     iqr = Pair.of(table, "x", "y", "iqr", "training", None)

@@ -42,7 +42,7 @@ def asked(frame: dict[str, np.ndarray] | None = None, budget: Any = None, **argu
     schema = arguments.pop("schema", None) or dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
     without = isinstance(loss, dpc.NoPrivacy)
     ledger = dpc.Ledger.without_privacy() if without else dpc.Ledger.in_memory(budget or loss)
-    return dpc.discover(dpc.Table(frame, schema, ledger), loss=loss, **arguments)
+    return dpc.discover(dpc.Table(frame, schema, ledger, missing="impute"), loss=loss, **arguments)
 
 
 CHAIN = frozenset(frozenset((f"v{k}", f"v{k + 1}")) for k in range(3))
@@ -62,12 +62,12 @@ def test_every_method_costs_what_was_allotted_whatever_it_finds(name: str) -> No
     for frame in (chain(), {f"v{k}": np.zeros(50, dtype=np.int64) for k in range(4)}):
         schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
         ledger = dpc.Ledger.in_memory(loss)
-        found = dpc.discover(dpc.Table(frame, schema, ledger), loss=loss, method=method)
+        found = dpc.discover(dpc.Table(frame, schema, ledger, missing="impute"), loss=loss, method=method)
         assert found.guarantee.loss == loss and found.guarantee.private
         (entry,) = ledger.entries()
         assert entry.loss.replace("0.000001", "1e-06") == str(loss)  # the ledger writes a δ in full
         with pytest.raises(BudgetExceededError):
-            dpc.discover(dpc.Table(frame, schema, ledger), loss=dpc.PureDP(1e-6), method="table")
+            dpc.discover(dpc.Table(frame, schema, ledger, missing="impute"), loss=dpc.PureDP(1e-6), method="table")
 
 
 def test_a_clear_graph_is_found_with_noise() -> None:
@@ -81,7 +81,7 @@ def test_asking_a_release_again_is_free_and_can_change_its_mind() -> None:
     loss = dpc.PureDP(1)
     frame = chain(50_000)
     ledger = dpc.Ledger.in_memory(loss)
-    table = dpc.Table(frame, dpc.Schema({name: dpc.Levels([0, 1]) for name in frame}), ledger)
+    table = dpc.Table(frame, dpc.Schema({name: dpc.Levels([0, 1]) for name in frame}), ledger, missing="impute")
     with dpc.simulated_noise(3):
         found = dpc.discover(table, loss=loss)
     for arguments in ({"alpha": 0.001}, {"search": "pc", "max_order": 2}, {}):
@@ -164,7 +164,7 @@ def test_sixty_columns_have_a_clear_word_before_anything_is_spent() -> None:
     frame = {f"v{k:02d}": np.arange(100) % 2 for k in range(60)}
     schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    table = dpc.Table(frame, schema, ledger)
+    table = dpc.Table(frame, schema, ledger, missing="impute")
     with pytest.raises(LossError, match="60 columns make a table"):
         dpc.discover(table, loss=dpc.PureDP(1))
     for method in (ContingencyTable(), *PROVED.values(), *PUBLISHED.values()):
@@ -234,7 +234,7 @@ def test_public_arguments_are_refused_before_anything_is_spent(arguments: dict[s
     schema = arguments.pop("schema", None) or dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
     ledger = dpc.Ledger.in_memory(dpc.ApproxDP(50, 1e-3))
     with pytest.raises(error):
-        dpc.discover(dpc.Table(frame, schema, ledger), **({"loss": dpc.PureDP(1)} | arguments))
+        dpc.discover(dpc.Table(frame, schema, ledger, missing="impute"), **({"loss": dpc.PureDP(1)} | arguments))
     assert not ledger.entries()
 
 
@@ -277,7 +277,9 @@ def test_published_systems_run_with_consent_in_memory_only(name: str, tmp_path: 
     found = asked(frame, method=PUBLISHED[name], loss=loss, accept_unproven=True)
     assert not found.guarantee.private and "DP after" in found.reported and found.guarantee.proofs == ()
     with dpc.Ledger.create(tmp_path / "a.ledger", budget=dpc.PureDP(9)) as ledger, pytest.raises(UnprovenError):
-        dpc.discover(dpc.Table(frame, schema, ledger), method=PUBLISHED[name], loss=loss, accept_unproven=True)
+        dpc.discover(dpc.Table(
+            frame, schema, ledger, missing="impute"
+        ), method=PUBLISHED[name], loss=loss, accept_unproven=True)
 
 
 def test_a_test_without_a_proof_needs_consent_for_the_whole_graph() -> None:
@@ -293,7 +295,7 @@ def test_the_short_names_are_those_of_the_methods() -> None:
 def test_the_ledger_and_the_result_tell_the_options_of_the_method_and_of_a_test_inside() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     frame = chain(400)
-    table = dpc.Table(frame, dpc.Schema({name: dpc.Levels([0, 1]) for name in frame}), ledger)
+    table = dpc.Table(frame, dpc.Schema({name: dpc.Levels([0, 1]) for name in frame}), ledger, missing="impute")
     way = CiTest(test=dpc.methods.Kendall(strata=3), max_order=0)
     found = dpc.discover(table, loss=dpc.PureDP(1), method=way, alpha=0.2)
     told = json.loads(ledger.entries()[0].detail)

@@ -20,7 +20,9 @@ def table_of(rows: int, columns: int, loss: Any, column: Any = None) -> dpc.Tabl
     rng = np.random.default_rng(2)
     names = [f"v{k}" for k in range(columns)]
     schema = dpc.Schema({name: column or dpc.Levels([0, 1]) for name in names})
-    return dpc.Table({name: rng.integers(0, 2, rows) for name in names}, schema, dpc.Ledger.in_memory(loss))
+    return dpc.Table(
+        {name: rng.integers(0, 2, rows) for name in names}, schema, dpc.Ledger.in_memory(loss), missing="impute"
+    )
 
 
 def test_few_rows_are_said_to_be_too_few_and_no_edge_is_not_told_as_a_finding() -> None:
@@ -65,7 +67,7 @@ def test_cut_columns_are_named_with_their_parts() -> None:
     schema = dpc.Schema({"age": dpc.Bounded(0, 100), "dose": dpc.Bounded(0, 9, cuts=[3]), "flag": dpc.Levels([0, 1])})
     rng = np.random.default_rng(1)
     frame = {"age": rng.uniform(0, 100, 5_000), "dose": rng.uniform(0, 9, 5_000), "flag": rng.integers(0, 2, 5_000)}
-    found = dpc.discover(dpc.Table(frame, schema, dpc.Ledger.in_memory(loss)), loss=loss)
+    found = dpc.discover(dpc.Table(frame, schema, dpc.Ledger.in_memory(loss), missing="impute"), loss=loss)
     assert any("'age' into 4, 'dose' into 2" in words for words in found.guarantee.caveats)
 
 
@@ -112,7 +114,9 @@ def test_one_edge_is_not_told_as_many() -> None:
     a = rng.integers(0, 2, 20_000)
     frame = {"a": a, "b": np.where(rng.random(20_000) < 0.9, a, 1 - a), "c": rng.integers(0, 2, 20_000)}
     schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
-    found = dpc.discover(dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(9))), loss=dpc.PureDP(9), alpha=1e-9)
+    found = dpc.discover(dpc.Table(
+        frame, schema, dpc.Ledger.in_memory(dpc.PureDP(9)), missing="impute"
+    ), loss=dpc.PureDP(9), alpha=1e-9)
     assert "3 columns, 1 edge, 20000 rows" in found.headline()[-1]
 
 

@@ -45,7 +45,7 @@ def test_exact_moments_give_the_correlations_of_residuals() -> None:
         expected = residual_correlation(rows(), "xyz"[x], "xyz"[y], ["xyz"[z] for z in given])
         correlation, variance = found.partial_correlation(x, y, given)  # type: ignore[misc]
         assert correlation == pytest.approx(expected, abs=0.02)
-        assert variance == pytest.approx(1 / (20_000 - len(given) - 3))
+        assert variance == pytest.approx(1 / (found.count - len(given) - 3))
 
 
 def test_the_stated_variance_is_that_of_repeated_noise() -> None:

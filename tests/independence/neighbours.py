@@ -23,8 +23,10 @@ Rows = npt.NDArray[np.float64]
 
 LOW, HIGH = np.array([-1.0, -1.0, -2.0, 0.0]), np.array([1.0, 3.0, 2.0, 2.0])
 SCHEMA = dpc.Schema(
-    {"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3), "z": dpc.Bounded(-2, 2), "g": dpc.Levels([0, 1, 2])}
-)
+    {"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3), "z": dpc.Bounded(-2, 2), "g": dpc.Levels([0, 1, 2]),
+     "a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1, 2])}
+)  # fmt: skip
+"""a and b are x and y as levels."""
 MODEL = ModelX(mean=lambda Z: Z[:, 0] / 4, sd=0.4)
 
 FEW: dict[str, Any] = {"crt-decision": {"resamples": 25}, "Spearman of Priv-PC": {"strata": 2}}
@@ -46,14 +48,22 @@ WHOLE = tuple(name for name in METHODS if name not in BLOCKS)
 WITH_MODEL = tuple(name for name in METHODS if any(field.name == "model_x" for field in fields(KINDS[name])))
 
 
+def named(method: str, given: list[str] | None = None) -> tuple[str, str, list[str]]:
+    """Return x, y and the given columns of a method's question: levels where it takes nothing else."""
+    fixed: dict[str, list[str]] = {"hsic": [], "strata-covariance": ["g"], "counts": ["g"]}
+    x, y = ("a", "b") if method == "counts" else ("x", "y")
+    return x, y, fixed.get(method, ["z", "g"] if given is None else given)
+
+
 def loss_of(method: str, epsilon: float = 1.0) -> dpc.PureDP | dpc.ApproxDP:
     return dpc.ApproxDP(epsilon, 1e-6) if method == "gcm-smooth" else dpc.PureDP(epsilon)
 
 
 def frame(rows: Rows) -> dict[str, Any]:
     columns: dict[str, Any] = {name: rows[:, place].copy() for place, name in enumerate("xyz")}
-    codes = np.where(np.isfinite(rows[:, 3]), rows[:, 3], 0)
-    return columns | {"g": np.clip(np.rint(codes), 0, 2).astype(np.int64)}
+    whole = np.where(np.isfinite(rows), rows, 0)
+    levels = {"g": (whole[:, 3], 2), "a": (whole[:, 0] + 0.5, 1), "b": (whole[:, 1], 2)}
+    return columns | {name: np.clip(np.rint(codes), 0, most).astype(np.int64) for name, (codes, most) in levels.items()}
 
 
 def ask(rows: Rows, method: str | IndependenceTest[Any] = "gcm", **arguments: Any) -> Any:
@@ -63,16 +73,19 @@ def ask(rows: Rows, method: str | IndependenceTest[Any] = "gcm", **arguments: An
         method = way(method, **{name: arguments.pop(name) for name in tuple(arguments) if name in own})
     loss = arguments.pop("loss", loss_of(method.name))
     ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
-    table = dpc.Table(frame(rows), arguments.pop("schema", SCHEMA), ledger)
-    given = arguments.pop("given", [] if method.name == "hsic" else ["z", "g"])
-    return dpc.ci_test(table, "x", "y", given=given, loss=loss, method=method, **arguments)
+    table = dpc.Table(frame(rows), arguments.pop("schema", SCHEMA), ledger, missing="impute")
+    x, y, given = named(method.name)
+    return dpc.ci_test(
+        table, x, y, given=arguments.pop("given", given), loss=loss, method=method, **arguments
+    )
 
 
 def plan_of(rows: Rows, method: str, epsilon: float = 1.0, **options: Any) -> Settled[Hypothesis]:
     """Return the settled question of a call."""
     loss = loss_of(method, epsilon)
-    table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(loss))
-    question = Hypothesis.of(table, "x", "y", [] if method == "hsic" else ["z"], 0.05)
+    table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(loss), missing="impute")
+    x, y, given = named(method, ["z"])
+    question = Hypothesis.of(table, x, y, given, 0.05)
     return settle(question, way(method, **options), loss)
 
 

@@ -106,7 +106,9 @@ def test_a_score_is_the_same_bits_whatever_the_rows_of_other_blocks_are(method, 
 
 
 def test_the_number_of_blocks_follows_from_rows_and_epsilon_alone():
-    assert [default_blocks(n, e) for n, e in ((120, 9), (10_000, 0.25), (10_000, 2), (10**6, 1))] == [2, 96, 12, 24]
+    sizes = (120, 9), (2_000, 1), (10_000, 0.25), (10_000, 2), (10**6, 1), (10**9, 1)
+    assert [default_blocks(n, e) for n, e in sizes] == [2, 16, 80, 20, 2_000, 20_000]
+    assert [default_blocks(n, e, learns=False) for n, e in sizes] == [2, 24, 96, 12, 24, 24]
 
 
 def smooth(n: int, effect: float, seed: int = 3) -> Any:
@@ -261,6 +263,6 @@ def test_the_studentised_covariance_of_several_columns_is_that_of_each_pair():
 
 def test_weights_are_signs_and_start_with_the_plain_measure():
     given = Given(np.arange(8.0)[:, None], np.repeat([0, 1], 4)[:, None])
-    rows = Arrays(np.zeros((8, 1)), np.zeros((8, 1)), given, np.zeros((8, 2)))
+    rows = Arrays(np.zeros((8, 1)), np.zeros((8, 1)), given, np.zeros((8, 2)), np.ones(8, dtype=bool))
     found = weights(rows)
     assert found.shape == (8, 6) and (found[:, 0] == 1).all() and (np.abs(found) == 1).all()

@@ -103,7 +103,7 @@ def test_a_rank_does_not_hang_on_the_order_in_which_terms_are_added():
     assert stats.ks_2samp(scores, moved).pvalue > 1e-8
 
 
-@pytest.mark.parametrize(("method", "size"), [("kendall", 3), ("kendall", 12), ("spearman", 2), ("spearman", 12)])
+@pytest.mark.parametrize(("method", "size"), [("kendall", 3), ("kendall", 12)])
 def test_the_deviation_of_a_rank_test_is_never_understated_in_strata_of_one_size(method, size):
     rng, way = np.random.default_rng(7), METHODS[method]()
     n = 30 * size

@@ -16,7 +16,10 @@ from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import generator_from_seed
 
 N = 480
-SCHEMA = dpc.Schema({"x": dpc.Bounded(-4, 4), "y": dpc.Bounded(-4, 4), "z": dpc.Bounded(-4, 4), "u": dpc.Bounded(0, 1)})
+SCHEMA = dpc.Schema(
+    {"x": dpc.Bounded(-4, 4), "y": dpc.Bounded(-4, 4), "z": dpc.Bounded(-4, 4), "u": dpc.Bounded(0, 1),
+     "g": dpc.Levels([0, 1, 2])}
+)  # fmt: skip
 LAW = dpc.ModelX(mean=lambda z: 0.5 * z[:, 0], sd=1.0)
 
 METHODS: dict[str, tuple[Any, list[str]]] = {
@@ -26,7 +29,9 @@ METHODS: dict[str, tuple[Any, list[str]]] = {
     "crt-decision": (dpc.methods.CrtDecision(model_x=LAW, resamples=39), ["z"]),
     "gcm-scalar": (dpc.methods.ScalarGcm(), ["z"]),
     "kendall": (dpc.methods.Kendall(), ["z"]),
-    "spearman": (dpc.methods.Spearman(), ["z"]),
+    "neighbours": (dpc.methods.Neighbours(), ["z"]),
+    "kendall with levels": (dpc.methods.Kendall(), ["g"]),
+    "strata-covariance": (dpc.methods.StrataCovariance(), ["g"]),
     "hsic": (dpc.methods.PermutedHsic(resamples=19), []),
 }
 Frame = dict[str, np.ndarray]
@@ -39,7 +44,7 @@ def frame(seed: int, share: float = 0.3) -> Frame:
     columns = {"x": 0.5 * z + rng.standard_normal(N), "y": 0.7 * z + rng.standard_normal(N), "z": z}
     columns["x"][rng.random(N) < share] = np.nan
     columns["y"][rng.random(N) < share] = np.nan
-    return {**columns, "u": rng.random(N)}
+    return {**columns, "u": rng.random(N), "g": rng.integers(0, 3, N)}
 
 
 def table_of(columns: Frame) -> dpc.Table:
@@ -150,3 +155,13 @@ def test_all_rows_may_lack_a_column(name: str) -> None:
     columns = {**frame(5), "x": np.full(N, np.nan)}
     found = asked(columns, name)
     assert np.isfinite(found.statistic) and found.n == N
+
+
+@pytest.mark.parametrize(
+    "method", [dpc.papers.PrivGcm(), dpc.papers.PrivCrt(model_x=LAW), dpc.methods.SmoothGcm()], ids=lambda one: one.name
+)
+def test_a_method_that_cannot_leave_rows_out_is_refused_before_the_spend(method: Any) -> None:
+    table = table_of(frame(6))
+    with pytest.raises(dpc.errors.ParameterError, match="cannot leave out rows that lack a column"):
+        dpc.ci_test(table, "x", "y", given=["z"], method=method, loss=dpc.ApproxDP(1, 1e-6), accept_unproven=True)
+    assert not table.ledger.entries()

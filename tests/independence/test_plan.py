@@ -22,13 +22,13 @@ ROWS = np.random.default_rng(7).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (130, 4))
 
 
 def table(epsilon: float = 1.0) -> dpc.Table:
-    return dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(epsilon)))
+    return dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(epsilon)), missing="impute")
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"method": "best"}, ParameterError, "method must be one of auto, gcm"),
+        ({"method": "best"}, ParameterError, "method must be one of auto, neighbours"),
         ({"given": ["x"]}, ParameterError, "different columns"),
         ({"given": ["q"]}, SchemaError, "not in the schema"),
         ({"given": [3]}, ParameterError, "list of names"),
@@ -104,7 +104,7 @@ def test_the_ledger_says_what_was_asked():
 
 def test_an_approximate_loss_is_spent_as_epsilon_alone():
     whole = dpc.ApproxDP(1, 1e-6)
-    t = dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(whole))
+    t = dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(whole), missing="impute")
     r = dpc.ci_test(t, "x", "y", given=["z"], loss=whole)
     assert r.guarantee.loss == dpc.PureDP(1) and "needs no delta" in r.guarantee.caveats[0]
 
@@ -115,7 +115,7 @@ def test_rank_tests_count_their_strata_from_public_cuts():
     kendall: Any = plan.method
     codes = np.clip(np.rint(ROWS[:, 3]), 0, 2)
     assert (kendall.strata_of(question.read(), question) == np.floor(ROWS[:, 2] + 2) * 3 + codes).all()
-    assert kendall.number_of_strata(question) == 12
+    assert kendall.strata_in(question) == 12
 
 
 def test_the_pvalue_of_a_count_sums_binomial_and_noise():
@@ -193,7 +193,7 @@ def test_many_tests_are_paid_by_one_entry_and_shares_are_kept():
     assert found.guarantee.loss == dpc.PureDP(1) and "allotment" in found.guarantee.proofs
     assert [p <= found.alpha for p in found.adjusted] == [one == "dependent" for one in found.decisions]
     assert all("of all together" in test.summary() for test in found.tests)
-    assert "2 tests by gcm, 130 rows" in found.summary() and "of all together" not in found.summary()
+    assert "2 tests by neighbours and kendall, 130 rows" in found.summary() and "of all together" not in found.summary()
     assert len(found.to_frame()) == 2 and "2 tests" in found.summary() and pickle.loads(pickle.dumps(found)) == found
     assert found.plot().get_title() == "NOT PRIVATE"
 

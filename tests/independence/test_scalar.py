@@ -18,6 +18,8 @@ from dpcausal.independence.features import chunks_of, size_of
 from dpcausal.independence.scalar import default_penalty
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.mechanisms.smooth_sensitivity import smoothness
+from dpcausal.papers.priv_crt import published_resample_bound
+from dpcausal.papers.priv_gcm import published_products_bound
 from dpcausal.papers.priv_kendall import published_kendall, published_spearman
 from dpcausal.privacy.allotment import UNPROVEN
 from dpcausal.privacy.noise import generator_from_seed
@@ -25,8 +27,6 @@ from dpcausal.regression.residual_products import (
     CHUNK_ROWS,
     product_sum_sensitivity,
     products_sensitivity,
-    published_products_bound,
-    published_resample_bound,
     smooth_bound,
 )
 from tests.direction.neighbours import ANSWERS
@@ -180,7 +180,7 @@ def test_tau_as_published_loses_more_than_it_claims():
     def ask_with(last: float):
         frame = {"x": np.zeros(n), "y": np.zeros(n), "z": np.append(np.arange(n - 1) + 0.5, n - 1.5) / n}
         frame["x"][-1], frame["y"][-1] = 1, last
-        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
         return dpc.ci_test(
             table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=dpc.papers.PrivKendall(strata=n),
             accept_unproven=True,
@@ -205,7 +205,7 @@ def test_features_of_a_row_depend_on_that_row_alone_and_have_norm_one():
     tables[1][7] = [0.0, 0.0, 2.0, 2.0]
     found = []
     for rows in tables:
-        table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
         arrays = rows_of(table.columns(["x", "y", *given]), SCHEMA, ("x",), ("y",), given)
         found.append(np.vstack([part for _, part in chunks_of(arrays, SCHEMA, given, 0.1, generator_from_seed(2))()]))
     assert found[0].shape == (N, size_of(SCHEMA, given)) == (N, 203)

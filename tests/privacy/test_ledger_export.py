@@ -182,7 +182,7 @@ def test_every_result_prints_the_head_that_its_spend_left(directory: Path) -> No
     path = directory / "study.ledger"
     pair = dpc.simulate.anm_pair(400, seed=3)
     with Ledger.create(path, budget=PureDP(2)) as ledger:
-        table = dpc.Table(pair.columns, pair.schema, ledger)
+        table = dpc.Table(pair.columns, pair.schema, ledger, missing="impute")
         results = []
         for _ in range(2):
             results.append(dpc.direction(table, "x", "y", score="spearman", loss=PureDP(1)))

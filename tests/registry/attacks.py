@@ -222,7 +222,7 @@ def plain(result: Any) -> Any:
 
 ROWS = 130
 SCHEMA = dpc.Schema(dict.fromkeys("xyz", dpc.Bounded(-1, 1)))
-PURE, APPROXIMATE = dpc.PureDP(1), dpc.ApproxDP(1, 1e-6)
+PURE, APPROXIMATE, LARGE = dpc.PureDP(1), dpc.ApproxDP(1, 1e-6), dpc.ApproxDP(10, 1e-6)
 
 
 def _columns(constant: bool) -> dict[str, Any]:
@@ -236,14 +236,14 @@ def _of_table(
     task: str, name: str, call: Callable[[dpc.Table], Any], loss: Loss = PURE, constant: bool = False
 ) -> Way:
     def ask(data: Data, schema: dpc.Schema, ledger: dpc.Ledger) -> Any:
-        return plain(call(dpc.Table(data, schema, ledger)))
+        return plain(call(dpc.Table(data, schema, ledger, missing="impute")))
 
     return Way(task, name, ask, _columns(constant), SCHEMA, loss)
 
 
 def _of_levels(task: str, name: str, call: Callable[[dpc.Table], Any]) -> Way:
     def ask(data: Data, schema: dpc.Schema, ledger: dpc.Ledger) -> Any:
-        return plain(call(dpc.Table(data, schema, ledger)))
+        return plain(call(dpc.Table(data, schema, ledger, missing="impute")))
 
     a, b = np.random.default_rng(9).integers(0, 2, (2, ROWS)).astype(np.float64)
     schema = dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1, 2])))
@@ -286,6 +286,7 @@ WAYS = (
         of, [("x", "y", ["z"]), ("x", "z", [])], loss=PURE, method=dpc.methods.Gcm(resamples=19))),
     _of_table("discover", "moments", lambda of: dpc.discover(of, loss=APPROXIMATE, method="moments"), APPROXIMATE),
     _of_levels("discover", "table", lambda of: dpc.discover(of, loss=PURE, method="table")),
+    _of_table("moments", "in rounds", lambda of: dpc.moments(of, ["x", "y"], loss=LARGE), LARGE),
     _of_levels("cells", "counts", lambda of: dpc.cells(of, by=["a", "b"], loss=PURE)),
     _of_table("cells", "sums", lambda of: dpc.cells(of, by=["x"], values=["y"], loss=PURE)),
     _of_table("effect", "cells", _effect),

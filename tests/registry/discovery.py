@@ -16,8 +16,6 @@ from dpcausal.dependence.conditional_kendall import (
     conditional_kendall_sensitivity,
     conditional_kendall_steps,
     conditional_kendall_steps_sensitivity,
-    conditional_spearman,
-    conditional_spearman_sensitivity,
 )
 from dpcausal.dependence.contingency import contingency, contingency_sensitivity, histograms, histograms_sensitivity
 from dpcausal.dependence.contrasts import contrast_of, contrasts_sensitivity
@@ -90,9 +88,6 @@ SENSITIVITIES = (
     SensitivityRow("conditional-kendall-steps", lambda rows: conditional_kendall_steps(*strata(rows)),
                    lambda m: conditional_kendall_steps_sensitivity(), (11,), 0.75,
                    ("T by the bound of one stratum",), IN_STRATA),
-    SensitivityRow("conditional-spearman", lambda rows: conditional_spearman(*strata(rows)),
-                   conditional_spearman_sensitivity, (5, 11), 0.96,
-                   ("T by the bound of one stratum",), IN_STRATA),
     SensitivityRow("contingency-table", lambda rows: contingency(codes(rows), SIZES).ravel(),
                    lambda m: contingency_sensitivity(), (4, 9), 1,
                    ("a table of counts with sensitivity 1",), CODED),
@@ -164,7 +159,9 @@ def asked_on_neighbours(name: str, **options: Any) -> Neighbours:
     loss = loss_of(way, LOSSES)
 
     def ask(rows: Rows) -> Any:
-        table = dpc.Table(columns(rows, discrete), DISCRETE if discrete else BOUNDED, Ledger.in_memory(loss))
+        table = dpc.Table(
+            columns(rows, discrete), DISCRETE if discrete else BOUNDED, Ledger.in_memory(loss), missing="impute"
+        )
         found = dpc.discover(table, method=way, loss=loss)
         released = {} if found.release is None else found.release.numbers()
         return found.graph.to_dict(), released
@@ -195,7 +192,7 @@ def of_table(side: int, epsilon: float, size: int) -> list[Any]:
     loss = PureDP(epsilon)
     whole = PureDP(loss.exact_epsilon * size)
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
-    table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(whole))
+    table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(whole), missing="impute")
     allotment = table.ledger.allot(whole, task="audit")
     question, way = Graph.of(table, None, None, None), ContingencyTable(search="pc", max_order=0)
     outputs = []
@@ -211,7 +208,7 @@ def of_contrasts(side: int, epsilon: float, size: int) -> list[float]:
     for _ in range(size):
         allotment = Ledger.in_memory(loss).allot(loss, task="audit")
         a = np.array([side, *[0] * 9, *[1] * 10])
-        releaser = Releaser(("a", "b"), (2, 2), [a, a], allotment, [rho_of(loss)])
+        releaser = Releaser(("a", "b"), len(a), (2, 2), [a, a], allotment, [rho_of(loss)], False)
         releaser.begin(0, [("a", "b", ())], {"a": ("b",), "b": ("a",)})
         outputs.append(float(sum(value.sum() for value in releaser.noisy.values.values())))
     return outputs
@@ -223,7 +220,9 @@ def of_moments(side: int, epsilon: float, size: int) -> list[float]:
     x = np.array([1.0 if side else -1.0, *[-1.0] * 9, *[1.0] * 10])
     for _ in range(size):
         ledger = Ledger.in_memory(loss)
-        table = dpc.Table({"a": x, "b": x}, dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1)}), ledger)
+        table = dpc.Table(
+            {"a": x, "b": x}, dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1)}), ledger, missing="impute"
+        )
         released = noisy_moments(table, ("a", "b"), ledger.allot(loss, task="audit"), rho_of(loss))
         outputs.append(released.middles[0])
     return outputs
@@ -240,7 +239,7 @@ def of_decision(name: str, **options: Any) -> Callable[[int, float, int], list[A
         schema = dpc.Schema(dict.fromkeys("ab", dpc.Levels(range(22))))
         outputs = []
         for _ in range(size):
-            table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss))
+            table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss), missing="impute")
             outputs.append(str(dpc.discover(table, loss=loss, method=way).graph))
         return outputs
 
@@ -253,7 +252,7 @@ def of_reconciled(side: int, epsilon: float, size: int) -> list[Any]:
     loss, schema = ApproxDP(epsilon, 1e-6), dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1])))
     outputs = []
     for _ in range(size):
-        table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss))
+        table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss), missing="impute")
         outputs.append(str(dpc.discover(table, loss=loss, method=way_of("papers.ReconciledTests", max_order=0)).graph))
     return outputs
 

@@ -10,6 +10,13 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.effects.corner_counts import corner_counts, corner_counts_sensitivity, corners
+from dpcausal.effects.ellipsoid import (
+    ellipse_bits,
+    ellipse_moments,
+    ellipse_moments_sensitivity,
+    scale_histograms,
+    scale_histograms_sensitivity,
+)
 from dpcausal.effects.methods import METHODS
 from tests.registry.rows import Neighbours, Search, SensitivityRow, TaskRow
 
@@ -30,7 +37,33 @@ def of_two_numbers(rows: Rows) -> Any:
     return corner_counts(codes, 2, np.ones(len(rows), dtype=bool), values).ravel()
 
 
+RADIUS = 1.5
+
+
+def moments_of(rows: Rows) -> Any:
+    """Return the moments of two numbers; a row below −2 in the last column is left out."""
+    return ellipse_moments(rows[:, :2].copy(), rows[:, 2] >= -2, RADIUS, ellipse_bits(len(rows), RADIUS))
+
+
+def shortened_apart(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    """Rows that are all shortened, one at the angle that moves the most."""
+    rows = np.zeros((m, len(low)))
+    rows[:, 0] = 2.9
+    rows[0, :2] = 2.9 * np.array([-0.3056, 0.9522])
+    return rows
+
+
+def scales_of(rows: Rows) -> Any:
+    return scale_histograms(rows[:, :2].copy(), rows[:, 2] >= -0.5).ravel()
+
+
 SENSITIVITIES = (
+    SensitivityRow("scale-histograms", scales_of, lambda m: scale_histograms_sensitivity(2), (4, 9), 0.99,
+                   ("several scales by the bound of one",), {"columns": 3, "low": -1.0, "high": 1.0}),
+    SensitivityRow("ellipse-moments", moments_of,
+                   lambda m: ellipse_moments_sensitivity(RADIUS, ellipse_bits(m, RADIUS), 2), (4, 9), 0.99,
+                   ("moments with free counts of shortened rows",),
+                   {"columns": 3, "low": -3.0, "high": 3.0, "starts": {"apart": shortened_apart}}),
     SensitivityRow("corner-counts", sums_by_cell, lambda m: corner_counts_sensitivity(1), (4, 9), 0.99,
                    ("sums by cells by the bound of a record added",),
                    {"columns": 4, "high": HIGH.tolist()}),
@@ -101,7 +134,26 @@ def sums(table: dpc.Table) -> Any:
     return dpc.cells(table, by=["a", "z"], values=["y", "x"], loss=PURE).numbers()
 
 
+APPROXIMATE = dpc.ApproxDP(20, 1e-6)
+
+
+def joint(table: dpc.Table, loss: Any = APPROXIMATE) -> Any:
+    return dpc.moments(table, ["y", "x"], loss=loss)
+
+
+def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return the first released product of two numbers in step, but for a row."""
+    line = np.linspace(-1, 1, 4_000)
+    rows = np.column_stack([np.zeros((4_000, 2)), line, line])
+    rows[0, 2:] = 2 * side - 1, 1
+    loss = dpc.ApproxDP(epsilon, 1e-6)
+    return [float(joint(table_of(rows, loss), loss).sums[0, 1]) for _ in range(min(size, 800))]
+
+
 TASKS = (
+    TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "gaussian"),
+            asked_on_neighbours(lambda table: joint(table).numbers(), APPROXIMATE), of_moments, 0.0,
+            ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
     TaskRow("cells", "cells", ("corner-counts", "geometric"), asked_on_neighbours(sums, PURE), of_cells, 0.4,
             ("sums by cells by the bound of a record added", "two numbers by the bound of one")),
     TaskRow("effect cells", "effect", ("corner-counts", "geometric"),
@@ -114,4 +166,4 @@ def plain_of(result: Any) -> Any:
     return {name: value for name, value in result.to_dict().items() if name != "guarantee"}
 
 
-WAYS = {"cells", *(f"effect {name}" for name in METHODS)}
+WAYS = {"cells", "moments", *(f"effect {name}" for name in METHODS)}

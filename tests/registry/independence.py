@@ -11,7 +11,9 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit
+from dpcausal.dependence.neighbour_pairs import signed_sensitivity, untied_sensitivity
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
+from dpcausal.dependence.stratum_moments import covariance_sensitivity, spread_sensitivity, variance_sensitivity
 from dpcausal.independence import blocks, hsic, many, scalar
 from dpcausal.independence.crt import Crt
 from dpcausal.independence.crt_global import GlobalCrt
@@ -30,7 +32,11 @@ from dpcausal.regression.residual_products import (
     resample_sum_sensitivity,
     smooth_sensitivity,
 )
+from tests.dependence.test_neighbour_pairs import BOX, sums, tied_start, worst, worst_start
+from tests.dependence.test_neighbour_pairs import SIZES as PAIRED
 from tests.dependence.test_permuted_hsic import halves_in_step, permuted
+from tests.dependence.test_stratum_moments import STRATA as MOMENTS
+from tests.dependence.test_stratum_moments import corners, covariance, spread, variance
 from tests.independence.neighbours import (
     BLOCKS,
     HIGH,
@@ -41,6 +47,7 @@ from tests.independence.neighbours import (
     audit,
     frame,
     loss_of,
+    named,
     new_row,
     plan_of,
     replaced,
@@ -105,6 +112,29 @@ SENSITIVITIES = (
         ("scores of ranks without the two",), FIVE,
     ),
     SensitivityRow(
+        "neighbour-pairs", lambda rows: sums(rows, (len(rows) - 3) // 13).signed,
+        lambda m: signed_sensitivity((m - 3) // 13), PAIRED, 0.66,
+        ("sign products by the bound of partners that stay", "neighbours by the number of rows kept"),
+        {**BOX, "starts": {"worst": worst_start}},
+    ),
+    SensitivityRow(
+        "untied-pairs", lambda rows: sums(rows, (len(rows) - 3) // 13).untied,
+        lambda m: untied_sensitivity((m - 3) // 13), PAIRED, 0.66,
+        ("neighbours by the number of rows kept",), {**BOX, "starts": {"worst": tied_start}},
+    ),
+    SensitivityRow(
+        "stratum-covariance", covariance, lambda m: covariance_sensitivity(3), (9, 41), 0.9,
+        ("covariance inside strata by the bound of one stratum",), {**MOMENTS, "starts": {"corners": corners}},
+    ),
+    SensitivityRow(
+        "stratum-variance", variance, lambda m: variance_sensitivity(), (4, 9), 0.6,
+        ("variance inside strata without its divisor",), {**MOMENTS, "starts": {"corners": corners}},
+    ),
+    SensitivityRow(
+        "stratum-spread", spread, lambda m: spread_sensitivity(), (9, 41), 0.85,
+        ("variance inside strata without its divisor",), {**MOMENTS, "starts": {"corners": corners}},
+    ),
+    SensitivityRow(
         "block-sum", exact, lambda m: query(np.zeros((m, 1))).sensitivity, (6, 13), 1,
         ("block terms that are not clipped", "blocks scaled by the spread of all rows"),
         {"columns": 1, "low": -1.0, "high": 1.0},
@@ -113,6 +143,7 @@ SENSITIVITIES = (
 """The slack of those that are not tight stands on the proof pages."""
 
 TEXTS = (
+    TextRow("neighbour-variance", "lemma", "the null variance of the sum of sign products: no sensitivity"),
     TextRow("regression-weights", "lemma", "how far the weights move: a step of the proofs, released by no call"),
     TextRow("residual-rounding", "lemma", "an error bound inside the sensitivities of residual products"),
 )
@@ -130,7 +161,7 @@ def asked_on_neighbours(method: str, **arguments: Any) -> Neighbours:
         neighbour = replaced(rows, int(rng.integers(len(rows))), new_row(rng, rows))
         return audit(rows, neighbour, answers, method=method, **arguments)
 
-    given = [] if method == "hsic" else ["z"]
+    given = named(method, ["z"])[2]
     search = Search(lambda rows: ask(rows, method, given=given, **arguments), rows_for(method), LOW, HIGH)
     return Neighbours(of_seed, search)
 
@@ -167,11 +198,18 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def pair(method: str, side: int) -> Rows:
     """Return rows of one side: one block turns, a record changes its stratum, or a row goes from corner to corner."""
-    if method in ("kendall", "spearman"):
+    if method == "kendall":
         ordered = opposed(None, ROWS + 1, np.zeros(3), np.ones(3))
         if side:
             ordered[-1] = 1, 1, 2
         return np.column_stack([ordered[:, :2], 2 * ordered[:, 2] - 2, np.zeros(len(ordered))])
+    if method == "neighbours":
+        rows = worst(2, 30, moved=bool(side))
+        return np.column_stack([2 * rows[:, 0] - 1, 4 * rows[:, 1] - 1, rows[:, 2], np.zeros(len(rows))])
+    if method == "strata-covariance":
+        rows = corners(None, ROWS, None, None)
+        rows[0] = (0, 1, 2) if side else (0, 0, 0)
+        return np.column_stack([2 * rows[:, 0] - 1, 4 * rows[:, 1] - 1, rows[:, 2], rows[:, 2]])
     of_blocks = method in BLOCKS
     rows = np.tile([0.5, 1.0, 0.0, 0.0], (120 if of_blocks else ROWS, 1))
     if of_blocks:
@@ -216,7 +254,7 @@ def all_on_neighbours(loss: Any) -> Neighbours:
     from dpcausal.audit import compare
 
     def ask(rows: Rows) -> Any:
-        table = dpc.Table(frame(rows), SCHEMA, Ledger.in_memory(loss))
+        table = dpc.Table(frame(rows), SCHEMA, Ledger.in_memory(loss), missing="impute")
         return many.ci_tests(table, [("x", "y", ["z"]), ("x", "z", [])], loss=loss, method=way("gcm"))
 
     def of_seed(seed: int, answers: Any) -> GreyBoxAudit:
@@ -242,12 +280,14 @@ MUTANTS = {
     "crt-decision": ("a margin over copies by one bound for two", "copies of x whose coins depend on other rows"),
     "PrivCRT": ("scores of ranks without the two", "noisy max with the rate read as the mean"),
     "kendall": ("tie-corrected tau",),
-    "spearman": ("tie-corrected rho",),
+    "neighbours": ("sign products by the bound of partners that stay", "neighbours by the number of rows kept"),
+    "strata-covariance": ("covariance inside strata by the bound of one stratum",),
+    "counts": ("a table of counts with sensitivity 1",),
     "Spearman of Priv-PC": ("rho as published by the bound of one stratum",),
     "hsic": ("permuted HSIC by the bound of unpermuted columns", "a bandwidth from the test rows"),
 }  # fmt: skip
 
-ATTAINED = dict.fromkeys((*BLOCKS, "kendall", "spearman"), 0.6)
+ATTAINED = dict.fromkeys((*BLOCKS, "kendall", "neighbours"), 0.6)
 """The other pairs are no worst ones."""
 
 def claims_of_a_call(method: str) -> tuple[str, ...]:

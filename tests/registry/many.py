@@ -52,11 +52,11 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
         columns = {name: np.full(9, 0.8 if side else 0.2) for name in ("x", "y")}
-        asked = dpc.Table(columns, SCHEMA, Ledger.in_memory(PureDP(1)))
+        asked = dpc.Table(columns, SCHEMA, Ledger.in_memory(PureDP(1)), missing="impute")
         scores = ("igci", "igci-slope")
         way = by_blocks.Votes(blocks=1)
         plans, _ = planned(asked, None, loss_of(epsilon), scores, None, "everyone", way, None, False)
-        both = columns["x"], columns["y"]
+        both = columns["x"], columns["y"], np.ones(9, dtype=bool)
         whole = PureDP(PureDP(epsilon).exact_epsilon * size)
         allotment = Ledger.in_memory(whole).allot(whole, task="audit")
         with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):

@@ -210,7 +210,7 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
                 path = perturbation.release_path(
                     perturbation.release_weights(X, y, 6.0, "simplex", allotment, half), Y, allotment, half
                 )
-            found.append(float(path.path.sum()))
+            found.append(float(path.sum()))
         return found
 
     return draw

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from dpcausal.errors import ParameterError
+from dpcausal.papers.priv_crt import published_resample_bound
+from dpcausal.papers.priv_gcm import published_products_bound
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression import residual_products as page
 from dpcausal.regression.residual_products import (
@@ -22,14 +24,11 @@ from dpcausal.regression.residual_products import (
     product_sum_bound,
     product_sum_sensitivity,
     products_sensitivity,
-    published_products_bound,
-    published_resample_bound,
     resample_sum_bound,
     resample_sum_sensitivity,
     rounding,
     smooth_bound,
     smooth_sensitivity,
-    weights_bound,
 )
 from tests.conformance import STARTS as SHAPES
 from tests.conformance import check_claim, search
@@ -48,6 +47,11 @@ from tests.regression.products import (
 Rows = Any
 PENALTIES = (0.002, 0.02, 0.1, 0.5, 2.0, 10.0, 50.0)
 ALL = {**SHAPES, **STARTS}
+
+
+def weights_bound(m: int, penalty: float) -> float:
+    """Return (2 + B)/a, the most that w moves."""
+    return (2 + norms(penalty).whole) / (m * penalty / 2)
 
 
 def worst(statistic: Any, bound: Any, sizes: tuple[int, ...], evaluations: int = 600, **domain: Any) -> float:

@@ -20,6 +20,11 @@ def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unprov
     """Return the question with its settled method: from public arguments, before anything is spent or read."""
     if isinstance(loss, NoPrivacy) and not method.has_exact:
         raise ParameterError(f"method {method.name} has no form without privacy")
+    if question.leaves_out and not method.leaves_out:
+        raise ParameterError(
+            f"method {method.name!r} cannot leave out rows that lack a column: take another method, or make the table "
+            "with missing='impute', where what is missing counts as the middle of its bounds or as the first level"
+        )
     spent, note = method.pay(loss, question)
     ready = method.settle(question, spent)
     if ready.unproven:

@@ -40,6 +40,11 @@ class Question(ABC, Generic[Answer]):
         """Whose record is protected."""
         return Unit.ROW
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether records that lack a column are to be left out."""
+        return False
+
     @abstractmethod
     def detail(self) -> dict[str, Any]:
         """Return what the ledger's entry says of it: public arguments."""
@@ -71,6 +76,9 @@ class Method(ABC, Generic[Asked, Paid]):
     about: ClassVar[str]
     """What it does, in a few words."""
 
+    leaves_out: ClassVar[bool] = False
+    """Whether a record that lacks a column contributes nothing to its answer: proved, and tested, for each method."""
+
     uses_coins: ClassVar[bool] = True
     """Whether it draws public coins, for blocks, splits, features or copies: their seed is public and in the result."""
 
@@ -92,7 +100,7 @@ class Method(ABC, Generic[Asked, Paid]):
 
     @property
     def unproven(self) -> str:
-        """What is published without a valid proof, in words; empty otherwise."""
+        """What in it has no valid proof, in words; empty otherwise."""
         return ""
 
     @abstractmethod

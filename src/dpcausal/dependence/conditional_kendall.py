@@ -1,4 +1,4 @@
-"""Kendall's tau and Spearman's rho within strata, combined so that one record moves them by O(1/n) whatever the strata.
+"""Kendall's tau within strata, combined so that one record moves it by O(1/n) whatever the strata.
 
 T = (2/n) Σ_s K_s / n_s: each stratum's tau-a, weighted by the pairs it can have per record.  Defined for every data
 set: an empty, a tiny or a constant stratum adds 0, ties add 0.  Proofs: ``conditional_kendall.md``.
@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.dependence.rank import kendall_numerator, spearman_numerator
+from dpcausal.dependence.rank import kendall_numerator
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
@@ -69,14 +69,17 @@ def stratum_kendall_numerators(counts: Counts) -> Counts:
     return np.asarray((counts * above).sum(axis=(0, 1)), dtype=np.int64)
 
 
-def conditional_kendall_sensitivity(n: int, binary: bool = False) -> Sensitivity:
+def conditional_kendall_sensitivity(n: int, binary: bool = False, one_stratum: bool = False) -> Sensitivity:
     """Return the sensitivity of T: max(4 − 4/n, 6 − 16/(n + 1))/n, below 6/n; for two-valued x and y below 4/n.
 
+    With one public stratum, which all rows are in or stand alone, it is (4 − 4/n)/n.
     For all strata, their number and sizes included; 2⁻⁵² is added for rounding.
     """
     if n < 2:
         raise ParameterError(f"a rank score needs at least 2 records, got {n}")
-    steps = 4 - Fraction(8, n + 1) if binary else max(4 - Fraction(4, n), 6 - Fraction(16, n + 1))
+    inside = 4 - Fraction(4, n)
+    across = 4 - Fraction(8, n + 1) if binary else max(inside, 6 - Fraction(16, n + 1))
+    steps = inside if one_stratum and not binary else across
     return Sensitivity(
         steps / n + Fraction(1, 2**52), Norm.ABSOLUTE, Relation.REPLACE_ONE, "conditional-kendall"
     )
@@ -86,26 +89,6 @@ def conditional_kendall_steps_sensitivity(binary: bool = False) -> Sensitivity:
     """Return the sensitivity of the integer steps, each of many statistics at once: 6 · GRID + 1, 4 · GRID + 1."""
     return Sensitivity(
         (4 if binary else 6) * GRID + 1, Norm.LINF, Relation.REPLACE_ONE, "conditional-kendall-steps"
-    )
-
-
-def conditional_spearman(x: Column, y: Column, strata: Column) -> float:
-    """Return Spearman's rho within strata, (1/n) Σ_s n_s rho_s, with midranks and fixed normalisers."""
-    n = _length(x, y, strata)
-    total = Fraction(0)
-    for rows in strata_rows(strata):
-        if len(rows) > 1:
-            total += Fraction(3 * spearman_numerator(x[rows], y[rows]), len(rows) ** 2 - 1)
-    return float(total / n)
-
-
-def conditional_spearman_sensitivity(n: int) -> Sensitivity:
-    """Return the sensitivity of ``conditional_spearman``: max(6n/(n + 1), 10 − 24/(n + 3))/n, below 10/n."""
-    if n < 2:
-        raise ParameterError(f"a rank score needs at least 2 records, got {n}")
-    steps = max(Fraction(6 * n, n + 1), 10 - Fraction(24, n + 3))
-    return Sensitivity(
-        steps / n + Fraction(1, 2**52), Norm.ABSOLUTE, Relation.REPLACE_ONE, "conditional-spearman"
     )
 
 

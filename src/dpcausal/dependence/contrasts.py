@@ -85,14 +85,19 @@ def complete_square(sizes: Iterable[int], order: int) -> float:
     return _complete_square(tuple(sorted(size for size in sizes if size > 1)), order)
 
 
-def contrasts_sensitivity(sizes: Sequence[int], batch: Sequence[Sequence[int]], n: int) -> Sensitivity:
+def contrasts_sensitivity(
+    sizes: Sequence[int], batch: Sequence[Sequence[int]], n: int, counted: bool = False
+) -> Sensitivity:
     """Return the l2 sensitivity of the contrasts of a batch of different column sets, released together.
 
-    The smaller of the sum over the batch and of the complete set up to its largest order, plus rounding.
+    The smaller of the sum over the batch and of the complete set up to its largest order, plus rounding; with the
+    number of kept records beside them (``counted``) at least 1 + Σ Π (1 − 1/k_i), what one that is left out moves.
     """
     order = max(len(members) for members in batch)
     listed = sum(contrast_square([sizes[i] for i in members]) for members in batch)
     square = min(listed, complete_square(sizes, order))
+    if counted:
+        square = max(square, 1 + sum(math.prod(1 - 1 / sizes[i] for i in members) for members in batch))
     entries = sum(math.prod(sizes[i] - 1 for i in members) for members in batch)
     # 1e-9: the sums above in floats; then the error of the contrasts on both sides.
     bound = math.sqrt(max(square, 1e-6)) * (1 + 1e-9) + 2 * math.sqrt(entries) * n * ROUNDING

@@ -70,7 +70,7 @@ def direction(
         ``None``, the margin is still there.  It costs nothing, a rule on what was released.  Without privacy there
         is no noise and nothing is undecided; a release without a probability is refused beforehand.
     accept_unproven, accept_large_epsilon : bool
-        Consent to a published variant without proof; to ε above 20.
+        Consent to a method without a proof; to ε above 20.
 
     Returns
     -------

@@ -22,6 +22,7 @@ class Exact(Halving[PureDP]):
 
     name: ClassVar[str] = "exact"
     about: ClassVar[str] = "the exact scores, without privacy"
+    leaves_out: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = NAMES
 
     def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:

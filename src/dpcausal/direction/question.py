@@ -113,6 +113,10 @@ class Pair(Question[Direction]):
         return self.table.ledger
 
     @property
+    def leaves_out(self) -> bool:
+        return self.table.missing != "impute"
+
+    @property
     def unit(self) -> Unit:
         return UNITS[self.protect]
 

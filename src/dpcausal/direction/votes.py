@@ -86,6 +86,7 @@ class Votes(DirectionMethod[PureDP]):
 
     name: ClassVar[str] = "votes"
     about: ClassVar[str] = "a noisy count of the votes of blocks"
+    leaves_out: ClassVar[bool] = True
     protect: ClassVar[str] = "everyone"
     scores: ClassVar[tuple[str, ...]] = NAMES
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from dpcausal.discovery.orient import Marks
 from dpcausal.errors import ParameterError
@@ -46,10 +45,7 @@ class Knowledge:
     tiers: tuple[tuple[str, ...], ...] = ()
 
     def __init__(
-        self,
-        forbidden: Iterable[Arc] = (),
-        required: Iterable[Arc] = (),
-        tiers: Iterable[Iterable[str]] = (),
+        self, forbidden: Iterable[Arc] = (), required: Iterable[Arc] = (), tiers: Iterable[Iterable[str]] = ()
     ) -> None:
         object.__setattr__(self, "forbidden", _arcs("forbidden", forbidden))
         object.__setattr__(self, "required", _arcs("required", required))
@@ -98,7 +94,10 @@ class Knowledge:
 def _arcs(kind: str, arcs: Iterable[Arc]) -> frozenset[Arc]:
     if isinstance(arcs, str):
         raise ParameterError(f"{kind} must be a list of (cause, effect)")
-    listed: list[Any] = [tuple(arc) if isinstance(arc, (tuple, list)) else () for arc in arcs]
-    if any(len(arc) != 2 or arc[0] == arc[1] or not all(isinstance(end, str) for end in arc) for arc in listed):
-        raise ParameterError(f"{kind} must be a list of (cause, effect), two different columns each")
-    return frozenset(listed)
+    found: set[Arc] = set()
+    for arc in arcs:
+        ends = tuple(arc) if isinstance(arc, (tuple, list)) else ()
+        if len(ends) != 2 or ends[0] == ends[1] or not all(isinstance(end, str) for end in ends):
+            raise ParameterError(f"{kind} must be a list of (cause, effect), two different columns each")
+        found.add((ends[0], ends[1]))
+    return frozenset(found)

@@ -39,6 +39,9 @@ from dpcausal.releases.moments import NoisyMoments
 Reals = npt.NDArray[np.float64]
 
 BINS = 64
+LEAST_SHARE = 0.02
+"""Least share of kept rows that a noisy count is taken for."""
+
 HISTOGRAM_SHARE = Fraction(1, 10)
 """What the histograms take of ρ."""
 
@@ -81,6 +84,7 @@ class Moments(GraphSearch[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy second moments"
+    leaves_out: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
     cuts: ClassVar[bool] = False
 
@@ -125,50 +129,36 @@ def noisy_moments(
     table: Table, names: tuple[str, ...], allotment: Allotment, loss: ZCDP | NoPrivacy
 ) -> NoisyMoments:
     """Read the columns and release their histograms and second moments."""
-    noise = noise_of(len(names), table.n, loss)
-    columns = table.columns(names)
+    n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.rows(names)
     declared = [table.schema.column(name) for name in names]
-    unit = np.stack(
-        [
-            (columns[name] - one.lower) / one.width if isinstance(one, Bounded) else columns[name].astype(float)
-            for name, one in zip(names, declared, strict=True)
-        ],
-        axis=1,
-    )
-    unit = np.clip(unit, 0.0, 1.0)
-    middles, widths = _scales(unit, allotment, noise)
-    rows = np.concatenate([(unit - middles) / widths, np.ones((len(unit), 1))], axis=1)
-    grid = second_moments(clip_rows(rows, noise.radius, noise.bits))
-    p = len(names)
-    released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.second)
-    moments = unpacked(released, p + 1) * 4.0**-noise.bits
-    count = max(float(moments[p, p]), 0.5 * table.n)
-    means = moments[:p, p] / count
-    covariance = moments[:p, :p] / count - np.outer(means, means)
     lower = np.array([one.lower if isinstance(one, Bounded) else 0.0 for one in declared])
     width = np.array([one.width if isinstance(one, Bounded) else 1.0 for one in declared])
-    return NoisyMoments(
-        names=names,
-        middles=tuple((lower + width * middles).tolist()),
-        widths=tuple((width * widths).tolist()),
-        covariance=covariance,
-        variance=noise.deviation**2 / 2 / count**2,
-        n=table.n,
-    )
-
-
-def _scales(unit: Reals, allotment: Allotment, noise: Noise) -> tuple[Reals, Reals]:
-    """Release histograms and return a middle and a width of each column, of values in [0, 1]."""
+    numbers = np.stack([records.values[name][records.kept].astype(float) for name in names], axis=1)
+    unit = np.clip((numbers - lower) / width, 0.0, 1.0)
     bins = np.minimum((unit * BINS).astype(np.int64), BINS - 1)
-    query = Query(histograms(list(bins.T), BINS), noise.bins, "histograms")
-    noisy = np.asarray(gaussian(query, allotment, noise.first), dtype=np.float64)
+    counts = gaussian(Query(histograms(list(bins.T), BINS), noise.bins, "histograms"), allotment, noise.first)
+    middles, widths = scales(np.asarray(counts, dtype=np.float64), noise.bin_deviation)
+    rows = np.concatenate([(unit - middles) / widths, np.ones((len(unit), 1))], axis=1)
+    grid = second_moments(clip_rows(rows, noise.radius, noise.bits))
+    released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.second)
+    moments = unpacked(released, p + 1) * 4.0**-noise.bits
+    # Left-out rows are in no sum, so the entry of the constant is how many are kept; noise must not make it tiny.
+    count = max(float(moments[p, p]), LEAST_SHARE * n)
+    means = moments[:p, p] / count
+    return NoisyMoments(
+        names=names, n=n, middles=tuple((lower + width * middles).tolist()), widths=tuple((width * widths).tolist()),
+        covariance=moments[:p, :p] / count - np.outer(means, means), variance=noise.deviation**2 / 2 / count**2,
+        count=None if table.missing == "impute" else min(count, n),
+    )  # fmt: skip
+
+
+def scales(counts: Reals, deviation: float) -> tuple[Reals, Reals]:
+    """Return a middle and a width of each column, of values in [0, 1], from noisy histograms."""
     # Bins that noise alone could have filled are taken as empty: two standard deviations.
-    kept = np.where(noisy > 2 * noise.bin_deviation, noisy, 0.0)
+    kept = np.where(counts > 2 * deviation, counts, 0.0)
     kept[kept.sum(axis=1) <= 0] = 1.0
     shares = kept / kept.sum(axis=1, keepdims=True)
     centres = (np.arange(BINS) + 0.5) / BINS
     middles = shares @ centres
     spread = np.sqrt(np.maximum((shares * (centres[None, :] - middles[:, None]) ** 2).sum(axis=1), 0.0))
     return middles, np.maximum(spread, 0.5 / BINS)
-
-

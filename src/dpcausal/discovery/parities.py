@@ -21,7 +21,7 @@ from dpcausal.dependence.contingency import contingency
 from dpcausal.dependence.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
 from dpcausal.discovery.foresight import of_levels, too_few
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Test, find_skeleton
+from dpcausal.discovery.pc import Test
 from dpcausal.discovery.pvalues import MOST_CELLS
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, gaussian_pay, rho_of
 from dpcausal.discovery.search import Terms, asker, by_tests
@@ -38,10 +38,10 @@ for want of power alone."""
 
 
 def batch_noise(
-    sizes: Sequence[int], batch: Sequence[Columns], n: int, loss: ZCDP | NoPrivacy
+    sizes: Sequence[int], batch: Sequence[Columns], n: int, loss: ZCDP | NoPrivacy, counted: bool = False
 ) -> tuple[Sensitivity, float]:
     """Return the sensitivity of a batch of contrasts, and the standard deviation of its noise."""
-    sensitivity = contrasts_sensitivity(sizes, batch, n)
+    sensitivity = contrasts_sensitivity(sizes, batch, n, counted)
     return sensitivity, deviation_of(float(sensitivity.bound), loss)
 
 
@@ -57,6 +57,7 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "parities"
     about: ClassVar[str] = "noisy contrasts, order by order"
+    leaves_out: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:
@@ -94,12 +95,11 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
     ) -> Outcome:  # fmt: skip
         terms = self.terms(question.alpha, question.knowledge)
         losses = [rho_of(spent).part(share) for share in self.shares]
-        codes = list(codes_of(private, question.names).values.values())
-        releaser = Releaser(question.names, question.sizes, codes, allotment, losses)
-        skeleton = find_skeleton(
-            question.names, asker(releaser.noisy, terms), knowledge=terms.knowledge, max_order=terms.max_order,
-            begin=releaser.begin,
-        )  # fmt: skip
+        rows = codes_of(private, question.names)
+        # What lacks a column is left out of every sum; then the number of the others is not n, and is released.
+        codes, counted = [column[rows.kept] for column in rows.values.values()], private.missing != "impute"
+        releaser = Releaser(question.names, rows.n, question.sizes, codes, allotment, losses, counted)
+        skeleton = terms.skeleton(question.names, asker(releaser.noisy, terms), releaser.begin)
         return Outcome(by_tests(question.names, skeleton, terms), terms, releaser.noisy)
 
 
@@ -108,15 +108,18 @@ class Releaser:
     """The contrasts as they are released, order by order; ``codes`` are private and stay here."""
 
     names: tuple[str, ...]
+    n: int
     sizes: tuple[int, ...]
     codes: list[npt.NDArray[np.int64]] = field(repr=False)
     allotment: Allotment
     losses: Sequence[ZCDP | NoPrivacy]
     """Of each order."""
+    counted: bool
+    """Whether the number of rows goes with the first contrasts."""
     noisy: NoisyContrasts = field(init=False)
 
     def __post_init__(self) -> None:
-        self.noisy = NoisyContrasts(self.names, len(self.codes[0]), self.sizes, {}, {})
+        self.noisy = NoisyContrasts(self.names, self.n, self.sizes, {}, {})
         # Small codes: a joint place is then computed in a quarter of the time.
         self.codes = [column.astype(np.int32) for column in self.codes]
 
@@ -125,12 +128,18 @@ class Releaser:
         batch = self._missing(tests)
         if not batch:
             return
-        sensitivity, deviation = batch_noise(self.sizes, batch, self.noisy.n, self.losses[order])
+        with_count = self.counted and not self.noisy.values
+        sensitivity, deviation = batch_noise(self.sizes, batch, self.n, self.losses[order], with_count)
         values = [contrast_of(self._counts(members)) for members in batch]
+        if with_count:
+            values.append(np.array([float(len(self.codes[0]))]))
         query = Query(np.concatenate(values), sensitivity, f"contrasts of order {order}")
         released = gaussian(query, self.allotment, self.losses[order])
         ends = np.cumsum([value.size for value in values])
-        for members, value in zip(batch, np.split(released, ends[:-1]), strict=True):
+        parts = np.split(released, ends[:-1])
+        if with_count:
+            parts[-1] = np.clip(parts[-1], 1.0, self.n)
+        for members, value in zip([*batch, ()][: len(parts)], parts, strict=True):
             self.noisy.values[members] = value
             self.noisy.deviations[members] = deviation
 

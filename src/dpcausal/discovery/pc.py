@@ -35,17 +35,9 @@ Begin = Callable[[int, list[Test], dict[str, tuple[str, ...]]], None]
 
 @dataclass(frozen=True)
 class Skeleton:
-    """Where the loop ended.
+    """Where the loop ended: edges, the set that separated each removed pair, the largest p-value of each tested one.
 
-    Attributes
-    ----------
-    edges : frozenset of frozensets of two names
-    separating : dict
-        For each removed pair the set that separated it; pairs excluded by knowledge are not in it.
-    weakest : dict
-        For each pair that was tested, the largest p-value met.
-    tests : int
-        Number of tests made.
+    Pairs excluded by knowledge are in neither; ``tests`` counts those made.
     """
 
     edges: frozenset[Edge]
@@ -82,26 +74,12 @@ def starting_edges(nodes: Sequence[str], knowledge: Knowledge) -> set[Edge]:
 
 
 def find_skeleton(
-    nodes: Sequence[str],
-    ask: Ask,
-    *,
-    knowledge: Knowledge,
-    max_order: int,
-    begin: Begin | None = None,
+    nodes: Sequence[str], ask: Ask, *, knowledge: Knowledge, max_order: int, begin: Begin | None = None
 ) -> Skeleton:
-    """Remove the edges whose ends some set separates.
+    """Remove the edges whose ends some set separates; pairs that knowledge excludes or joins are not tested.
 
-    Parameters
-    ----------
-    nodes : sequence of str
-    ask : callable (x, y, given) -> Verdict
-        Asked once for each test that is still needed, in the order of ``tests_of_order``.
-    knowledge : Knowledge
-        Pairs it excludes, or joins, are not tested.
-    max_order : int
-        Largest size of a conditioning set, at least 0.
-    begin : callable (order, tests, neighbours), optional
-        Called with all tests of an order before the first of them is asked.
+    ``ask`` is called once for each test that is still needed, in the order of ``tests_of_order``; ``begin`` with all
+    tests of an order before the first of them is asked.
     """
     edges = starting_edges(nodes, knowledge)
     separating: dict[Edge, tuple[str, ...]] = {}

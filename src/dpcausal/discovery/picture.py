@@ -57,21 +57,12 @@ def draw_graph(ax: Any, *, graph: Cpdag, edges: list[dict[str, Any]], width: str
             strength = row["support"]
         else:
             strength = 0.5 if row["margin"] is None else min(max(row["margin"], 0.0) / 10, 1.0)
-        ax.annotate(
-            "",
-            xy=place[row["to"]],
-            xytext=place[row["from"]],
-            arrowprops={
-                "arrowstyle": "-|>" if row["directed"] else "-",
-                "linewidth": 0.6 + 3 * strength,
-                "linestyle": "-" if row["tested"] else "--",
-                "color": "tab:blue",
-                "alpha": 0.35 + 0.6 * strength,
-                "shrinkA": 14,
-                "shrinkB": 14,
-                "mutation_scale": 14,
-            },
-        )
+        arrow = {
+            "arrowstyle": "-|>" if row["directed"] else "-", "linewidth": 0.6 + 3 * strength, "color": "tab:blue",
+            "linestyle": "-" if row["tested"] else "--", "alpha": 0.35 + 0.6 * strength,
+            "shrinkA": 14, "shrinkB": 14, "mutation_scale": 14,
+        }  # fmt: skip
+        ax.annotate("", xy=place[row["to"]], xytext=place[row["from"]], arrowprops=arrow)
     for node, (x, y) in place.items():
         ax.text(
             x, y, node.replace("$", r"\$"), ha="center", va="center",

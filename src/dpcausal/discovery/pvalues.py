@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from dpcausal.discovery.wald import Wald, upper_tail, wald_test, wald_test_correlated
+from dpcausal.dependence.wald import Wald, upper_tail, wald_test, wald_test_correlated
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release

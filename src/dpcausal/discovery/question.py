@@ -90,6 +90,10 @@ class Graph(Question[Discovery]):
         return self.table.ledger
 
     @property
+    def leaves_out(self) -> bool:
+        return self.table.missing != "impute"
+
+    @property
     def n(self) -> int:
         """Number of rows, public."""
         return self.table.n
@@ -119,21 +123,12 @@ def discovered(
     method: Method[Any, Any], outcome: Outcome, guarantee: Guarantee, n: int, seed: int | None = None
 ) -> Discovery:
     """Return the result of an outcome."""
+    found, release = outcome.found, outcome.release
     return Discovery(
-        graph=outcome.found.graph,
-        method=method.name,
-        settings=method.options(),
-        terms=outcome.terms,
-        margin=outcome.found.margin,
-        untested=outcome.found.untested,
-        support=None,
-        tests=outcome.found.tests,
-        n=n,
-        reported=outcome.reported,
-        seed=seed,
-        release=None if outcome.release is None else outcome.release.under(guarantee),
-        guarantee=guarantee,
-    )
+        graph=found.graph, method=method.name, settings=method.options(), terms=outcome.terms, margin=found.margin,
+        untested=found.untested, support=None, tests=found.tests, n=n, reported=outcome.reported, seed=seed,
+        release=None if release is None else release.under(guarantee), guarantee=guarantee,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,10 +188,7 @@ class GraphSearch(Method[Graph, Spent]):
     def foresee(self, question: Graph, spent: Spent | NoPrivacy) -> str:
         """Return in words what public numbers foretell against an answer, from the noise that ``release`` will draw.
 
-        Raises
-        ------
-        FenceError
-            Some of that noise could not be drawn: told before anything is spent.
+        Raises ``FenceError``, before anything is spent, if some of that noise could not be drawn.
         """
         return ""
 

@@ -112,22 +112,14 @@ class Discovery(Result):
 
     def edges(self) -> list[dict[str, Any]]:
         """Return one record an edge: its ends, whether it is directed, margin, support, whether it was tested."""
-        rows = []
-        pairs = [(a, b, True) for a, b in sorted(self.graph.directed)]
-        pairs += [(*sorted(edge), False) for edge in sorted(self.graph.undirected, key=sorted)]  # type: ignore[misc]
-        for a, b, directed in pairs:
-            edge = frozenset((a, b))
-            rows.append(
-                {
-                    "from": a,
-                    "to": b,
-                    "directed": directed,
-                    "margin": self.margin.get(edge),
-                    "support": None if self.support is None else self.support.edges.get(edge, 0.0),
-                    "tested": edge not in self.untested,
-                }
-            )
-        return rows
+        shares = None if self.support is None else self.support.edges
+        return [
+            {
+                "from": a, "to": b, "directed": directed, "margin": self.margin.get(edge := frozenset((a, b))),
+                "support": None if shares is None else shares.get(edge, 0.0), "tested": edge not in self.untested,
+            }
+            for directed, pairs in ((True, self.graph.arcs()), (False, self.graph.edges())) for a, b in pairs
+        ]  # fmt: skip
 
     def headline(self) -> list[str]:
         lines = []

@@ -85,13 +85,7 @@ def local_scores(
 
 
 def best_dag(scores: LocalScores, without: Edge | None = None) -> tuple[float, frozenset[Arc]] | None:
-    """Return the best total score and its DAG, or ``None`` if no DAG is allowed.
-
-    Parameters
-    ----------
-    without : pair of names, optional
-        The two are not joined: for the margin of an edge.
-    """
+    """Return the best total score and its DAG, the pair ``without`` not joined; ``None`` if no DAG is allowed."""
     d = len(scores.names)
     banned = [0] * d
     if without is not None:

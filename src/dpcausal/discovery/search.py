@@ -12,7 +12,7 @@ from typing import Literal
 
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Ask, Skeleton, Verdict, find_skeleton, orient
+from dpcausal.discovery.pc import Ask, Begin, Skeleton, Verdict, find_skeleton, orient
 from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.discovery.score_search import best_dag, class_of, local_scores
 from dpcausal.privacy.noise import PublicGenerator
@@ -26,17 +26,8 @@ LARGEST_MARGIN = 300.0
 class Terms:
     """How numbers are searched: public, and free to change.
 
-    Attributes
-    ----------
-    search : str
-        ``"score"``: screen by tests, then the exact search for the best score; ``"pc"``: tests alone.
-    alpha : float
-        Level of the tests.
-    max_order : int
-        Largest conditioning set.
-    knowledge : Knowledge
-    later : float, optional
-        Level of the tests given two or more columns, by default ``alpha``.
+    ``"score"``: screen by tests, then the exact search for the best score; ``"pc"``: tests alone.  ``later`` is the
+    level of the tests given two or more columns, by default ``alpha``.
     """
 
     search: Literal["score", "pc"]
@@ -44,6 +35,10 @@ class Terms:
     max_order: int
     knowledge: Knowledge
     later: float | None = None
+
+    def skeleton(self, names: tuple[str, ...], ask: Ask, begin: Begin | None = None) -> Skeleton:
+        """Return where the PC loop ends on these terms."""
+        return find_skeleton(names, ask, knowledge=self.knowledge, max_order=self.max_order, begin=begin)
 
     def level(self, given: int) -> float:
         """Return the level of a test given so many columns."""
@@ -54,14 +49,8 @@ class Terms:
 class Found:
     """A graph and how firmly its edges stand.
 
-    Attributes
-    ----------
-    margin : dict
-        For each edge how far it is from falling out: nats of score lost without it, or powers of ten between the
-        level and the largest p-value of its tests.
-    untested : frozenset
-        Edges that no test could be made for; they stand for want of counts, not for evidence.
-    tests : int
+    ``margin``: for each edge how far it is from falling out, nats of score lost without it, or powers of ten between
+    the level and the largest p-value of its tests.  ``untested`` edges stand for want of counts, not for evidence.
     """
 
     graph: Cpdag
@@ -83,9 +72,7 @@ def asker(release: Release, terms: Terms) -> Ask:
 
 def search(release: Release, terms: Terms) -> Found:
     """Return the graph of released numbers."""
-    skeleton = find_skeleton(
-        release.names, asker(release, terms), knowledge=terms.knowledge, max_order=terms.max_order
-    )
+    skeleton = terms.skeleton(release.names, asker(release, terms))
     if terms.search == "score" and isinstance(release, NoisyTable):
         return _by_score(release, skeleton, terms.knowledge)
     return by_tests(release.names, skeleton, terms)
@@ -122,14 +109,7 @@ def _by_score(table: NoisyTable, skeleton: Skeleton, known: Knowledge) -> Found:
 
 @dataclass(frozen=True)
 class Support:
-    """Shares of re-drawn noise in which an edge stands at all, and in which it is an arrow.
-
-    Attributes
-    ----------
-    redraws : int
-    edges : dict from pairs to shares
-    arrows : dict from (cause, effect) to shares
-    """
+    """Shares of re-drawn noise in which an edge stands at all, and in which it is an arrow (cause, effect)."""
 
     redraws: int
     edges: dict[Edge, float]

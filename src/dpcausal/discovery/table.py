@@ -57,6 +57,7 @@ class ContingencyTable(GraphSearch[PureDP | ZCDP]):
 
     name: ClassVar[str] = "table"
     about: ClassVar[str] = "one noisy table of counts"
+    leaves_out: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     search: Literal["auto", "score", "pc"] = "auto"

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpcausal.plots import axes, without_math
 
 if TYPE_CHECKING:
-    from dpcausal.effects.result import Effect
+    from dpcausal.effects.result import Effect, Interval
 
 
 def draw_forest(effect: Effect, ax: Any) -> Any:
     """Draw the effect and below it that of each group; a hollow point has no interval."""
-    rows = [("all", effect.estimate, effect.interval)]
-    rows += [(one.group, one.estimate, one.interval) for one in effect.by_group]
+    groups = [(one.group, one.estimate, one.interval) for one in effect.by_group]
+    rows = [("all", effect.estimate, effect.interval), *groups]
+    return forest(rows, ax, f"effect of {effect.treatment} on {effect.outcome}", effect.stamp())
+
+
+def forest(rows: Sequence[tuple[str, float | None, Interval | None]], ax: Any, label: str, stamp: str) -> Any:
+    """Draw one estimate a row with its interval, the first apart."""
     ax = axes(ax, (6, 1.2 + 0.3 * len(rows)))
     ax.axvline(0, color="0.6", linewidth=1)
     for place, (_, estimate, interval) in enumerate(rows):
@@ -25,8 +31,8 @@ def draw_forest(effect: Effect, ax: Any) -> Any:
                     fillstyle="none" if interval is None else "full")  # fmt: skip
     ax.set_yticks(range(len(rows)), [name for name, _, _ in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
-    ax.set_xlabel(f"effect of {effect.treatment} on {effect.outcome}")
-    ax.set_title(effect.stamp())
+    ax.set_xlabel(label)
+    ax.set_title(stamp)
     return without_math(ax)
 
 

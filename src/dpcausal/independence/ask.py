@@ -41,15 +41,16 @@ def ci_test(
         The most that the call may cost; no default.  ``PureDP(ε)``; of an ``ApproxDP(ε, δ)`` the pure methods spend
         only ε.  ``NoPrivacy()`` with a ledger without privacy: the same test of all rows.
     method : str or method
-        A short name, or an object of ``dpcausal.methods`` with its options, as ``Gcm(blocks=40)``.  ``"auto"`` is
-        ``"gcm"``: covariance of residuals, in blocks.  ``"gcm-weighted"`` has power where the covariance changes its
-        sign with z; ``"crt"`` and ``"cpt"`` resample or permute x by a law of x given z that you know;
-        ``"crt-decision"`` and ``"hsic"`` release a decision only; ``"gcm-scalar"``, ``"gcm-smooth"``, ``"kendall"``
-        and ``"spearman"`` are there to compare.  Published systems are objects of ``dpcausal.papers``.
+        A short name, or an object of ``dpcausal.methods`` with its options, as ``Gcm(blocks=40)``.  ``"auto"``
+        chooses by schema, n and ε, and the result says which and why: ``"neighbours"`` given one number,
+        ``"strata-covariance"``, ``"counts"`` or ``"kendall"`` given levels only, ``"gcm"``, regressions in blocks,
+        otherwise.  ``"gcm-weighted"`` has power where the covariance changes its sign with z; ``"crt"`` and ``"cpt"``
+        resample or permute x by a law of x given z that you know; ``"crt-decision"`` and ``"hsic"`` release a decision
+        only.  Published systems are objects of ``dpcausal.papers``.
     alpha : float
         Level, in (0, 1).
     accept_unproven, accept_large_epsilon : bool
-        Consent to a published variant without proof; to ε above 20.
+        Consent to a method without a proof; to ε above 20.
 
     Returns
     -------
@@ -66,9 +67,10 @@ def ci_test(
     Notes
     -----
     *Guarantee*: ε-DP under replace-one for every row (``"gcm-smooth"``: (ε, δ)-DP); the claims are in the result.
-    The level holds where the regressions learn the conditional means, for ``crt`` where the model of x is right.
-    *Source*: Shah & Peters (2020), Candès et al. (2018), Kalemaj, Kasiviswanathan & Ramdas (2024); the blocks, their
-    ranks and their law are this library's.
+    The level holds where x and y have one law each within a window of neighbours or a stratum, for ``gcm`` where its
+    regressions learn the conditional means, for ``crt`` where the model of x is right.
+    *Source*: Shah & Peters (2020), Candès et al. (2018), Kalemaj, Kasiviswanathan & Ramdas (2024); neighbours, strata,
+    blocks and their laws are this library's.
 
     Examples
     --------

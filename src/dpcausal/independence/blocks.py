@@ -1,6 +1,6 @@
 """Disjoint blocks, one standard score each, and the noisy sum of the scores, clipped: pure ε whatever a block computes.
 
-    S = M^{−1/2} Σ_j clip(z_j, ±1.5) + noise
+    S = M^{−1/2} Σ_j clip(z_j, ±c) + noise
 
 A row lies in one block, so it moves one term; bounds on x, y and z, a heavy penalty or public hyper-parameters are not
 needed for privacy.  Proof: ``mechanisms/block_sum.md``, block-sum.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from dpcausal.asking.public import whole
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Rows
 from dpcausal.independence.guests import has_guests
-from dpcausal.independence.law import REACH, STEPS_PER_UNIT, block_pvalue, term
+from dpcausal.independence.law import STEPS_PER_UNIT, block_pvalue, reach_of, term
 from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
@@ -33,7 +33,10 @@ from dpcausal.privacy.unheard import contained
 from dpcausal.regression.threads import one_thread
 
 LEAST_BLOCK = 60
-"""Fewest rows that a block has by the default rule, and that ``blocks=`` may leave it."""
+"""Fewest rows that ``blocks=`` may leave a block, and that one has by the default rule where nothing is given."""
+
+LEAST_LEARNING, MOST_LEARNING = 125, 500
+"""Fewest rows of a block by the default rule where a regression is to be learnt, and about the most."""
 
 LEAST_ROWS = 2 * LEAST_BLOCK
 
@@ -46,7 +49,7 @@ RESAMPLES = 99
 """Permuted or resampled copies in a block: the rank's law is exact for every number."""
 
 MOST_RESAMPLES = 9_999
-MOST_BLOCKS = 5_000
+MOST_BLOCKS = 20_000
 """More would add little power, and their law is held in memory."""
 
 MOST_WORKERS = 64
@@ -54,17 +57,21 @@ MOST_WORKERS = 64
 DROWNED = "at this epsilon and number of blocks even data that all speak against independence can well be missed"
 
 
-def default_blocks(rows: int, epsilon: float) -> int:
-    """Return the public number of blocks for n rows at ε: M = min(max(8, 24/ε), n/60, 5000), rounded down.
+def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
+    """Return the public number of blocks for n rows at ε, M = min(max(8, 24/ε, n/500), n/125, 20000), rounded down.
 
-    More blocks outvote the noise, whose size is 3/(√M ε); larger blocks learn the regressions better.
+    It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones
+    learn the regressions better.  Where nothing is given, M = min(max(8, 24/ε), n/60, 20000).
 
     Examples
     --------
-    >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0)
-    (96, 12, 5)
+    >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0, learns=False)
+    (80, 20, 5)
     """
-    return math.floor(min(max(8.0, 24 / epsilon), rows / LEAST_BLOCK, MOST_BLOCKS))
+    wanted = max(8.0, 24 / epsilon)
+    if not learns:
+        return math.floor(min(wanted, rows / LEAST_BLOCK, MOST_BLOCKS))
+    return max(2, math.floor(min(max(wanted, rows / MOST_LEARNING), rows / LEAST_LEARNING, MOST_BLOCKS)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +83,15 @@ class BlockTest(PureTest):
     blocks : int, optional
         Public number of blocks; by default a public rule of n and ε.
     regression : str or regressor, optional
-        Inside blocks: ``"additive"`` (default) or ``"isotropic"`` kernel ridge, or a scikit-learn regressor.
+        Inside blocks: ``"likely"`` (default), ``"additive"`` or ``"isotropic"`` kernel ridge, or a scikit-learn
+        regressor.
     resamples : int, optional
         Permuted or resampled copies in a block, by default 99.
     workers : int, optional
         Threads over the blocks, with the library's own regressions.
     """
+
+    leaves_out: ClassVar[bool] = True
 
     blocks: int | None = None
     regression: Any = None
@@ -107,7 +117,8 @@ class BlockTest(PureTest):
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         if isinstance(spent, NoPrivacy) or self.blocks is None:
             return ()
-        farthest = block_pvalue(REACH * self.blocks, self.blocks, spent.epsilon, self.two_sided(question))
+        all_of_them = reach_of(self.blocks) * self.blocks
+        farthest = block_pvalue(all_of_them, self.blocks, spent.epsilon, self.two_sided(question))
         return (DROWNED,) if farthest > question.alpha else ()
 
     def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
@@ -122,7 +133,8 @@ class BlockTest(PureTest):
         return replace(self, blocks=None, resamples=None, workers=None)
 
     def _with_blocks(self, question: Hypothesis, spent: PureDP) -> Self:
-        blocks = settled_blocks(self.name, self.blocks, default_blocks(question.n, spent.epsilon), question.n)
+        default = default_blocks(question.n, spent.epsilon, bool(question.given))
+        blocks = settled_blocks(self.name, self.blocks, default, question.n)
         resamples = whole("resamples", RESAMPLES if self.resamples is None else self.resamples, 19, MOST_RESAMPLES)
         workers = whole("workers", 1 if self.workers is None else self.workers, 1, MOST_WORKERS)
         if workers > 1 and self.guests:
@@ -133,8 +145,9 @@ class BlockTest(PureTest):
         self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
-        terms = [term(found) for found in block_scores(self, private, question, coins)]
-        noisy = geometric(block_sum(terms, REACH, "sum of block scores"), allotment, spent)
+        reach = reach_of(self.blocks or 1)
+        terms = [term(found, reach) for found in block_scores(self, private, question, coins)]
+        noisy = geometric(block_sum(terms, reach, "sum of block scores"), allotment, spent)
         pvalue = block_pvalue(noisy, len(terms), spent.epsilon, self.two_sided(question))
         return Released(noisy / STEPS_PER_UNIT / math.sqrt(len(terms)), pvalue)
 

@@ -85,6 +85,19 @@ def _numeric(columns: Mapping[str, npt.NDArray[Any]], schema: Schema, names: tup
     return np.hstack(parts)
 
 
+def values_of(columns: Reals) -> Reals:
+    """Return x or y as one number a row: itself, or the code of its level."""
+    return columns @ np.arange(1.0, columns.shape[1] + 1)
+
+
+def cells_of(given: Given) -> Integers:
+    """Return each row's cell of the given levels."""
+    cells = np.zeros(given.rows, dtype=np.int64)
+    for codes, size in zip(given.levels.T, given.sizes, strict=True):
+        cells = cells * size + codes
+    return cells
+
+
 def width_of(schema: Schema, names: tuple[str, ...]) -> int:
     """Return how many columns of numbers these are, from the public schema."""
     declared = [schema[name] for name in names]

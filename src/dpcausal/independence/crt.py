@@ -17,8 +17,8 @@ import numpy as np
 
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
-from dpcausal.independence.blocks import BlockTest
-from dpcausal.independence.columns import Integers, Reals, Rows, width_of
+from dpcausal.independence.blocks import LEAST_KEPT, BlockTest
+from dpcausal.independence.columns import Integers, Reals, Rows, values_of, width_of
 from dpcausal.independence.guests import has_guests
 from dpcausal.independence.model_x import LawOfRows, ModelX
 from dpcausal.independence.question import Hypothesis, Released
@@ -44,11 +44,6 @@ CELLS = 4_000_000
 MOST_CPT_ROWS, MOST_CPT_CELLS = 4_000, 40_000_000
 """Most rows in a block of the conditional permutation test; most pairwise densities, and most numbers of its copies,
 that all workers hold at a time."""
-
-
-def values_of(rows: Rows) -> Reals:
-    """Return x as one number a row: itself, or the code of its level."""
-    return rows.x @ np.arange(1.0, rows.x.shape[1] + 1)
 
 
 def bounds_of(schema: Schema, x: str) -> tuple[float, float]:
@@ -161,7 +156,7 @@ class Crt(BlockTest):
 
     def ranked(self, rows: Rows, question: Hypothesis, count: int, coins: PublicGenerator) -> float:
         """Return the score of x among so many copies."""
-        x = values_of(rows)
+        x = values_of(rows.x)
         if not isinstance(self.model_x, ModelX):
             both = residuals(rows.given, np.column_stack([x, rows.y]), self.regression, coins).residuals
             r_x, r_y = both[:, 0], both[:, 1]
@@ -193,7 +188,10 @@ class Crt(BlockTest):
         from scipy.special import ndtr
 
         book_exact("rank among copies", allotment)
-        found = self.ranked(private.complete(), question, EXACT_RESAMPLES, coins)
+        private = private.complete()
+        if private.n < LEAST_KEPT:
+            return Released(0.0, 1.0)
+        found = self.ranked(private, question, EXACT_RESAMPLES, coins)
         return Released(found, float(2 * ndtr(-abs(found))))
 
 

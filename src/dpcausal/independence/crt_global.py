@@ -14,8 +14,8 @@ import numpy as np
 
 from dpcausal.asking import public
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Reals, Rows
-from dpcausal.independence.crt import bounds_of, check_model, values_of
+from dpcausal.independence.columns import Reals, Rows, values_of
+from dpcausal.independence.crt import bounds_of, check_model
 from dpcausal.independence.features import unit_column
 from dpcausal.independence.model_x import ModelX
 from dpcausal.independence.question import Hypothesis, PureTest, Released
@@ -113,7 +113,7 @@ class GlobalCrt(PureTest):
             chunks = features(rows, question, self.width, coins)
             left = fitted_residuals(chunks, left, fit_weights(chunks, left, self.penalty or 0))
         found = np.zeros(1 + (self.resamples or 0))
-        found[0] = _summed(np.clip((values_of(rows) - law.centre) / half, -1, 1)[None, :], left[:, 0])[0]
+        found[0] = _summed(np.clip((values_of(rows.x) - law.centre) / half, -1, 1)[None, :], left[:, 0])[0]
         at_once = max(1, CELLS // rows.n)
         for start in range(1, found.size, at_once):
             size = min(at_once, found.size - start)
@@ -128,6 +128,7 @@ class CrtDecision(GlobalCrt):
 
     name: ClassVar[str] = "crt-decision"
     about: ClassVar[str] = "a noisy statistic among noisy copies"
+    leaves_out: ClassVar[bool] = True
     releases_pvalue: ClassVar[bool] = False
 
     def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:

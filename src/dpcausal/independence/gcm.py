@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpcausal.errors import ParameterError
-from dpcausal.independence.blocks import BlockTest
+from dpcausal.independence.blocks import LEAST_KEPT, BlockTest
 from dpcausal.independence.columns import Reals, Rows
 from dpcausal.independence.law import LEAST_PVALUE
 from dpcausal.independence.question import Hypothesis, Released
@@ -78,6 +78,8 @@ class Gcm(BlockTest):
         """Return the measure of all rows: normal for one pair of columns, by permutations for more."""
         book_exact("covariance of residuals", allotment)
         private = private.complete()
+        if private.n < LEAST_KEPT:
+            return Released(0.0, 1.0)
         left, right, spread = self.residuals(private, coins)
         observed = float(np.abs(studentised(left, right)).max()) / math.sqrt(spread)
         if left.shape[1] == right.shape[1] == 1:

@@ -16,8 +16,8 @@ from dpcausal.asking import public
 from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic, root_hsic_sensitivity
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Integers, Rows, width_of
-from dpcausal.independence.crt import bounds_of, values_of
+from dpcausal.independence.columns import Integers, Rows, values_of, width_of
+from dpcausal.independence.crt import bounds_of
 from dpcausal.independence.crt_global import largest_rank, settled_copies
 from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.mechanisms.additive import laplace, laplace_scale
@@ -66,6 +66,7 @@ class PermutedHsic(PureTest):
 
     name: ClassVar[str] = "hsic"
     about: ClassVar[str] = "kernel dependence among noisy permutations"
+    leaves_out: ClassVar[bool] = True
     releases_pvalue: ClassVar[bool] = False
 
     resamples: int | None = None
@@ -96,7 +97,7 @@ class PermutedHsic(PureTest):
         self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         claim = margin_sensitivity(*sensitivities(question.n), spent.epsilon)
-        x, y = values_of(private), private.y @ np.arange(1.0, private.y.shape[1] + 1)
+        x, y = values_of(private.x), values_of(private.y)
         range_x, range_y = bounds_of(question.schema, question.x[0]), bounds_of(question.schema, question.y[0])
         widths = [(self.width or WIDTH) * (high - low) / 2 for low, high in (range_x, range_y)]
         orders = [np.arange(private.n), *(coins.permutation(private.n) for _ in range(self.resamples or 0))]

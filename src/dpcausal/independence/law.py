@@ -7,6 +7,7 @@ K + N, K the sum of M such terms, P(N = k) ∝ exp(−|k| ε/(2Gc)).  Its law is
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -18,37 +19,46 @@ Reals = npt.NDArray[np.float64]
 STEPS_PER_UNIT = 100
 """G: terms are rounded to a hundredth of a standard deviation, and the law is that of the rounded ones."""
 
-REACH = 150
-"""G · c with c = 1.5: a term beyond one and a half standard deviations says no more than that."""
+REACH, WIDE_REACH, FEW_BLOCKS = 75, 150, 8
+"""G · c with c = .75, and 1.5 where there are fewer than eight blocks: a term beyond says no more.  A shift of the
+scores moves the sum by P(|Z| < c) a block, and the noise is as c: where it rules, small c need fewer rows."""
+
+MISSED = 0.04
+"""The share of a level that may be lost to a noisy variance that is too low."""
 
 LEAST_PVALUE = 1e-12
 """Below this the convolution's own rounding could count; a smaller p-value is given as this."""
 
 
-def term(z: float) -> int:
+def reach_of(blocks: int) -> int:
+    """Return how far a term of so many blocks reaches on either side."""
+    return WIDE_REACH if blocks < FEW_BLOCKS else REACH
+
+
+def term(z: float, reach: int = REACH) -> int:
     """Return a block's integer term of a standard score; 0 if it is not a number.
 
     Examples
     --------
     >>> [term(z) for z in (0.1234, -3.0, float("inf"), float("nan"))]
-    [12, -150, 150, 0]
+    [12, -75, 75, 0]
     """
     if math.isnan(z):
         return 0
-    return round(min(max(z * STEPS_PER_UNIT, -REACH), REACH))
+    return round(min(max(z * STEPS_PER_UNIT, -reach), reach))
 
 
-@lru_cache(maxsize=1)
-def _one_term() -> Reals:
-    """Return P(k), k = −REACH, …, REACH, of one block's term under the null."""
+@lru_cache(maxsize=2)
+def _one_term(reach: int) -> Reals:
+    """Return P(k), k = −reach, …, reach, of one block's term under the null."""
     below = NormalDist().cdf
-    edges = np.array([below((k + 0.5) / STEPS_PER_UNIT) for k in range(-REACH, REACH)])
+    edges = np.array([below((k + 0.5) / STEPS_PER_UNIT) for k in range(-reach, reach)])
     return np.diff(edges, prepend=0.0, append=1.0)
 
 
 @lru_cache(maxsize=8)
 def block_law(blocks: int) -> Reals:
-    """Return P(K = k), k = −M·REACH, …, M·REACH, of the sum of M independent block terms under the null.
+    """Return P(K = k), k = −M·reach, …, M·reach, of the sum of M independent block terms under the null.
 
     Examples
     --------
@@ -56,9 +66,10 @@ def block_law(blocks: int) -> Reals:
     >>> law.size, round(float(law.sum()), 12)
     (901, 1.0)
     """
-    size = 2 * REACH * blocks + 1
+    reach = reach_of(blocks)
+    size = 2 * reach * blocks + 1
     length = 1 << (size - 1).bit_length()
-    law = np.fft.irfft(np.fft.rfft(_one_term(), length) ** blocks, length)[:size]
+    law = np.fft.irfft(np.fft.rfft(_one_term(reach), length) ** blocks, length)[:size]
     law = np.maximum(law, 0)
     law = (law + law[::-1]) / 2
     return np.asarray(law / law.sum())
@@ -85,7 +96,7 @@ def block_pvalue(released: int, blocks: int, epsilon: float, two_sided: bool) ->
     Parameters
     ----------
     released : int
-        s = the sum of the blocks' terms, with noise of scale 2 · REACH/ε.
+        s = the sum of the blocks' terms, with noise of scale 2 · reach/ε.
     blocks : int
         M.
     epsilon : float
@@ -95,17 +106,57 @@ def block_pvalue(released: int, blocks: int, epsilon: float, two_sided: bool) ->
 
     Examples
     --------
-    >>> block_pvalue(0, 8, 1.0, True), block_pvalue(3000, 8, 1.0, True) < 0.001
+    >>> block_pvalue(0, 8, 1.0, True), block_pvalue(1500, 8, 1.0, True) < 0.001
     (1.0, True)
     """
     if two_sided and released == 0:
         return 1.0
     least = abs(released) if two_sided else released
-    reach = REACH * blocks
-    k = np.arange(-reach, reach + 1, dtype=np.float64)
-    tails = geometric_tail(least - k, 2 * REACH / epsilon)
+    most = reach_of(blocks) * blocks
+    k = np.arange(-most, most + 1, dtype=np.float64)
+    tails = geometric_tail(least - k, 2 * reach_of(blocks) / epsilon)
     p = float(block_law(blocks) @ tails) * (2 if two_sided else 1)
     return min(1.0, max(LEAST_PVALUE, p))
+
+
+def upper_bound(noisy: float, scale: float, miss: float) -> float:
+    """Return a number that a hidden whole one is above with probability at most ``miss``, from its noisy value.
+
+    noisy + ⌈b ln(1/(2 miss))⌉ + 1, at least 0, for two-sided geometric noise of scale b: its tail beyond t + 1 is at
+    most e^{−t/b}/2.
+
+    Examples
+    --------
+    >>> upper_bound(100.0, 10.0, 0.005), upper_bound(-500.0, 10.0, 0.005)
+    (148.0, 0.0)
+    """
+    return max(0.0, noisy + math.ceil(scale * math.log(1 / (2 * miss))) + 1)
+
+
+def bounded_pvalue(value: float, scale: float, deviation: Callable[[float], float]) -> float:
+    """Return the least level a at which |value| is significant where its deviation is only bounded from above.
+
+    p = inf {a : P(|N + L| ≥ |value|) ≤ .96 a},  N ~ N(0, σ(.04 a)²), L ~ Laplace(scale)
+
+    where σ(m) is a bound that fails with probability m at most: at each a the test has level a, and as σ falls with m
+    the regions of rejection are nested.
+
+    Examples
+    --------
+    >>> round(bounded_pvalue(1.959964, 1e-6, lambda miss: 1.0), 4)
+    0.0521
+    """
+    def significant(level: float) -> bool:
+        sure = (1 - MISSED) * level
+        return normal_laplace_pvalue(value, deviation(MISSED * level), scale) <= sure
+
+    low, high = math.log(LEAST_PVALUE), 0.0
+    if not significant(1.0):
+        return 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if significant(math.exp(middle)) else (middle, high)
+    return max(LEAST_PVALUE, math.exp(high))
 
 
 def normal_laplace_pvalue(value: float, deviation: float, scale: float) -> float:

@@ -193,7 +193,7 @@ def _detail(plans: Sequence[Settled[Hypothesis]], correction: str, division: Div
     return {
         "columns": names,
         "hypotheses": [[[places[name] for name in part] for part in (one.x, one.y, one.given)] for one in questions],
-        "method": plans[0].method.name,
+        "method": ", ".join(dict.fromkeys(plan.method.name for plan in plans)),
         "alpha": questions[0].alpha,
         "correction": correction,
         "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,

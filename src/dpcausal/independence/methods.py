@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpcausal.independence.automatic import Auto
+from dpcausal.independence.counts import NoisyCounts
 from dpcausal.independence.crt import Cpt, Crt
 from dpcausal.independence.crt_global import CrtDecision
 from dpcausal.independence.gcm import Gcm, WeightedGcm
 from dpcausal.independence.hsic import PermutedHsic
+from dpcausal.independence.neighbours import Neighbours
 from dpcausal.independence.question import IndependenceTest
-from dpcausal.independence.rank_tests import Kendall, Spearman
+from dpcausal.independence.rank_tests import Kendall
 from dpcausal.independence.scalar import ScalarGcm, SmoothGcm
+from dpcausal.independence.strata import StrataCovariance
 
 __all__ = [
-    "Cpt", "Crt", "CrtDecision", "Gcm", "Kendall", "PermutedHsic", "ScalarGcm", "SmoothGcm", "Spearman", "WeightedGcm",
+    "Cpt", "Crt", "CrtDecision", "Gcm", "Kendall", "Neighbours", "NoisyCounts", "PermutedHsic", "ScalarGcm",
+    "SmoothGcm", "StrataCovariance", "WeightedGcm",
 ]  # fmt: skip
 
 ALL: tuple[type[IndependenceTest[Any]], ...] = (
-    Gcm, WeightedGcm, ScalarGcm, SmoothGcm, Crt, CrtDecision, Cpt, Kendall, Spearman, PermutedHsic,
+    Neighbours, StrataCovariance, NoisyCounts, Kendall, Gcm, WeightedGcm, Crt, Cpt, PermutedHsic, ScalarGcm, SmoothGcm,
+    CrtDecision,
 )  # fmt: skip
 
-METHODS: dict[str, type[IndependenceTest[Any]]] = {"auto": Gcm, **{kind.name: kind for kind in ALL}}
+METHODS: dict[str, type[IndependenceTest[Any]]] = {"auto": Auto, **{kind.name: kind for kind in ALL}}
 """Every method by its short name."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
 from dpcausal.asking import public
 from dpcausal.asking.method import Method, Question, Settled
-from dpcausal.data.schema import Schema
+from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Rows, rows_of, width_of
@@ -71,6 +72,10 @@ class Hypothesis(Question[Independence]):
         return self.table.ledger
 
     @property
+    def leaves_out(self) -> bool:
+        return self.table.missing != "impute"
+
+    @property
     def schema(self) -> Schema:
         return self.table.schema
 
@@ -88,6 +93,20 @@ class Hypothesis(Question[Independence]):
     def pairs(self) -> int:
         """How many pairs of columns of numbers x and y make, levels counted one by one."""
         return width_of(self.schema, self.x) * width_of(self.schema, self.y)
+
+    @property
+    def cells(self) -> int:
+        """How many cells the levels of z make, empty ones too."""
+        return math.prod(len(column) for column in self.declared(self.given) if isinstance(column, Levels))
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers are given."""
+        return sum(isinstance(column, Bounded) for column in self.declared(self.given))
+
+    def declared(self, names: tuple[str, ...]) -> list[Column]:
+        """Return what is declared of columns."""
+        return [self.schema[name] for name in names]
 
     def detail(self) -> dict[str, Any]:
         named = {"x": list(self.x), "y": list(self.y), "given": list(self.given)}
@@ -133,6 +152,17 @@ class PureTest(IndependenceTest[PureDP]):
         spent, note = pure_part(loss, self.name)
         public.check_least(spent, "a test", LEAST_EPSILON)
         return spent, note
+
+
+def check_single(method: str, question: Hypothesis) -> None:
+    """Refuse anything but one column x and one column y, each of numbers or of at most two levels."""
+    if len(question.x) != 1 or len(question.y) != 1 or question.pairs != 1:
+        raise ParameterError(f"method {method!r} takes one column x and one y, of numbers or of two levels")
+
+
+def two_valued(declared: Column) -> bool:
+    """Return whether a column has at most two values."""
+    return isinstance(declared, Levels) and len(declared) <= 2
 
 
 def _names(role: str, names: object, some: bool = True) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
-"""Kendall's tau and Spearman's rho within strata of z, as statistics that one row moves little.
+"""Rank correlations within strata of z, as statistics that one row moves little.
 
 Numbers among z are cut at public places: their declared cuts, or ``strata`` equal parts of their range.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,15 +18,14 @@ from dpcausal.data.schema import Bounded, Levels
 from dpcausal.dependence.conditional_kendall import (
     conditional_kendall,
     conditional_kendall_sensitivity,
-    conditional_spearman,
-    conditional_spearman_sensitivity,
 )
+from dpcausal.dependence.stratum_moments import GRID, spread_sensitivity, stratum_spread
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Integers, Reals, Rows
-from dpcausal.independence.crt import values_of
-from dpcausal.independence.law import normal_laplace_pvalue
-from dpcausal.independence.question import Hypothesis, PureTest, Released
-from dpcausal.mechanisms.additive import laplace, laplace_scale
+from dpcausal.independence.columns import Integers, Reals, Rows, values_of
+from dpcausal.independence.law import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
+from dpcausal.independence.question import Hypothesis, PureTest, Released, two_valued
+from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
+from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
@@ -37,6 +38,10 @@ COARSE = "within a stratum a given number still varies: with many rows that alon
 THIN = "there may be as many strata as rows: what stands alone in its stratum says nothing"
 ORDERED = "levels are ranked in the order in which they were declared"
 MOST_STRATA = 10_000
+
+TAU_SHARE = Fraction(17, 20)
+"""Share of ε for tau where x or y has two levels."""
+
 LEAST_ROWS = 20
 
 
@@ -67,7 +72,7 @@ class RankTest(PureTest):
         """Return its standard deviation under independence without ties, at most: strata as small as they may be."""
 
     def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
-        return self.sensitivity(question.n, self.number_of_strata(question)).proof, "laplace"
+        return self.sensitivity(question.n, self.strata_in(question)).proof, "laplace"
 
     def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
         if len(question.x) != 1 or len(question.y) != 1:
@@ -75,7 +80,7 @@ class RankTest(PureTest):
         public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
         strata = public.whole("strata", STRATA if self.strata is None else self.strata, 1, MOST_STRATA)
         ready = replace(self, strata=strata if _numbers(question) else None)
-        parts = ready.number_of_strata(question)
+        parts = ready.strata_in(question)
         if parts > 10**15:
             raise ParameterError("given has too many strata: declare cuts, or give fewer strata")
         ready.sensitivity(question.n, parts)  # refuses more strata than it takes, before anything is spent
@@ -84,7 +89,7 @@ class RankTest(PureTest):
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         declared = [question.schema[name] for name in (*question.x, *question.y)]
         many = any(isinstance(column, Levels) and len(column) > 2 for column in declared)
-        thin = self.number_of_strata(question) > question.n / 2
+        thin = self.strata_in(question) > question.n / 2
         told = ((COARSE, bool(_numbers(question))), (ORDERED, many), (THIN, thin))
         return tuple(words for words, holds in told if holds)
 
@@ -102,7 +107,7 @@ class RankTest(PureTest):
             code = code * parts + part
         return np.where(rows.kept, code, -1 - np.arange(rows.n))
 
-    def number_of_strata(self, question: Hypothesis) -> int:
+    def strata_in(self, question: Hypothesis) -> int:
         """Return how many strata the public cuts and levels of z make, empty ones too."""
         parts = 1
         for name in question.given:
@@ -116,49 +121,83 @@ class RankTest(PureTest):
     def release(
         self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
-        y = private.y @ np.arange(1.0, private.y.shape[1] + 1)
-        strata = self.number_of_strata(question)
-        claim = self.sensitivity(question.n, strata)
-        value = self.statistic(values_of(private), y, self.strata_of(private, question))
-        noisy = laplace(Query(value, claim, f"{self.name} within strata"), allotment, spent)
-        deviation = self.deviation(question.n, strata)
+        strata = self.strata_in(question)
+        claim, deviation = self.sensitivity(question.n, strata), self.deviation(question.n, strata)
+        noisy = laplace(Query(self.value(private, question), claim, f"{self.name} within strata"), allotment, spent)
         return Released(
             noisy / deviation, normal_laplace_pvalue(noisy, deviation, laplace_scale(claim.bound, spent))
         )
 
+    def value(self, rows: Rows, question: Hypothesis) -> float:
+        """Return the coefficient of the rows."""
+        return self.statistic(values_of(rows.x), values_of(rows.y), self.strata_of(rows, question))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Kendall(RankTest):
-    """Kendall's tau within strata."""
+    """Kendall's tau within strata; where x or y has two levels, part of ε goes to how often each occurs there."""
 
     name: ClassVar[str] = "kendall"
+    leaves_out: ClassVar[bool] = True
 
     def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
         return conditional_kendall(x, y, strata)
 
     def sensitivity(self, rows: int, strata: int) -> Sensitivity:
-        return conditional_kendall_sensitivity(rows)
+        return conditional_kendall_sensitivity(rows, one_stratum=strata == 1)
 
     def deviation(self, rows: int, strata: int) -> float:
         # Var K_s = m(m − 1)(2m + 5)/18, so n Var T = (4/9) Σ (m + 3/2 − 5/(2m))/n.
         return float(2 / 3 * (min(11 / 9, 1 + 1.5 * strata / rows) / rows) ** 0.5)
 
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        found = super().claims(question, spent)
+        return found if self.tied(question) is None else (*found, "stratum-spread", "geometric")
 
-@dataclass(frozen=True, kw_only=True)
-class Spearman(RankTest):
-    """Spearman's rho within strata."""
+    def tied(self, question: Hypothesis) -> str | None:
+        """Return the first of x and y that the schema gives two levels."""
+        names = *question.x, *question.y
+        return next((name for name in names if two_valued(question.schema[name])), None)
 
-    name: ClassVar[str] = "spearman"
+    def spread(self, rows: Rows, question: Hypothesis) -> int:
+        """Return how often either level occurs, in its strata, of the column that has two."""
+        columns = rows.x if self.tied(question) in question.x else rows.y
+        return stratum_spread(values_of(columns).astype(np.int64), self.strata_of(rows, question))
 
-    def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
-        return conditional_spearman(x, y, strata)
+    def tied_deviation(self, spread: float, question: Hypothesis) -> float:
+        """Return the deviation under independence for a spread B = Σ n₁n₀/m in units of 1/GRID, or a bound on it.
 
-    def sensitivity(self, rows: int, strata: int) -> Sensitivity:
-        return conditional_spearman_sensitivity(rows)
+        Var K_s = n₁n₀(m + 1)/3 without ties in the other, so n² Var T = (4/3) Σ (n₁n₀/m)(1 + 1/m).
+        """
+        whole = spread / GRID
+        more = min(whole / 2, self.strata_in(question) / 4)
+        untied = self.deviation(question.n, self.strata_in(question))
+        return min(untied, math.sqrt(4 / 3 * max(1.0, whole + more)) / question.n)
 
-    def deviation(self, rows: int, strata: int) -> float:
-        # Var rho_s = 1/(m − 1), so n Var = Σ m²/(m − 1)/n.
-        return float((min(2, 1 + 2 * strata / rows) / rows) ** 0.5)
+    def release(
+        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        if self.tied(question) is None:
+            return super().release(private, question, spent, coins, allotment)
+        rest, bound = spent.part(1 - TAU_SHARE), spread_sensitivity()
+        noisy = geometric(Query(self.spread(private, question), bound, "spread within strata"), allotment, rest)
+        scale, first = laplace_scale(bound.bound, rest), spent.part(TAU_SHARE)
+        claim = self.sensitivity(question.n, self.strata_in(question))
+        found = laplace(Query(self.value(private, question), claim, "kendall within strata"), allotment, first)
+
+        def at_most(miss: float) -> float:
+            return self.tied_deviation(upper_bound(noisy, scale, miss), question)
+
+        p = bounded_pvalue(found, laplace_scale(claim.bound, first), at_most)
+        return Released(found / at_most(MISSED * question.alpha), p)
+
+    def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+        book_exact("kendall within strata", allotment)
+        tied = self.tied(question) is not None
+        deviation = (self.tied_deviation(self.spread(private, question), question) if tied
+                     else self.deviation(question.n, self.strata_in(question)))  # fmt: skip
+        value = self.value(private, question)
+        return Released(value / deviation, normal_laplace_pvalue(value, deviation, deviation * 1e-9))
 
 
 def _numbers(question: Hypothesis) -> list[str]:

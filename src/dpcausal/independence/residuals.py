@@ -12,9 +12,10 @@ from dpcausal.independence.columns import Reals
 from dpcausal.independence.guests import guest, tried
 from dpcausal.independence.question import Hypothesis
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.regression.likely_kernel import MOST_ROWS, likely_residuals
 from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 
-SHAPES = ("additive", "isotropic")
+SHAPES = ("likely", "additive", "isotropic")
 
 MOST_TRIAL_ROWS = 20_000
 """Made-up rows, no more than a block has, on which a regressor is tried before anything is spent."""
@@ -35,7 +36,7 @@ def checked_regression(regression: Any, question: Hypothesis, blocks: int | None
         It is none, or cannot fit as many made-up rows as a block has.
     """
     if regression is None:
-        return "additive"
+        return SHAPES[0]
     if isinstance(regression, str):
         if regression not in SHAPES:
             raise ParameterError(f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor")
@@ -104,8 +105,12 @@ def residuals(given: Given, responses: Reals, regression: Any, generator: Public
     generator : PublicGenerator
         The block's own coins.
     """
-    if isinstance(regression, str) or given.empty:
-        return smooth(given, responses, regression if isinstance(regression, str) else "additive", generator)  # type: ignore[arg-type]
+    if given.empty:
+        return Smoothed(standardised(responses), 1.0)
+    if regression == "likely" and given.rows <= MOST_ROWS:
+        return likely_residuals(given, responses)
+    if isinstance(regression, str):
+        return smooth(given, responses, "isotropic" if regression == "isotropic" else "additive", generator)
     return _cross_fitted(given, responses, regression, generator)
 
 

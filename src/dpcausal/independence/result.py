@@ -66,6 +66,7 @@ class Independence(Result):
         where = f", {blocks} blocks" if blocks else ""
         how = f", regression {regression}" if regression else ""
         how += f", numbers given cut in {strata} parts" if strata else ""
+        how += f", {self.settings['neighbours']} neighbours on either side" if "neighbours" in self.settings else ""
         lines.append(f"Method {self.method}{where}{how}, {self.n} rows.")
         return lines
 

@@ -42,7 +42,7 @@ class Independences(Result):
         return tuple("dependent" if p <= self.alpha else "not shown" for p in self.adjusted)
 
     def headline(self) -> list[str]:
-        method = self.tests[0].method
+        method = " and ".join(dict.fromkeys(test.method for test in self.tests))
         lines = [
             f"{len(self.tests)} tests by {method}, {self.n} rows, correction {self.correction}, level {self.alpha:g}:"
         ]

@@ -17,8 +17,7 @@ import numpy as np
 
 from dpcausal.asking import public
 from dpcausal.errors import LossError, ParameterError
-from dpcausal.independence.columns import Reals, Rows, width_of
-from dpcausal.independence.crt import values_of
+from dpcausal.independence.columns import Reals, Rows, values_of, width_of
 from dpcausal.independence.features import WIDTH, check_size, chunks_of, unit_column
 from dpcausal.independence.law import normal_laplace_pvalue
 from dpcausal.independence.question import LEAST_EPSILON, Hypothesis, IndependenceTest, PureTest, Released
@@ -64,7 +63,7 @@ def default_penalty(rows: int, least: float = LEAST_PENALTY) -> float:
 
 def responses(rows: Rows, question: Hypothesis) -> Reals:
     """Return x and y in [−1, 1], shape (n, 2), 0 for a row that lacks a column."""
-    x = unit_column(values_of(rows), question.schema, question.x[0])
+    x = unit_column(values_of(rows.x), question.schema, question.x[0])
     both = np.column_stack([x, unit_column(rows.y[:, 0], question.schema, question.y[0])])
     both[~rows.kept] = 0.0
     return both
@@ -121,6 +120,7 @@ class ScalarGcm(PureTest):
 
     name: ClassVar[str] = "gcm-scalar"
     about: ClassVar[str] = "a noisy sum of products of residuals of all rows"
+    leaves_out: ClassVar[bool] = True
 
     penalty: float | None = None
     width: float | None = None

@@ -50,23 +50,21 @@ CLAIMS = {
 
 
 def _hsic_pair(rest: Residuals) -> tuple[float, float]:
-    shared = {"x": rest.range_x, "y": rest.range_left_y}, {"x": rest.range_y, "y": rest.range_left_x}
-    widths = (rest.width_x, rest.width_left_y), (rest.width_y, rest.width_left_x)
+    forward = hsic_scores.hsic(
+        *rest.forward(), width_x=rest.width_x, width_y=rest.width_left_y,
+        range_x=rest.range_x, range_y=rest.range_left_y,
+    )  # fmt: skip
+    backward = hsic_scores.hsic(
+        *rest.backward(), width_x=rest.width_y, width_y=rest.width_left_x,
+        range_x=rest.range_y, range_y=rest.range_left_x,
+    )  # fmt: skip
     # The paper divides by (m − 1)² where HSIC_V divides by m².
     factor = (rest.m / (rest.m - 1)) ** 2
-    forward, backward = (
-        factor
-        * hsic_scores.hsic(*pair, width_x=width[0], width_y=width[1], range_x=ranges["x"], range_y=ranges["y"])
-        for pair, width, ranges in zip((rest.forward(), rest.backward()), widths, shared, strict=True)
-    )
-    return forward, backward
+    return factor * forward, factor * backward
 
 
 def release(rest: Residuals, score: str, allotment: Allotment, loss: PureDP) -> Released:
-    """Return both scores with Laplace noise of scale Δ/(ε/2), Δ the published constant.
-
-    Scores as published: signed rho, |tau|, HSIC with (m − 1)².  *Source*: Kusner et al. (2016), Theorems 1 to 3.
-    """
+    """Return both scores, signed rho, |tau|, HSIC by (m − 1)², with Laplace noise of scale Δ/(ε/2), Δ as published."""
     if score == "spearman":
         pair = rank.spearman(*rest.forward()), rank.spearman(*rest.backward())
         each = rank.spearman_sensitivity(rest.m, RANKS, Unit.TEST_ROW)
@@ -92,19 +90,13 @@ def as_printed(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Release
     """Return the sums of four log IQRs from propose-test-release as printed, or no answer if any is ⊥.
 
     The paper counts (9ε, 3δ) for the four; so each runs at ε/9 and δ/3 of the loss.  (One row moves all four:
-    (12ε, 4δ), were the algorithm itself right.)  *Source*: Kusner et al. (2016), section 4.3 and appendix.
+    (12ε, 4δ), were the algorithm itself right.)
     """
     claimed = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "iqr-published-unproven", Unit.TEST_ROW)
     return summed([
         published_log_iqr(
-            Query(
-                iqr_intervals.proposal(IqrReach(values, *interval), NO_SHIFT), claimed,
-                f"log IQR of {name}",
-            ),
-            allotment,
-            loss.part(QUARTER),
-            epsilon=loss.epsilon / 9,
-            delta=loss.delta / 3,
+            Query(iqr_intervals.proposal(IqrReach(values, *interval), NO_SHIFT), claimed, f"log IQR of {name}"),
+            allotment, loss.part(QUARTER), epsilon=loss.epsilon / 9, delta=loss.delta / 3,
         )
         for name, (values, interval) in zip(NAMES, score_columns(rest), strict=True)
     ])  # fmt: skip
@@ -131,9 +123,8 @@ class AnmTestPrivacy(Halving[PureDP]):
         return CLAIMS[question.score]
 
     def release(
-        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
-        allotment: Allotment,
-    ) -> Released:  # fmt: skip
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
         return release(self.halves(private, question, coins), question.score, allotment, spent)
 
 
@@ -165,7 +156,6 @@ class AnmTestPrivacyIqr(Halving[ApproxDP]):
         return ()
 
     def release(
-        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator,
-        allotment: Allotment,
-    ) -> Released:  # fmt: skip
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
         return as_printed(self.halves(private, question, coins), allotment, spent)

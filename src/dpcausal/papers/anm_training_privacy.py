@@ -33,39 +33,20 @@ from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 
 def rank_gap(*columns: Column) -> float:
     """Return the smallest difference between two values of one column, over all columns."""
-    gaps = [float(np.min(np.diff(np.sort(column)))) for column in columns]
-    return min(gaps)
+    return min(float(np.min(np.diff(np.sort(column)))) for column in columns)
 
 
 def rank_distance(gap: float, n: int, penalty: float) -> int:
     """Return ⌈γ n λ^{3/2}/16⌉: it takes as many training rows, or more, to change the order of the residuals.
 
-    Notes
-    -----
-    *Source*: ``training.md``, training-ranks; Kusner et al. (2016), after Theorem 6, where it is a distance to
-    instability, one less.
-
-    Examples
-    --------
-    >>> rank_distance(0.016, 10_000, 1.0), rank_distance(1e-6, 10_000, 1.0)
-    (10, 1)
+    After Theorem 6, which has a distance to instability, one less (``training.md``, training-ranks).
     """
     per_row = Fraction(16) / (n * Fraction(penalty**1.5 * (1 - 1e-12)))
     return math.ceil(Fraction(gap) / per_row)
 
 
 def published_hsic_sensitivity(n: int, m: int, penalty: float) -> Sensitivity:
-    """Return the bound of Theorem 7 on each score, 32 L √m R/n, R = 8/λ^{3/2}, L = e^{−½}/s; for λ ≤ 1.
-
-    Notes
-    -----
-    *Source*: Kusner et al. (2016), Theorem 7; valid by ``training.md``, hsic-training-published.
-
-    Examples
-    --------
-    >>> round(float(published_hsic_sensitivity(1000, 1000, 1.0).bound), 1)
-    12.3
-    """
+    """Return the bound of Theorem 7 on each score, 32 L √m R/n, R = 8/λ^{3/2}, L = e^{−½}/s; for λ ≤ 1."""
     slope = math.exp(-0.5) / stable.SCORE_WIDTH
     bound = 32 * slope * math.sqrt(m) * 8 / penalty**1.5 / n * (1 + 1e-12)
     return Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "hsic-training-published", Unit.TRAINING_ROW)
@@ -112,15 +93,15 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
         (setting,) = ready.settings()
         bound = 2 * published_hsic_sensitivity(*ready.sizes(question), setting.penalty).bound
         try:
-            laplace_scale(bound, spent)  # type: ignore[arg-type]
+            if isinstance(spent, PureDP):
+                laplace_scale(bound, spent)
         except FenceError:
             raise LossError("the published bound needs more noise than can be drawn: give a larger penalty") from None
         return ready
 
     def release(
-        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
-        allotment: Allotment,
-    ) -> Released:  # fmt: skip
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
         halves, (setting,) = self.halved(private, question, coins), self.settings()
         each = published_hsic_sensitivity(halves.n, halves.m, setting.penalty)
         both = Sensitivity(2 * Fraction(each.bound), each.norm, each.relation, each.proof, each.unit)
@@ -163,9 +144,8 @@ class AnmTrainingRanks(PublishedFit[ApproxDP]):
         return "training-ranks", "stable-value"
 
     def release(
-        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator,
-        allotment: Allotment,
-    ) -> Released:  # fmt: skip
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
         halves, (setting,) = self.halved(private, question, coins), self.settings()
         left_y, left_x = halves.residuals(setting)
         correlation = spearman if question.score == "spearman" else kendall

@@ -8,10 +8,8 @@ consent only (``docs/errata_synthetic_control.md``).
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,11 +22,9 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.regression.ridge import ridge_weights
-from dpcausal.synthetic_control.forecast import DonorFree
-from dpcausal.synthetic_control.method import SyntheticMethod, checked
-from dpcausal.synthetic_control.perturbation import check_noise, of_weights, row_sensitivity
+from dpcausal.synthetic_control.perturbation import HALF, WeightedDonors, check_noise, of_weights, row_sensitivity
 from dpcausal.synthetic_control.plan import Base, Plan
-from dpcausal.synthetic_control.question import Path, Treated, later, past_of
+from dpcausal.synthetic_control.question import Treated
 from dpcausal.synthetic_control.rows import Reals
 
 
@@ -58,54 +54,23 @@ def printed_path(weights: Reals, Y: Reals, allotment: Allotment, loss: PureDP) -
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dpsc(SyntheticMethod):
-    """Weights as a subclass releases them, noise on all later cells, their product.
+class Dpsc(WeightedDonors):
+    """Weights as a subclass releases them, noise on all later cells, their product."""
 
-    Parameters
-    ----------
-    penalty : float, optional
-        λ of the ridge, for entries in [−1, 1]; T0 by default, as in the paper.
-    """
-
-    penalty: float | None = None
-
-    def ridge(self, start: int) -> float:
-        """Return λ."""
-        return float(self.penalty or start)
-
-    def settle(self, question: Treated, spent: Loss) -> Self:
-        checked("penalty", self.penalty)
-        return super().settle(question, spent)
+    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+        if isinstance(loss, NoPrivacy):
+            raise LossError("the published variants are their noise: they take no NoPrivacy")
+        return loss, ""
 
     def currency(self, spent: Loss) -> Base:
-        return PureDP(spent.exact_epsilon) if isinstance(spent, (PureDP, ApproxDP)) else NoPrivacy()
+        return PureDP(spent.exact_epsilon) if isinstance(spent, (PureDP, ApproxDP)) else spent
 
-    def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
-        return {"penalty": self.ridge(question.panel.start(target))}
+    def check(self, past: Reals, after: int, donors: int, penalty: float, loss: Base) -> None:
+        first = published_weights_bound(donors, len(past), penalty)
+        check_noise(past, after, donors, penalty, loss, first, donors * after)
 
-    def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
-        """Raise where noise could not be drawn; no forecast of it is made."""
-        start, n = question.panel.start(target), question.panel.n
-        after = question.periods - start
-        first = published_weights_bound(n, start, self.ridge(start))
-        half = base.part(Fraction(1, 2))
-        check_noise(past_of(question.panel, target), after, n, self.ridge(start), half, first, n * after)
-        return None
-
-    @abstractmethod
-    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
-        """Release the weights of a target."""
-
-    def paths(
-        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
-    ) -> list[Path]:
-        found = []
-        for plan in plans:
-            X, Y = later(scaled, plan.start)
-            weights = self.weights(X, past_of(question.panel, plan.target), plan, spent, allotment)
-            half: Any = plan.base.part(Fraction(1, 2))
-            found.append(Path(printed_path(weights, Y, allotment, half), None))
-        return found
+    def path(self, weights: Reals, Y: Reals, allotment: Allotment, loss: PureDP) -> Reals:
+        return printed_path(weights, Y, allotment, loss)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,15 +87,13 @@ class DpscOut(Dpsc):
     about: ClassVar[str] = "noisy ridge weights and noisy later cells"
 
     def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
-        if isinstance(loss, NoPrivacy):
-            raise LossError("the published variants are their noise: they take no NoPrivacy")
-        return pure_part(loss, "the published output perturbation")
+        return pure_part(super().pay(loss, question)[0], "the published output perturbation")
 
     def claims(self, question: Treated, spent: Loss) -> tuple[str, ...]:
         return "ridge-weights", "panel-rows", "l2-ball"
 
     def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
-        half: Any = plan.base.part(Fraction(1, 2))
+        half: Any = plan.base.part(HALF)
         return output_weights(X, y, self.ridge(plan.start), allotment, half)
 
 
@@ -152,14 +115,10 @@ class DpscObj(Dpsc):
         return "the objective perturbation of the synthetic control"
 
     def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
-        if isinstance(loss, NoPrivacy):
-            raise LossError("the published variants are their noise: they take no NoPrivacy")
         if isinstance(loss, ZCDP):
             raise LossError("objective perturbation is paid for in PureDP or ApproxDP")
-        return loss, ""
+        return super().pay(loss, question)
 
     def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
-        first: Any = plan.base.part(Fraction(1, 2))
-        if isinstance(spent, ApproxDP):
-            first = of_weights(spent, plan.base)
+        first: Any = of_weights(spent, plan.base) if isinstance(spent, ApproxDP) else plan.base.part(HALF)
         return objective_weights(X, y, self.ridge(plan.start), allotment, first)

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpcausal.discovery.pc import Edge, Skeleton, Test, Verdict, find_skeleton
+from dpcausal.discovery.pc import Edge, Skeleton, Test, Verdict
 from dpcausal.discovery.question import Graph
 from dpcausal.discovery.search import Terms
 from dpcausal.mechanisms.additive import laplace_scale
@@ -53,49 +53,50 @@ class EmPc(PcSystem):
         threshold = scores.threshold(question.n, terms.alpha)
         each = spent.part(Fraction(1, len(question.names) * (terms.max_order + 1)))
         pruner = Eliminator(scores, allotment, each, threshold)
-        return find_skeleton(
-            question.names, pruner.ask, knowledge=terms.knowledge, max_order=terms.max_order, begin=pruner.begin
-        )
+        return terms.skeleton(question.names, pruner.ask, pruner.begin)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Run EM-PC with the G-test, as evaluated.
 
-        The score of an edge is (G_α − G)·sign, scaled to records by its largest change per record at a 2×2 table,
-        2 log n: in place of the greedy search of the paper's code, whose result has no proved sensitivity either.
+        The score of an edge is (G_α − G)·sign, scaled to records by its largest change per record at a 2×2 table, 2 log
+        n: in place of the greedy search of the paper's code, whose result has no proved sensitivity either.
         """
         decided: dict[Edge, tuple[str, ...]] = {}
 
         def begin(order: int, tests: list[Test], neighbours: dict[str, tuple[str, ...]]) -> None:
             decided.clear()
             for node in replica.names:
-                best: dict[Edge, tuple[float, Test]] = {}
-                for test in tests:
-                    pair = frozenset(test[:2])
-                    if node in pair and pair not in decided and set(test[2]) <= set(neighbours[node]):
-                        best[pair] = max(best.get(pair, (-math.inf, test)), (_records(replica, test), test))
+                sets = sets_of(node, tests, neighbours, decided)
+                best = {pair: max((_records(replica, test), test) for test in each) for pair, each in sets.items()}
                 if best:
                     decided.update(_eliminated(replica, best))
 
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
             return Verdict(decided.get(frozenset((x, y))) == given)
 
-        found = find_skeleton(
-            replica.names, ask, knowledge=replica.terms.knowledge, max_order=replica.terms.max_order, begin=begin
-        )
+        found = replica.terms.skeleton(replica.names, ask, begin)
         total = advanced_composition(replica.epsilon, replica.rounds, DELTA)
         return found, f"({total:.4g}, {DELTA:g})-DP after {replica.rounds} nodes"
+
+
+def sets_of(
+    node: str, tests: list[Test], neighbours: dict[str, tuple[str, ...]], decided: dict[Edge, tuple[str, ...]]
+) -> dict[Edge, list[Test]]:
+    """Return the tests of each of a node's edges that is not decided, by sets of the node's own neighbours."""
+    sets: dict[Edge, list[Test]] = {}
+    for test in tests:
+        pair = frozenset(test[:2])
+        if node in pair and pair not in decided and set(test[2]) <= set(neighbours[node]):
+            sets.setdefault(pair, []).append(test)
+    return sets
 
 
 @dataclass
 class Eliminator:
     """The pruner with a proof: decides all of an order when it begins.
 
-    Attributes
-    ----------
-    each : PureDP or NoPrivacy
-        Loss of one node in one order: half for the number, half for the choice.
-    threshold : int
-        Steps up to which a pair counts as independent.
+    A node in one order costs ``each``, half for the number, half for the choice; steps up to ``threshold`` count as
+    independent.
     """
 
     scores: RankScores
@@ -108,12 +109,7 @@ class Eliminator:
         """Choose, node by node, how many and which of its edges to remove."""
         self._decided = {}
         for node in self.scores.names:
-            sets: dict[Edge, list[Test]] = {}
-            for test in tests:
-                pair = frozenset(test[:2])
-                if node in pair and pair not in self._decided and set(test[2]) <= set(neighbours[node]):
-                    sets.setdefault(pair, []).append(test)
-            if sets:
+            if sets := sets_of(node, tests, neighbours, self._decided):
                 self._choose(sets)
 
     def ask(self, x: str, y: str, given: tuple[str, ...]) -> Verdict:

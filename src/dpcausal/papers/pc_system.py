@@ -99,7 +99,13 @@ class PcSystem(GraphSearch[Any]):
         terms = self.terms(question.alpha, question.knowledge)
         counts = self.counts(private, question, coins)
         if self.printed:
-            skeleton, reported = self._replicated(counts, question, terms, spent, coins, allotment)
+            epsilon = spent.epsilon if isinstance(spent, (PureDP, ApproxDP)) else 1.0
+            claim = Sensitivity(claimed_sensitivity(question.n), Norm.LINF, Relation.REPLACE_ONE, UNPROVEN)
+
+            def run(exact: Counts) -> tuple[Skeleton, str]:
+                return self.as_published(Replica(question.names, np.maximum(exact, 0), epsilon, terms, coins))
+
+            skeleton, reported = replicate(Query(counts, claim, self.name), allotment, run)
         else:
             skeleton, reported = self.proved(counts, question, terms, spent, allotment), ""
         found = Found(orient(question.names, skeleton, terms.knowledge), {}, frozenset(), skeleton.tests)
@@ -110,37 +116,20 @@ class PcSystem(GraphSearch[Any]):
         return counts_of(private, question.names)
 
     @abstractmethod
-    def proved(
-        self, counts: Counts, question: Graph, terms: Terms, spent: Any, allotment: Allotment
-    ) -> Skeleton:
+    def proved(self, counts: Counts, question: Graph, terms: Terms, spent: Any, allotment: Allotment) -> Skeleton:
         """Run the corrected system."""
 
     @abstractmethod
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Run the published system; return what it reports of its own loss too."""
 
-    def _replicated(
-        self, counts: Counts, question: Graph, terms: Terms, spent: Loss, coins: PublicGenerator, allotment: Allotment
-    ) -> tuple[Skeleton, str]:
-        epsilon = spent.epsilon if isinstance(spent, (PureDP, ApproxDP)) else 1.0
-        claim = Sensitivity(claimed_sensitivity(question.n), Norm.LINF, Relation.REPLACE_ONE, UNPROVEN)
-
-        def run(exact: Counts) -> tuple[Skeleton, str]:
-            return self.as_published(Replica(question.names, np.maximum(exact, 0), epsilon, terms, coins))
-
-        return replicate(Query(counts, claim, self.name), allotment, run)
-
 
 @dataclass
 class Replica:
     """One run of a published system on exact counts, with noise from public randomness.
 
-    Attributes
-    ----------
-    epsilon : float
-        The paper's parameter: ε of one round.
-    rounds, asked : int
-        Rounds that fired and tests made: the reported loss is computed from them afterwards.
+    ``epsilon`` is the paper's parameter, ε of one round; the reported loss is computed from ``rounds`` that fired and
+    tests ``asked`` afterwards.
     """
 
     names: tuple[str, ...]
@@ -169,9 +158,7 @@ class Replica:
         return RankScores(self.names, drawn.reshape(self.counts.shape))
 
     def skeleton(self, ask: Ask) -> Skeleton:
-        return find_skeleton_at_once(
-            self.names, ask, knowledge=self.terms.knowledge, max_order=self.terms.max_order
-        )
+        return find_skeleton_at_once(self.names, ask, knowledge=self.terms.knowledge, max_order=self.terms.max_order)
 
 
 def find_skeleton_at_once(nodes: Sequence[str], ask: Ask, *, knowledge: Knowledge, max_order: int) -> Skeleton:

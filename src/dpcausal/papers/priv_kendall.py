@@ -94,7 +94,7 @@ class PrivKendall(RankTest):
 
 @dataclass(frozen=True, kw_only=True)
 class PrivSpearman(RankTest):
-    """Spearman's rho within strata with the printed constant; options as in ``Spearman``."""
+    """Spearman's rho within strata with the printed constant; options as in ``Kendall``."""
 
     name: ClassVar[str] = "Spearman of Priv-PC"
 

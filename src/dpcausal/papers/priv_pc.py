@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dpcausal.discovery.pc import Edge, Skeleton, Test, Verdict, find_skeleton, neighbours_of, starting_edges
+from dpcausal.discovery.pc import Edge, Skeleton, Test, Verdict, neighbours_of, starting_edges
 from dpcausal.discovery.pc import tests_of_order as tests_of
 from dpcausal.discovery.question import Graph
 from dpcausal.discovery.search import Terms
@@ -58,9 +58,7 @@ class PrivPc(PcSystem):
         rounds = default_rounds(len(question.names))
         each = spent.part(Fraction(1, rounds))
         sieve = Sieve(scores, terms, allotment, each, rounds, threshold, self.examines)
-        return find_skeleton(
-            question.names, sieve.ask, knowledge=terms.knowledge, max_order=terms.max_order, begin=sieve.begin
-        )
+        return terms.skeleton(question.names, sieve.ask, sieve.begin)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Run Algorithm 2; report 2 · advanced composition of ε/2 over the rounds that fired, δ = 1e-3."""
@@ -93,18 +91,9 @@ def default_rounds(columns: int) -> int:
 
 @dataclass
 class Sieve:
-    """The pruner with a proof.
+    """The pruner with a proof: ``rounds`` are left, each costs ``each``; when they are used up all other edges stay.
 
-    Attributes
-    ----------
-    each : PureDP or NoPrivacy
-        Loss of a round.
-    rounds : int
-        Rounds left.  When they are used up every further edge stays.
-    threshold : int
-        Steps up to which a pair counts as independent.
-    examines : bool
-        Whether what a round finds is examined, with half of the round's loss.
+    Steps up to ``threshold`` count as independent; one that ``examines`` does so with half of the round's loss.
     """
 
     scores: RankScores

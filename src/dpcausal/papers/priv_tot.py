@@ -33,13 +33,7 @@ LEVEL = 0.05
 
 
 def count_pvalue(noisy: int, blocks: int, epsilon: float) -> float:
-    """Return P(B + N ≥ noisy), B binomial(blocks, LEVEL), P(N = k) ∝ e^{−ε|k|}.
-
-    Examples
-    --------
-    >>> round(count_pvalue(0, 10, 50.0), 9), round(count_pvalue(2, 10, 50.0), 4)
-    (1.0, 0.0861)
-    """
+    """Return P(B + N ≥ noisy), B binomial(blocks, LEVEL), P(N = k) ∝ e^{−ε|k|}."""
     from scipy.stats import binom
 
     counts = np.arange(blocks + 1)

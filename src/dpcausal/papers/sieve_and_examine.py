@@ -11,27 +11,15 @@ def subsampled_epsilon(ratio: float, epsilon: float) -> float:
     """Return ε′ = log(1 + (n/m)(e^ε − 1)): what a mechanism may spend on m of n rows for ε on all.
 
     *Source*: Balle, Barthe & Gaboardi (2018), Theorem 9: sampling without replacement, replace-one.
-
-    Examples
-    --------
-    >>> round(subsampled_epsilon(20, 0.5), 4)
-    2.6372
     """
     return math.log1p(ratio * math.expm1(epsilon))
 
 
 def optimal_subsample(n: int, epsilon: float) -> int:
-    """Return the m in [n/20, n] that minimises √(n/m) / log(1 + (n/m)(e^(ε/2) − 1)).
+    """Return the m in [n/20, n] that minimises √(n/m) / log(1 + (n/m)(e^(ε/2) − 1)): section 3.2.
 
-    For statistics whose sensitivity is c/√m, as the paper claims for its tau.  For those of c/m, as proved here for
-    T, the noise (n/m)/log(1 + (n/m)(e^(ε/2) − 1)) is least at m = n: x/log(1 + xc) grows with x.
-
-    *Source*: Wang, Pang & Song (2020), section 3.2.
-
-    Examples
-    --------
-    >>> optimal_subsample(100_000, 0.1), optimal_subsample(100_000, 4.0)
-    (5000, 100000)
+    For statistics whose sensitivity is c/√m, as the paper claims for its tau.  For those of c/m, as proved here for T,
+    the noise (n/m)/log(1 + (n/m)(e^(ε/2) − 1)) is least at m = n: x/log(1 + xc) grows with x.
     """
     growth = math.expm1(epsilon / 2)
 
@@ -48,26 +36,12 @@ def optimal_subsample(n: int, epsilon: float) -> int:
 
 
 def advanced_composition(epsilon: float, rounds: int, delta: float) -> float:
-    """Return √(2k log(1/δ)) ε + k ε (e^ε − 1) for k rounds of ε.
-
-    *Source*: Dwork & Roth (2014), Theorem 3.20.
-
-    Examples
-    --------
-    >>> round(advanced_composition(0.1, 10, 1e-3), 4)
-    1.2806
-    """
+    """Return √(2k log(1/δ)) ε + k ε (e^ε − 1) for k rounds of ε: Dwork & Roth (2014), Theorem 3.20."""
     return math.sqrt(2 * rounds * math.log(1 / delta)) * epsilon + rounds * epsilon * math.expm1(epsilon)
 
 
 def moments_accountant(share: float, noise: float, tests: int, delta: float) -> float:
-    """Return ε of so many Gaussian releases, each on a Poisson sample, by Rényi accounting.
-
-    Raises
-    ------
-    MissingDependencyError
-        If dp-accounting is not installed.
-    """
+    """Return ε of so many Gaussian releases, each on a Poisson sample, by the Rényi accounting of dp-accounting."""
     try:
         from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
         from dp_accounting.rdp import RdpAccountant
@@ -79,20 +53,9 @@ def moments_accountant(share: float, noise: float, tests: int, delta: float) -> 
 
 
 def type_one_error(alpha: float, tweak: float, bound: float, sieve_epsilon: float) -> float:
-    """Bound the probability that a round's sieve passes over a score at least T + α: Theorem 2, first part.
+    """Bound the chance that a sieve passes over a score at least T + α: e^(−x) − ¼ e^(−2x), x = ε′(α + t)/(6Δ).
 
-    e^(−ε′(α + t)/(6Δ)) − ¼ e^(−ε′(α + t)/(3Δ))
-
-    where Δ is the sensitivity of the score as the noise has it, ε′ the sieve's ε, t the tweak.
-
-    Notes
-    -----
-    It holds for one query.  *Source*: Wang, Pang & Song (2020), Theorem 4.
-
-    Examples
-    --------
-    >>> round(type_one_error(0.3, 0.1, 0.01, 1.0), 5)
-    0.00127
+    Theorem 4, for one query; Δ is the sensitivity of the score as the noise has it, ε′ the sieve's ε, t the tweak.
     """
     if bound <= 0 or sieve_epsilon <= 0 or alpha + tweak < 0:
         raise ParameterError("the bound needs a sensitivity and epsilon above 0, and alpha + tweak of at least 0")
@@ -103,19 +66,10 @@ def type_one_error(alpha: float, tweak: float, bound: float, sieve_epsilon: floa
 def type_two_error(
     alpha: float, tweak: float, bound: float, sieve_epsilon: float, examine_epsilon: float, published: bool = False
 ) -> float:
-    """Bound the probability that a score of at most T − α passes both sieve and examination, α ≥ t.
+    """Bound the probability that a score of at most T − α ≤ T − t passes both: Theorem 5, corrected.
 
-    (e^(−ε′(α − t)/(6Δ)) − ¼ e^(−ε′(α − t)/(3Δ))) · ½ e^(−ε α/(2Δ))
-
-    where the examination's noise is Lap(2Δ/ε), whose tail is ½ e^(−εα/(2Δ)).  ``published=True`` has the e^(−2εα/Δ)
-    that is printed: four times the exponent, too small.
-
-    *Source*: Wang, Pang & Song (2020), Theorem 5, corrected.
-
-    Examples
-    --------
-    >>> type_two_error(0.05, 0.01, 0.01, 1, 1) > type_two_error(0.05, 0.01, 0.01, 1, 1, published=True)
-    True
+    (e^(−ε′(α − t)/(6Δ)) − ¼ e^(−ε′(α − t)/(3Δ))) · ½ e^(−ε α/(2Δ)): the examination's noise is Lap(2Δ/ε), whose tail is
+    the last factor.  ``published=True`` has the e^(−2εα/Δ) that is printed: four times the exponent, too small.
     """
     if alpha < tweak:
         raise ParameterError("the second kind of error is bounded for alpha of at least the tweak")

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcausal.discovery.pc import Skeleton, Test, Verdict, find_skeleton
+from dpcausal.discovery.pc import Skeleton, Test, Verdict
 from dpcausal.discovery.question import Graph, deviation_of, gaussian_pay, rho_of
 from dpcausal.discovery.search import Terms
 from dpcausal.mechanisms.additive import gaussian
@@ -69,9 +69,7 @@ class SubsampledGaussian(PcSystem):
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
             return Verdict(noisy[x, y, given] <= level[0])
 
-        return find_skeleton(
-            question.names, ask, knowledge=terms.knowledge, max_order=terms.max_order, begin=begin
-        )
+        return terms.skeleton(question.names, ask, begin)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Perturb every test of a subsample with Gaussian noise; report by the moments accountant."""

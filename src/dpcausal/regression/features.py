@@ -1,19 +1,12 @@
-"""Random Fourier features of one real column, in cosine and sine pairs.
+"""Random Fourier features of one real column: φ(x) = (cos ω_1 x, …, cos ω_D x, sin ω_1 x, …, sin ω_D x) / √D.
 
-φ(x) = (cos ω_1 x, …, cos ω_D x, sin ω_1 x, …, sin ω_D x) / √D
+ω_j is drawn from a normal law of standard deviation 1/width, by public randomness.  ‖φ(x)‖ = 1 for every x, because of
+the pairs: a cosine with a random phase would reach √2.  E[φ(x)·φ(x')] is the Gaussian kernel exp(−(x − x')²/(2
+width²)), but φ(x)·φ(x') itself can be negative, so a bound that asks for a kernel in [0, 1] does not hold for it.
 
-where:
-
-* ω_j is drawn from a normal law of standard deviation 1/width, by public randomness;
-* ‖φ(x)‖ = 1 for every x, because of the pairs: a cosine with a random phase would reach √2;
-* E[φ(x)·φ(x')] = exp(−(x − x')² / (2 width²)), the Gaussian kernel.
-
-The product φ(x)·φ(x') itself can be negative, down to −1, so a bound that asks for a kernel in [0, 1] does not
-hold for it.
-
-The column is read on a grid of 1/512 of the width (``PLACES_PER_WIDTH``), so that a million rows have a few
-thousand different places and the features are computed once for each place.  That moves the kernel by at most
-0.0012, far less than the features themselves do, and costs no bound: φ of a place is a unit vector too.
+The column is read on a grid of 1/512 of the width, so that a million rows have a few thousand different places and the
+features are computed once for each.  That moves the kernel by at most 0.0012, far less than the features themselves do,
+and costs no bound: φ of a place is a unit vector too.
 
 *Source*: Rahimi & Recht (2007); the pairs, Sutherland & Schneider (2015); binned smoothing, Fan & Marron (1994).
 """
@@ -41,15 +34,7 @@ PLACES_PER_WIDTH = 512
 
 @dataclass(frozen=True, eq=False)
 class FourierFeatures:
-    """A drawn set of frequencies, that is, a map from a real number to a unit vector.
-
-    Parameters
-    ----------
-    frequencies : float array, shape (D,)
-        ω, in radians per kernel width; public.
-    width : float
-        The kernel's width, > 0, in the units of the column.
-    """
+    """A map from real numbers to unit vectors: public frequencies ω, in radians per kernel width, and the width."""
 
     frequencies: Reals
     width: float
@@ -60,24 +45,11 @@ class FourierFeatures:
         return 2 * int(self.frequencies.size)
 
     def __call__(self, values: Reals) -> Reals:
-        """Return φ of each value, shape (n, 2D); rows have norm 1.
-
-        Examples
-        --------
-        >>> features = FourierFeatures(np.array([1.0, 2.0]), width=1.0)
-        >>> np.linalg.norm(features(np.array([0.3, -7.0])), axis=1).round(12)
-        array([1., 1.])
-        """
+        """Return φ of each value, shape (n, 2D)."""
         return self._at(values / self.width)
 
     def places(self, values: Reals) -> tuple[Reals, Integers]:
-        """Return the distinct places of the grid that the values fall on, in widths, and each value's place.
-
-        Examples
-        --------
-        >>> FourierFeatures(np.array([1.0]), width=2.0).places(np.array([1.0, 0.0, 1.001]))
-        (array([0. , 0.5]), array([1, 0, 1]))
-        """
+        """Return the distinct places of the grid that the values fall on, in widths, and each value's place."""
         with np.errstate(over="ignore"):
             steps = np.rint(values / self.width * PLACES_PER_WIDTH)
         distinct, index = np.unique(steps, return_inverse=True)
@@ -102,23 +74,7 @@ class FourierFeatures:
 
 
 def draw_features(pairs: int, width: float, generator: PublicGenerator) -> FourierFeatures:
-    """Return features whose inner product approximates the Gaussian kernel of the given width.
-
-    Parameters
-    ----------
-    pairs : int
-        D ≥ 1; the kernel's error is of the order 1/√D at each pair of points.
-    width : float
-        Standard deviation of the kernel, > 0, in the units of the column.
-    generator : PublicGenerator
-        Public randomness: the frequencies depend on no record.
-
-    Examples
-    --------
-    >>> from dpcausal.privacy.noise import generator_from_seed
-    >>> draw_features(50, 0.5, generator_from_seed(1)).size
-    100
-    """
+    """Return features, from public randomness, whose inner product is the Gaussian kernel up to about 1/√D."""
     if pairs < 1:
         raise ParameterError(f"the number of pairs must be at least 1, got {pairs}")
     if not (np.isfinite(width) and width > 0):

@@ -1,20 +1,13 @@
 """Kernel ridge regression of one real column on another: exact for few rows, by random features for many.
 
-Each fit minimises (λ/2) ‖w‖² + (1/n) Σ (w·φ(x_i) − y_i)², that is, w = (Σ φφ' + αI)⁻¹ Σ yφ
+Each fit minimises (λ/2) ‖w‖² + (1/n) Σ (w·φ(x_i) − y_i)²: w = (Σ φφ' + αI)⁻¹ Σ yφ, where φ is the feature map of the
+Gaussian kernel exp(−(x − x')²/(2 width²)), or its random Fourier features, λ is the ``penalty`` and α = nλ/2, which is
+scikit-learn's ``alpha``.  There is no intercept and no centring: either would add to what one record can move.
 
-where:
-
-* φ is the feature map of the Gaussian kernel exp(−(x − x')² / (2 width²)), or its random Fourier features;
-* λ is the ``penalty`` and α = nλ/2, which is scikit-learn's ``alpha``;
-* there is no intercept and no centring, since either would add to what one record can move.
-
-Up to ``EXACT_ROWS`` rows the n × n kernel matrix is solved; above, only the 2D × 2D matrix of the features is
-held, and rows are streamed through the features' grid.  Which of the two runs depends on the number of rows alone.
-
-A fit is total: constant columns, ties and values so large that a product overflows give a finite prediction,
-and no warning is raised.  Nothing here is private by itself.  ``fit`` may serve on unprotected training rows;
-``tune`` and ``leave_one_out`` look at all rows they are given, so they belong where the rows are unprotected or
-where the whole block's answer is bounded and paid for.
+Up to ``EXACT_ROWS`` rows the n × n kernel matrix is solved; above, only the 2D × 2D matrix of the features is held, and
+rows are streamed through the features' grid.  A fit is total: constant columns, ties and values so large that a product
+overflows give a finite prediction, and no warning.  Nothing here is private by itself: it serves on unprotected
+training rows, or inside a block whose answer is bounded and paid for.
 """
 
 from __future__ import annotations
@@ -28,6 +21,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.privacy.confined import Confined
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.regression.features import CHUNK_ROWS, FourierFeatures, Integers, Reals, draw_features
+from dpcausal.regression.ridge import finite, solved
 from dpcausal.regression.threads import one_thread
 
 EXACT_ROWS = 500
@@ -59,11 +53,10 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Predictor(Confined):
-    """A fitted regression: call it on new values of the regressor.
+    """A fitted regression; predictions lie in the public range [lower, upper], one that is not finite counts as 0.
 
-    Predictions lie in [lower, upper], the public range of the response; one that is not finite counts as 0
-    before that clip.  The last bits of a prediction may depend on the other values of the same call, as those of a
-    matrix product do: where values are protected one by one, tabulate at public places and interpolate.
+    The last bits of a prediction may depend on the other values of the same call, as those of a matrix product do:
+    where values are protected one by one, tabulate at public places and interpolate.
     """
 
     confined = "a fitted regression holds data and does not leave the process"
@@ -88,7 +81,7 @@ class Predictor(Confined):
                 for start in range(0, values.size, CHUNK_ROWS):
                     part = slice(start, start + CHUNK_ROWS)
                     predictions[part] = gaussian_kernel(values[part], self.anchors, self.width) @ self.weights
-        return np.clip(_finite(predictions), self.lower, self.upper)
+        return np.clip(finite(predictions), self.lower, self.upper)
 
 
 def gaussian_kernel(left: Reals, right: Reals, width: float) -> Reals:
@@ -99,52 +92,18 @@ def gaussian_kernel(left: Reals, right: Reals, width: float) -> Reals:
 
 
 def alpha_of(penalty: float, rows: int) -> float:
-    """Return α = nλ/2, the ridge of the linear system.
-
-    Examples
-    --------
-    >>> alpha_of(0.01, 1000)
-    5.0
-    """
+    """Return α = nλ/2, the ridge of the linear system."""
     return rows * penalty / 2
 
 
 def fit(
-    x: Reals,
-    y: Reals,
-    *,
-    penalty: float,
-    width: float,
-    clip: tuple[float, float],
-    features: FourierFeatures | None = None,
-    generator: PublicGenerator | None = None,
-) -> Predictor:
-    """Regress y on x.
+    x: Reals, y: Reals, *, penalty: float, width: float, clip: tuple[float, float],
+    features: FourierFeatures | None = None, generator: PublicGenerator | None = None,
+) -> Predictor:  # fmt: skip
+    """Regress y on x; ``clip`` is the public range of y, ``generator`` draws features above ``EXACT_ROWS`` rows.
 
-    Parameters
-    ----------
-    x, y : float arrays, shape (n,)
-        Finite; n ≥ 1.
-    penalty : float
-        λ ≥ 2e-10.
-    width : float
-        Standard deviation of the Gaussian kernel, > 0, in units of x.
-    clip : (float, float)
-        Public range of y, lower < upper: predictions are clipped into it.
-    features : FourierFeatures, optional
-        Use these features whatever n is (``width`` is then theirs).
-    generator : PublicGenerator, optional
-        Public randomness for the features; needed when n > ``EXACT_ROWS`` and no features are given.
-
-    *Cost*: n ≤ 500: one n × n factorisation.  Above: O(n log n + G D²) for G places of the features' grid (a few
-    thousand unless the column spans very many widths), and memory for 8192 places of features.
-
-    Examples
-    --------
-    >>> x = np.linspace(-1, 1, 50)
-    >>> predict = fit(x, x**2, penalty=1e-6, width=0.5, clip=(0, 1))
-    >>> predict(np.array([0.5])).round(2)
-    array([0.25])
+    Given ``features`` serve whatever n is, and bring their own width.  *Cost*: one n × n factorisation, or
+    O(n log n + G D²) for G places of the features' grid, a few thousand unless the column spans very many widths.
     """
     n = _checked_rows(x, y)
     alpha = _checked_alpha(penalty, width, n)
@@ -153,47 +112,34 @@ def fit(
         raise ParameterError("the range of the response must be finite with lower < upper")
     with np.errstate(all="ignore"), one_thread():
         if features is None and n <= EXACT_ROWS:
-            system = gaussian_kernel(x, x, width)
-            weights = _solve(system, y, alpha)
-            return Predictor(None, x.copy(), weights, width, lower, upper)
+            return Predictor(None, x.copy(), solved(gaussian_kernel(x, x, width), y, alpha), width, lower, upper)
         features = features if features is not None else _drawn(width, generator)
         places, index = features.places(x)
         system, moments = _normal_equations(features, places, index, y)
-        return Predictor(features, np.empty(0), _solve(system, moments, alpha), width, lower, upper)
+        return Predictor(features, np.empty(0), solved(system, moments, alpha), width, lower, upper)
 
 
 def leave_one_out(
     x: Reals, y: Reals, *, penalty: float, width: float, generator: PublicGenerator | None = None
 ) -> Reals:
-    """Return the residual of each row from the fit to all other rows, shape (n,).
+    """Return r_i = (y_i − f(x_i))/(1 − h_i), the residual of each row from the fit to all others, h its leverage.
 
-    r_i = (y_i − f(x_i)) / (1 − h_i)
-
-    where h_i is the i-th diagonal entry of the hat matrix.  Each row is then both a training and a test row, and
-    never both at once.  Parameters as in ``fit``; a residual that is not finite is 0.
-
-    Examples
-    --------
-    >>> x = np.linspace(-1, 1, 30)
-    >>> bool(np.abs(leave_one_out(x, 2 * x, penalty=1e-8, width=1.0)).max() < 0.01)
-    True
+    Each row is then both a training and a test row, and never both at once.  A residual that is not finite is 0.
     """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
     n = _checked_rows(x, y)
     alpha = _checked_alpha(penalty, width, n)
     with np.errstate(all="ignore"), one_thread():
+        if n <= EXACT_ROWS:
+            inverse = solved(gaussian_kernel(x, x, width), np.eye(n), alpha)
+            # I − H = α (K + αI)⁻¹, so α cancels in the ratio.
+            return finite((inverse @ y) / inverse.diagonal())
+        features = _drawn(width, generator)
+        places, index = features.places(x)
+        system, moments = _normal_equations(features, places, index, y)
+        system[np.diag_indices(features.size)] += alpha
         try:
-            if n <= EXACT_ROWS:
-                system = gaussian_kernel(x, x, width)
-                system[np.diag_indices(n)] += alpha
-                inverse = cho_solve(cho_factor(system, lower=True, check_finite=False), np.eye(n), check_finite=False)
-                # I − H = α (K + αI)⁻¹, so α cancels in the ratio.
-                return _finite((inverse @ y) / inverse.diagonal())
-            features = _drawn(width, generator)
-            places, index = features.places(x)
-            system, moments = _normal_equations(features, places, index, y)
-            system[np.diag_indices(features.size)] += alpha
             factor = cho_factor(system, lower=True, check_finite=False)
             weights = cho_solve(factor, moments, check_finite=False)
             whiten = solve_triangular(factor[0], np.eye(features.size), lower=True, check_finite=False).T
@@ -203,29 +149,13 @@ def leave_one_out(
         for part, rows in features.chunks(places):
             predictions[part] = rows @ weights
             leverage[part] = np.square(rows @ whiten).sum(axis=1)
-        return _finite((y - predictions[index]) / (1 - leverage[index]))
+        return finite((y - predictions[index]) / (1 - leverage[index]))
 
 
-def tune(
-    x: Reals,
-    y: Reals,
-    *,
-    widths: Sequence[float] = WIDTHS,
-    alphas: Sequence[float] = ALPHAS,
-) -> Setting:
-    """Return the width and λ with the least mean squared leave-one-out residual.
+def tune(x: Reals, y: Reals, *, widths: Sequence[float] = WIDTHS, alphas: Sequence[float] = ALPHAS) -> Setting:
+    """Return the width and λ with the least mean squared leave-one-out residual in ``TUNING_ROWS`` rows, evenly spaced.
 
-    Looks at ``TUNING_ROWS`` rows, evenly spaced.  The first setting wins a tie; one whose error is not finite wins
-    only if all errors are.
-
-    Parameters
-    ----------
-    x, y : float arrays, shape (n,)
-        Finite; n ≥ 1.
-    widths : sequence of float
-        In units of x.
-    alphas : sequence of float
-        Values of α = nλ/2.
+    The first setting wins a tie; one whose error is not finite wins only if all errors are.
     """
     from scipy.linalg import LinAlgError, eigh
 
@@ -264,25 +194,10 @@ def _normal_equations(features: FourierFeatures, places: Reals, index: Integers,
     return gram, moments
 
 
-def _solve(system: Reals, right: Reals, alpha: float) -> Reals:
-    """Return (system + αI)⁻¹ right; zeros where floating point has no answer."""
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve
-
-    system[np.diag_indices(len(system))] += alpha
-    try:
-        return _finite(cho_solve(cho_factor(system, lower=True, check_finite=False), right, check_finite=False))
-    except LinAlgError:  # only values beyond floating-point products come here
-        return np.zeros(len(right))
-
-
 def _drawn(width: float, generator: PublicGenerator | None) -> FourierFeatures:
     if generator is None:
         raise ParameterError(f"above {EXACT_ROWS} rows random features are used: a public generator is needed")
     return draw_features(FEATURE_PAIRS, width, generator)
-
-
-def _finite(values: Reals) -> Reals:
-    return np.where(np.isfinite(values), values, 0.0)
 
 
 def _checked_rows(x: Reals, y: Reals) -> int:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
+from dpcausal.regression.ridge import solved
 from dpcausal.regression.threads import one_thread
 
 Reals = npt.NDArray[np.float64]
@@ -50,15 +51,7 @@ class Norms:
 
 
 def norms(penalty: float) -> Norms:
-    """Return B, B2, B3 for a penalty.
-
-    B = max √κ/(κ + μ), B2 = max μ√κ/(κ + μ)², B3 = max √κ(κ + 2μ)/(κ + μ)², over κ in (0, 1]
-
-    Examples
-    --------
-    >>> norms(10.0).whole < 0.1667
-    True
-    """
+    """Return B = max √κ/(κ + μ), B2 = max μ√κ/(κ + μ)², B3 = max √κ(κ + 2μ)/(κ + μ)², over κ in (0, 1]."""
     mu = _checked_penalty(penalty) / 2
 
     def at(share: float) -> tuple[float, float, float]:
@@ -73,17 +66,6 @@ def norms(penalty: float) -> Norms:
 def leverage(rows: int, penalty: float) -> float:
     """Return t = 1/(1 + a), the most by which a row's own leverage can weigh."""
     return 1 / (1 + rows * _checked_penalty(penalty) / 2) * _UP
-
-
-def weights_bound(rows: int, penalty: float) -> float:
-    """Return (2 + B)/a, the most that w moves: claim ``regression-weights``.
-
-    Examples
-    --------
-    >>> round(weights_bound(1000, 0.1), 4)
-    0.0847
-    """
-    return (2 + norms(penalty).whole) / (rows * penalty / 2) * _UP
 
 
 def others_bound(penalty: float) -> float:
@@ -120,63 +102,28 @@ def _sensitivity(bound: float, norm: Norm, proof: str) -> Sensitivity:
 
 
 def product_sum_bound(rows: int, penalty: float) -> float:
-    """Return Δ = max(2 + 2√2 B3, 4 B3 + t) + B² + 2 B B2, in exact arithmetic.
-
-    Examples
-    --------
-    >>> round(product_sum_bound(1000, 10.0), 2), round(product_sum_bound(1000, 0.1), 1)
-    (2.94, 25.6)
-    """
+    """Return Δ = max(2 + 2√2 B3, 4 B3 + t) + B² + 2 B B2, in exact arithmetic."""
     found = norms(penalty)
     corners = max(2 + 2 * math.sqrt(2) * found.sum, 4 * found.sum + leverage(rows, penalty))
     return (corners + found.whole**2 + 2 * found.whole * found.shrunk) * _UP
 
 
 def product_sum_sensitivity(rows: int, penalty: float) -> Sensitivity:
-    """Return how far S1 moves.
-
-    Notes
-    -----
-    *Source*: ``residual_products.md``, residual-product-sum; Kalemaj et al. (2024), Lemma 3.4, bounds all of R instead.
-    """
+    """Return how far S1 moves; Kalemaj et al. (2024), Lemma 3.4, bounds all of R instead."""
     largest = (1 + norms(penalty).whole) ** 2
     error = _sum_error(rows, _product_error(rows, penalty), largest)
     return _sensitivity(product_sum_bound(rows, penalty) + 2 * error, Norm.ABSOLUTE, "residual-product-sum")
 
 
 def products_sensitivity(rows: int, penalty: float) -> Sensitivity:
-    """Return how far R moves in ℓ1: max(2 + 2√2 B, 4B) + B² + 2B(2 + B).
-
-    Notes
-    -----
-    *Source*: ``residual_products.md``, residual-products.
-    """
+    """Return how far R moves in ℓ1: max(2 + 2√2 B, 4B) + B² + 2B(2 + B)."""
     B = norms(penalty).whole
     bound = max(2 + 2 * math.sqrt(2) * B, 4 * B) + B**2 + others_bound(penalty)
     return _sensitivity(bound + 2 * rows * _product_error(rows, penalty), Norm.L1, "residual-products")
 
 
-def published_products_bound(penalty: float) -> float:
-    """Return C = 4 (1 + √2/√λ)(1 + √2/√λ + 4√2/λ^{3/2} + 4/λ), the constant as published: larger, hence valid.
-
-    *Source*: Kalemaj, Kasiviswanathan & Ramdas (2024), Lemma 3.4.
-
-    Examples
-    --------
-    >>> round(published_products_bound(10.0), 2)
-    11.73
-    """
-    root = 1 + math.sqrt(2 / penalty)
-    return float(4 * root * (root + 4 * math.sqrt(2) / penalty**1.5 + 4 / penalty))
-
-
 def clipped_squares_sensitivity(rows: int, penalty: float, threshold: float) -> Sensitivity:
-    """Return how far Σ min(R_i², τ²) moves: τ² + 4τB(2 + B).
-
-    Notes
-    -----
-    *Source*: ``residual_products.md``, clipped-product-squares.
-    """
+    """Return how far Σ min(R_i², τ²) moves: τ² + 4τB(2 + B)."""
     bound = threshold**2 + 2 * threshold * others_bound(penalty)
     error = _sum_error(rows, 2 * threshold * _product_error(rows, penalty), threshold**2)
     return _sensitivity(bound + 2 * error, Norm.ABSOLUTE, "clipped-product-squares")
@@ -193,14 +140,7 @@ def resample_sum_bound(rows: int, penalty: float | None) -> float:
 def resample_sum_sensitivity(rows: int, penalty: float | None) -> Sensitivity:
     """Return how far T = Σ r_i (y_i − v·φ_i) moves, r_i in [−1, 1] a public function of row i: one for each copy.
 
-    Parameters
-    ----------
-    penalty : float or None
-        ``None``: no regression, v = 0.
-
-    Notes
-    -----
-    *Source*: ``residual_products.md``, resample-product-sum; Kalemaj et al. (2024), Lemma 4.5.
+    Without a penalty nothing is regressed: v = 0.  *Source*: Kalemaj et al. (2024), Lemma 4.5.
     """
     if penalty is None:
         error = _sum_error(rows, _UNIT, 1.0)
@@ -208,19 +148,6 @@ def resample_sum_sensitivity(rows: int, penalty: float | None) -> Sensitivity:
         each = (rounding(rows, penalty) + 2 * _UNIT * (2 + norms(penalty).whole)) * _UP
         error = _sum_error(rows, each, 1 + norms(penalty).whole)
     return _sensitivity(resample_sum_bound(rows, penalty) + 2 * error, Norm.LINF, "resample-product-sum")
-
-
-def published_resample_bound(penalty: float) -> float:
-    """Return C' = 4 (1 + √2/√λ + 2√2/λ^{3/2} + 2/λ), as published: larger, hence valid.
-
-    *Source*: Kalemaj, Kasiviswanathan & Ramdas (2024), Lemma 4.5.
-
-    Examples
-    --------
-    >>> round(published_resample_bound(10.0), 2)
-    6.95
-    """
-    return float(4 * (1 + math.sqrt(2 / penalty) + 2 * math.sqrt(2) / penalty**1.5 + 2 / penalty))
 
 
 def local_bound(norm: float, rows: int, penalty: float) -> float:
@@ -239,17 +166,7 @@ LEAST_SMOOTH_PENALTY = 0.01
 def smooth_bound(norm: float, rows: int, penalty: float, beta: float) -> float:
     """Return S = max_k e^{−βk} min(h(N_k), Δ), 1 + N_k = (1 + N)(1 + 1/a)^{2k+1}: a β-smooth bound on the move of S1.
 
-    Parameters
-    ----------
-    norm : float
-        N, the larger norm of the two weights as computed.  Private, and so is S.
-    beta : float
-        β > 1e-5.
-
-    Raises
-    ------
-    ParameterError
-        The penalty is below 0.01, where the rounding of N is not proved to be small enough.
+    N is the larger norm of the two weights as computed: private, and so is S.  β is above 1e-5.
     """
     if _checked_penalty(penalty) < LEAST_SMOOTH_PENALTY:
         raise ParameterError(f"a smooth bound needs a penalty of at least {LEAST_SMOOTH_PENALTY:g}")
@@ -268,12 +185,7 @@ def smooth_bound(norm: float, rows: int, penalty: float, beta: float) -> float:
 
 
 def smooth_sensitivity(beta: float) -> Sensitivity:
-    """Return the claim of ``smooth_bound``: the value moves by at most S on either side, log S by at most β.
-
-    Notes
-    -----
-    *Source*: ``residual_products.md``, smooth-product-sum.
-    """
+    """Return the claim of ``smooth_bound``: the value moves by at most S on either side, log S by at most β."""
     if not beta > 10 * BETA_RESERVE:
         raise ParameterError("the loss is too small for noise scaled to a smooth bound")
     return Sensitivity(beta, Norm.SMOOTH, Relation.REPLACE_ONE, "smooth-product-sum")
@@ -292,20 +204,7 @@ class Weights:
 
 
 def fit_weights(chunks: Chunks, responses: Reals, penalty: float) -> Weights:
-    """Return w = (Φ'Φ + aI)⁻¹ Φ'U for each response; only the sums Φ'Φ and Φ'U are held.
-
-    Parameters
-    ----------
-    chunks : callable
-        φ of the rows, at most ``CHUNK_ROWS`` at a time, of norm at most 1.
-    responses : float array, shape (n, q)
-        In [−1, 1].
-    penalty : float
-        λ.
-    """
-    from scipy.linalg import cho_factor, cho_solve
-
-    n = len(responses)
+    """Return w = (Φ'Φ + aI)⁻¹ Φ'U of responses U in [−1, 1], shape (n, q); only the sums Φ'Φ, Φ'U are held."""
     gram: Reals | None = None
     with one_thread():
         for part, rows in chunks():
@@ -315,9 +214,8 @@ def fit_weights(chunks: Chunks, responses: Reals, penalty: float) -> Weights:
             moments += rows.T @ responses[part]
         if gram is None:
             raise ParameterError("a regression needs at least one row")
-        gram[np.diag_indices(len(gram))] += n * _checked_penalty(penalty) / 2
         # Positive definite by a margin of a, so it never fails.
-        return Weights(cho_solve(cho_factor(gram, lower=True, check_finite=False), moments, check_finite=False))
+        return Weights(solved(gram, moments, len(responses) * _checked_penalty(penalty) / 2))
 
 
 def fitted_residuals(chunks: Chunks, responses: Reals, weights: Weights) -> Reals:

@@ -1,4 +1,7 @@
-"""Ridge weights of donors, and how far one donor can move them: exactly, and whatever the number of donors."""
+"""Ridge systems, solved in one place; and the ridge weights of donors with what one donor can move them by.
+
+That bound is exact, whatever the number of donors.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,27 @@ MOST_ROUNDING = 0.01
 """Where rounding may be more, the analysis of errors does not hold, and the system may be singular for some donors."""
 
 
+def solved(system: Reals, right: Reals, ridge: float) -> Reals:
+    """Return (system + μI)⁻¹ right; zeros where floats have no answer.  The system is written over."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    system[np.diag_indices(len(system))] += ridge
+    try:
+        return finite(cho_solve(cho_factor(system, lower=True, check_finite=False), right, check_finite=False))
+    except LinAlgError:  # only values beyond floating-point products come here
+        return np.zeros(right.shape)
+
+
+def finite(values: Reals) -> Reals:
+    """Return the values with 0 for what is not finite."""
+    return np.where(np.isfinite(values), values, 0.0)
+
+
 def ridge_weights(X: Reals, y: Reals, ridge: float) -> Reals:
-    """Return the weights of the donors in a ridge regression of the target on them.
+    """Return f = argmin ‖y − X'f‖² + μ‖f‖² = (XX' + μI)⁻¹ X y: the donors' weights in a ridge regression of the target.
 
-    f = argmin ‖y − X'f‖² + μ‖f‖² = (XX' + μI)⁻¹ X y
-
-    where:
-
-    * X: donors before the treatment, shape (n, T0), entries in [−1, 1]
-    * y: the target before the treatment, shape (T0,)
-    * μ: ``ridge``, > 0.  The objective of Rho, Cummings & Misra, equation (4), has μ = λ/2.
-
-    Total: defined for every X where ``ridge_weight_sensitivity`` is.
+    X, shape (n, T0), in [−1, 1], and y, shape (T0,), stand before the treatment; the objective of Rho, Cummings &
+    Misra, equation (4), has μ = λ/2.  Total: defined for every X where ``ridge_weight_sensitivity`` is.
     """
     n, periods = X.shape
     if n <= periods:
@@ -57,12 +69,10 @@ def ridge_weight_bound(y: Reals, ridge: float) -> float:
 
 
 def ridge_weight_sensitivity(y: Reals, ridge: float, donors: int) -> Sensitivity:
-    """Return the l2 sensitivity of ``ridge_weights`` as computed in floats: the bound plus what rounding may add.
+    """Return the l2 sensitivity of ``ridge_weights`` as computed: the bound plus what rounding may add; y is public.
 
-    Raises a ParameterError, from public numbers, where floats cannot solve the system for every X.
-
-    *Guarantee*: claim ``ridge-weights``, replace one donor; y is public.
-    *Source*: this library; Rho, Cummings & Misra, Lemma 4.7, has 4·T0·√(8 + n)/λ.
+    Refused, from public numbers, where floats cannot solve the system for every X.  Rho, Cummings & Misra, Lemma 4.7,
+    has 4·T0·√(8 + n)/λ.
     """
     if not (math.isfinite(ridge) and ridge > 0):
         raise ParameterError("the ridge's penalty must be a finite number above 0")

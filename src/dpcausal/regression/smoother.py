@@ -105,27 +105,7 @@ def standardised(columns: Reals) -> Reals:
 
 
 def smooth(given: Given, responses: Reals, shape: Shape, generator: PublicGenerator) -> Smoothed:
-    """Return the residuals of each response given the columns.
-
-    Parameters
-    ----------
-    given : Given
-        n rows.
-    responses : float array, shape (n, q)
-        Finite.
-    shape : {"additive", "isotropic"}
-        Of the kernel.
-    generator : PublicGenerator
-        Public randomness for the features, this block's own.
-
-    Examples
-    --------
-    >>> from dpcausal.privacy.noise import generator_from_seed
-    >>> z = np.linspace(-1, 1, 100)[:, None]
-    >>> found = smooth(Given(z, np.empty((100, 0), dtype=np.int64)), z**2, "additive", generator_from_seed(1))
-    >>> bool(found.residuals.std() < 0.05)
-    True
-    """
+    """Return the residuals of each response given the columns; the features' coins are this block's own."""
     n = given.rows
     U = standardised(responses)
     if given.empty:

@@ -29,6 +29,7 @@ from dpcausal.privacy.confined import Confined
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
 from dpcausal.regression.features import FourierFeatures, Integers, Reals
+from dpcausal.regression.ridge import solved
 from dpcausal.regression.threads import one_thread
 
 PLACES = 4097
@@ -55,13 +56,7 @@ _ROUND_UP = 1 + 1e-9
 
 
 def closed_form(rows: int, penalty: float) -> float:
-    """Return 4/(nλ) + (3√6/4)/(nλ^{3/2}), rounded up: a bound on the move of f for every n ≥ 1 and λ > 0.
-
-    Examples
-    --------
-    >>> round(closed_form(1000, 0.1), 4)
-    0.0981
-    """
+    """Return 4/(nλ) + (3√6/4)/(nλ^{3/2}), rounded up: a bound on the move of f for every n ≥ 1 and λ > 0."""
     return float((4 / (rows * penalty) + 0.75 * math.sqrt(6) / (rows * penalty**1.5)) * _ROUND_UP)
 
 
@@ -70,11 +65,6 @@ def maximum_form(rows: int, penalty: float) -> float:
 
     With t = √S the maximum lies in [0, √c].  In each of 4096 cells the numerator is taken at the right end and the
     denominators at the left, so that no maximum is missed; the result is at most .2 % too large.
-
-    Examples
-    --------
-    >>> round(maximum_form(1000, 0.1), 4)
-    0.0878
     """
     c = rows * penalty / 2
     if rows < 5 or c < 1:
@@ -88,23 +78,8 @@ def maximum_form(rows: int, penalty: float) -> float:
 def prediction_bound(rows: int, penalty: float) -> float:
     """Return ρ(n, λ): how far one replaced training row moves any prediction, in exact arithmetic.
 
-    The smaller of the two forms where both hold, and 2, the width of the range that predictions are clipped to.
-
-    Parameters
-    ----------
-    rows : int
-        n ≥ 1, public.
-    penalty : float
-        λ in [1e-5, 1e5], public.
-
-    Notes
-    -----
-    *Source*: ``stability.md``, ridge-stability; Kusner et al. (2016), Theorem 5, has 8/(nλ^{3/2}) for λ ≤ 1.
-
-    Examples
-    --------
-    >>> round(prediction_bound(1000, 0.1), 4), prediction_bound(10, 0.01)
-    (0.0878, 2.0)
+    The smaller of the two forms where both hold, and 2, the width of the range that predictions are clipped to.  Kusner
+    et al. (2016), Theorem 5, has 8/(nλ^{3/2}) for λ ≤ 1.
     """
     _check(rows, penalty)
     forms = [2.0, closed_form(rows, penalty)]
@@ -114,19 +89,7 @@ def prediction_bound(rows: int, penalty: float) -> float:
 
 
 def rounding(penalty: float) -> Fraction:
-    """Return η(λ): the computed prediction, and a residual made from it, is within η of the exact one.
-
-    η = 2⁻³⁴ [(2/λ + 1)/√(2λ) + 2/λ + 1],  whatever the rows
-
-    Notes
-    -----
-    *Source*: ``stability.md``, ridge-rounding.
-
-    Examples
-    --------
-    >>> float(rounding(0.01)) < 1e-7
-    True
-    """
+    """Return η(λ) = 2⁻³⁴ [(2/λ + 1)/√(2λ) + 2/λ + 1]: how far a computed prediction, or residual, can be off."""
     _check(1, penalty)
     share = 2 / Fraction(penalty)
     norm = Fraction(1 / math.sqrt(2 * penalty) * _ROUND_UP)
@@ -134,13 +97,7 @@ def rounding(penalty: float) -> Fraction:
 
 
 def prediction_sensitivity(rows: int, penalty: float, *, unit: Unit = Unit.TRAINING_ROW) -> Sensitivity:
-    """Return how far one replaced training row moves the *computed* predictions: ρ + 2η, in the maximum norm.
-
-    Examples
-    --------
-    >>> round(float(prediction_sensitivity(1000, 0.1).bound), 4)
-    0.0878
-    """
+    """Return how far one replaced training row moves the *computed* predictions: ρ + 2η, in the maximum norm."""
     bound = Fraction(prediction_bound(rows, penalty)) + 2 * rounding(penalty)
     return Sensitivity(bound, Norm.LINF, Relation.REPLACE_ONE, "ridge-stability", unit)
 
@@ -162,18 +119,7 @@ class FeatureTable:
 def feature_table(width: float, pairs: int = PAIRS) -> FeatureTable:
     """Return the table for the Gaussian kernel exp(−(x − x')²/(2 width²)), within about 1/D of it.
 
-    Parameters
-    ----------
-    width : float
-        In [0.01, 100], in units of half the public range.
-    pairs : int
-        D, from 1 to ``PAIRS``: frequencies at the quantiles (j − ½)/D of the kernel's normal spectrum.
-
-    Examples
-    --------
-    >>> table = feature_table(0.5)
-    >>> bool(abs(table.rows[0] @ table.rows[1024] - np.exp(-0.5)) < 0.01)
-    True
+    Frequencies stand at the quantiles (j − ½)/D of its normal spectrum; the width is in units of half the public range.
     """
     if not (math.isfinite(width) and LEAST_WIDTH <= width <= LARGEST_WIDTH):
         raise ParameterError(f"the kernel's width must be between {LEAST_WIDTH:g} and {LARGEST_WIDTH:g}")
@@ -205,37 +151,12 @@ class StableFit(Confined):
 
 
 def fit_stable(x: Reals, y: Reals, *, penalty: float, table: FeatureTable) -> StableFit:
-    """Regress y on x.
+    """Regress y on x: predictions in [−1, 1], each moved by one row as ``prediction_sensitivity(n, penalty)`` says.
 
-    Parameters
-    ----------
-    x, y : float arrays, shape (n,)
-        n ≥ 1; clipped to [−1, 1], a value that is no number counts as 0.
-    penalty : float
-        λ in [1e-5, 1e5], public.
-    table : FeatureTable
-        From ``feature_table``: public.
-
-    Returns
-    -------
-    StableFit
-        Predictions in [−1, 1].
-
-    Notes
-    -----
-    *Guarantee*: ``prediction_sensitivity(n, penalty)`` for every prediction at once.
-    *Source*: Kusner et al. (2016), eq. (5); ``stability.md``.
+    Values are clipped to [−1, 1], one that is no number counts as 0; λ and the table are public.
     *Cost*: O(n + P D²) for the P ≤ 4097 places in use: 20 ms at 1,000 rows, 60 ms at 1,000,000.
-
-    Examples
-    --------
-    >>> x = np.linspace(-1, 1, 2001)
-    >>> line = fit_stable(x, x, penalty=1e-3, table=feature_table(1.0))
-    >>> line(np.array([-0.5, 0.5])).round(1)
-    array([-0.5,  0.5])
+    *Source*: Kusner et al. (2016), eq. (5).
     """
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve
-
     _check(x.size, penalty)
     if x.ndim != 1 or x.shape != y.shape:
         raise ParameterError("a regression needs two columns of equal length")
@@ -247,12 +168,7 @@ def fit_stable(x: Reals, y: Reals, *, penalty: float, table: FeatureTable) -> St
     rows = table.rows[used]
     with np.errstate(all="ignore"), one_thread():
         system = (rows * counts[used, None]).T @ rows
-        system[np.diag_indices(len(system))] += x.size * penalty / 2
-        try:
-            factor = cho_factor(system, lower=True, check_finite=False)
-            weights = cho_solve(factor, rows.T @ sums[used], check_finite=False)
-        except LinAlgError:  # never, by ridge-rounding
-            weights = np.zeros(len(system))
+        weights = solved(system, rows.T @ sums[used], x.size * penalty / 2)
         heights = np.clip(table.rows @ weights, -1.0, 1.0)
     return StableFit(table.places, heights)
 

@@ -40,13 +40,7 @@ def _controller() -> Any:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Return a context in which BLAS runs on the calling thread only.
-
-    Examples
-    --------
-    >>> with one_thread():
-    ...     pass
-    """
+    """Return a context in which BLAS runs on the calling thread only."""
     here = object()
     try:
         with _changing:

@@ -22,7 +22,11 @@ Columns = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class NoisyContrasts(Release):
-    """Noisy contrasts by set of column numbers, and the standard deviation of each set's noise; ``sizes``: levels."""
+    """Noisy contrasts by set of column numbers, and the standard deviation of each set's noise; ``sizes``: levels.
+
+    Of ``()`` it has the noisy number of rows that lack none of the columns, in [1, n], or nothing where a missing value
+    counts as another.
+    """
 
     kind: ClassVar[str] = "contrasts"
 
@@ -46,7 +50,8 @@ class NoisyContrasts(Release):
         for order in range(len(columns) + 1):
             for places in combinations(range(len(columns)), order):
                 if not places:
-                    coefficients[(0,) * len(columns)] = self.n
+                    coefficients[(0,) * len(columns)] = self.values[()][0] if () in self.values else self.n
+                    deviations[(0,) * len(columns)] = self.deviations.get((), 0.0)
                     continue
                 members = tuple(columns[place] for place in places)
                 if members not in self.values:
@@ -67,11 +72,13 @@ class NoisyContrasts(Release):
         return replace(self, values=values, deviations=deviations)
 
     def numbers(self) -> dict[str, Any]:
+        count = self.values.get(())
         return {
             "sizes": list(self.sizes),
+            "count": None if count is None else {"value": float(count[0]), "deviation": self.deviations[()]},
             "contrasts": [
                 {"columns": list(members), "deviation": self.deviations[members], "values": value.tolist()}
-                for members, value in self.values.items()
+                for members, value in self.values.items() if members
             ],
         }
 
@@ -86,6 +93,9 @@ class NoisyContrasts(Release):
             values[members], deviations[members] = part.array("values"), part.size("deviation")
             if values[members].shape != (math.prod(sizes[i] - 1 for i in members),):
                 raise part.refuse("values")
+        if form.has("count"):
+            part = form.part("count")
+            values[()], deviations[()] = np.array([part.size("value")]), part.size("deviation")
         return cls(names, n, sizes, values, deviations)
 
 

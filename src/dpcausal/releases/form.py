@@ -83,6 +83,10 @@ class Form:
             raise self.refuse(name)
         return tuple(array.tolist())
 
+    def has(self, name: str) -> bool:
+        """Return whether there is such an entry: a release of an older version may lack it."""
+        return self._told.get(name) is not None
+
     def size(self, name: str) -> float:
         """Return a finite number of at least 0."""
         value = self.entry(name)

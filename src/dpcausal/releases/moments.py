@@ -20,7 +20,8 @@ Reals = npt.NDArray[np.float64]
 class NoisyMoments(Release):
     """A noisy covariance of columns measured as (x − middle) / width.
 
-    ``variance`` is that of an off-diagonal entry's noise; a diagonal one's is twice that.
+    ``variance`` is that of an off-diagonal entry's noise; a diagonal one's is twice that.  ``count`` is the noisy
+    number of rows that lack none of the columns, at most n; ``None`` for n where a missing value counts as another.
     """
 
     kind: ClassVar[str] = "moments"
@@ -29,17 +30,20 @@ class NoisyMoments(Release):
     widths: tuple[float, ...]
     covariance: Reals
     variance: float
+    count: float | None = None
 
     def partial_correlation(self, x: int, y: int, given: tuple[int, ...]) -> tuple[float, float] | None:
         """Return the noisy partial correlation and its variance under independence; ``None`` if it is not defined.
 
-        var = 1/(n − |S| − 3) + s² (|P_x|² |P_y|² + (P_x · P_y)²) / (P_xx P_yy)
+        var = 1/(m − |S| − 3) + s² (|P_x|² |P_y|² + (P_x · P_y)²) / (P_xx P_yy)
 
-        where P is the inverse of the noisy covariance of x, y and S, P_x its row, s² the noise variance.
+        where P is the inverse of the noisy covariance of x, y and S, P_x its row, s² the noise variance, m the
+        count.
         """
         members = [x, y, *given]
         matrix = self.covariance[np.ix_(members, members)]
-        if self.n - len(given) - 3 < 1:
+        rows = self.n if self.count is None else self.count
+        if rows - len(given) - 3 < 1:
             return None
         smallest = float(np.linalg.eigvalsh(matrix)[0])
         # Too near singular for its noise, or for floats: no partial correlation can be read off.
@@ -49,7 +53,7 @@ class NoisyMoments(Release):
         a, b = inverse[0], inverse[1]
         correlation = -a[1] / math.sqrt(a[0] * b[1])
         noise = self.variance * float((a @ a) * (b @ b) + (a @ b) ** 2) / float(a[0] * b[1])
-        return float(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)), 1 / (self.n - len(given) - 3) + noise
+        return float(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)), 1 / (rows - len(given) - 3) + noise
 
     def redrawn(self, generator: PublicGenerator) -> Self:
         p = len(self.names)
@@ -61,7 +65,7 @@ class NoisyMoments(Release):
     def numbers(self) -> dict[str, Any]:
         return {
             "middles": list(self.middles), "widths": list(self.widths), "covariance": self.covariance.tolist(),
-            "variance": self.variance,
+            "variance": self.variance, "count": self.count,
         }  # fmt: skip
 
     @classmethod
@@ -73,4 +77,5 @@ class NoisyMoments(Release):
             raise form.refuse("widths")
         if covariance.shape != 2 * middles.shape or (covariance != covariance.T).any():
             raise form.refuse("covariance")
-        return cls(names, n, tuple(middles.tolist()), tuple(widths.tolist()), covariance, form.size("variance"))
+        return cls(names, n, tuple(middles.tolist()), tuple(widths.tolist()), covariance, form.size("variance"),
+                   form.size("count") if form.has("count") else None)  # fmt: skip

@@ -35,7 +35,7 @@ class Release(ABC):
     names : tuple of str
         The columns.
     n : int
-        Rows, public.
+        Rows, public, those that lack a column included.
     guarantee : Guarantee
         What the numbers cost and whom they protect; whatever is computed from them costs nothing more.
 

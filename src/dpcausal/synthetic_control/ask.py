@@ -53,7 +53,7 @@ def synthetic_control(
     force : bool
         Run although public numbers show that the donors would add little but noise.
     accept_unproven, accept_large_epsilon : bool
-        Consent to a published variant without proof; to ε above 20.
+        Consent to a method without a proof; to ε above 20.
 
     Returns
     -------

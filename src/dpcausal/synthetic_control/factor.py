@@ -17,13 +17,13 @@ import numpy.typing as npt
 from dpcausal.errors import LossError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.synthetic_control.forecast import DonorFree
 from dpcausal.synthetic_control.method import SyntheticMethod
 from dpcausal.synthetic_control.placebo import Placebos, mean_residuals
-from dpcausal.synthetic_control.plan import Base, Plan
+from dpcausal.synthetic_control.plan import Plan, deviation_of
 from dpcausal.synthetic_control.question import Path, Treated
 from dpcausal.synthetic_control.rows import (
     FULL,
@@ -62,13 +62,8 @@ CUT_IN_DEVIATIONS = 4.0
 class FactorRelease:
     """The released model, on the scale [−1, 1], of rows less their own last value before the start.
 
-    Attributes
-    ----------
-    mean : float array, shape (T,)
-    covariance : float array, shape (T, T)
-        As released: symmetric, perhaps not positive.
-    mean_noise, covariance_noise : float
-        Standard deviation of the noise on an entry of the mean, and on a diagonal entry of the covariance.
+    The noise is its standard deviation on an entry of the mean, and on a diagonal one of the covariance, which is
+    symmetric, perhaps not positive.
     """
 
     mean: npt.NDArray[np.float64]
@@ -162,29 +157,17 @@ def release(rows: Integers, start: int, allotment: Allotment, loss: ZCDP | NoPri
     return FactorRelease(
         mean=mean / GRID,
         covariance=symmetric(np.asarray(triangle, dtype=np.float64), periods) / squared,
-        mean_noise=0.0 if isinstance(share, NoPrivacy) else gaussian_scale(2 * first, share) / (n * GRID),
-        covariance_noise=0.0
-        if isinstance(portion, NoPrivacy)
-        else gaussian_scale(products_sensitivity(second).bound, portion) / (DIAGONAL * squared),
+        mean_noise=deviation_of(2 * first, share) / (n * GRID),
+        covariance_noise=deviation_of(products_sensitivity(second).bound, portion) / (DIAGONAL * squared),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Forecaster:
-    """The regression of the future on the past that a released model implies.
+    """The regression of the future on the past that a released model implies, slopes of shape (T0, m).
 
-    Attributes
-    ----------
-    start : int
-        T0.
-    mean : float array, shape (T,)
-    slopes : float array, shape (T0, m)
-    rank : int
-        Factors kept.
-    loadings : float array, shape (rank, T)
-        √eigenvalue times eigenvector, for each factor kept.
-    residual : float array, shape (m, m)
-        Covariance of what the past leaves open of the future.
+    ``rank`` factors are kept, ``loadings`` √eigenvalue times eigenvector of each; ``residual`` is the covariance of
+    what the past leaves open of the future.
     """
 
     start: int
@@ -226,14 +209,8 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     slopes = np.linalg.solve(before, low[:start, start:])
     residual = low[start:, start:] + rest * np.eye(periods - start) - low[:start, start:].T @ slopes
     order = np.argsort(-shrunk)[:rank]
-    return Forecaster(
-        start=start,
-        mean=model.mean,
-        slopes=slopes,
-        rank=rank,
-        loadings=(vectors[:, order] * np.sqrt(shrunk[order])).T,
-        residual=residual,
-    )
+    loadings = (vectors[:, order] * np.sqrt(shrunk[order])).T
+    return Forecaster(start, model.mean, slopes, rank, loadings, residual)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,12 +226,8 @@ class Factor(SyntheticMethod):
     def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
         if isinstance(loss, PureDP):
             raise LossError("the factor model is paid for in ZCDP or ApproxDP with delta above 0; matched takes PureDP")
-        if not isinstance(loss, NoPrivacy):
-            affordable_zcdp(loss)  # refuses a loss that pays for no Gaussian noise
+        self.currency(loss)  # refuses a loss that pays for no Gaussian noise
         return loss, ""
-
-    def currency(self, spent: Loss) -> Base:
-        return affordable_zcdp(spent) if not isinstance(spent, (NoPrivacy, PureDP)) else spent
 
     def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
         """Return that of the mean, of rows twice as long as the target's own changes."""
@@ -268,7 +241,8 @@ class Factor(SyntheticMethod):
         self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
     ) -> list[Path]:
         rows, before, whole = on_grid(scaled), question.before, plans[0]
-        model = release(rows, before, allotment, whole.base.part(whole.path))  # type: ignore[arg-type]
+        base: Any = whole.base
+        model = release(rows, before, allotment, base.part(whole.path))
         z = from_last(rows, before)
         return [_path(question, plan, model, z) for plan in plans]
 
@@ -286,11 +260,6 @@ def _path(question: Treated, plan: Plan, model: FactorRelease, z: Integers) -> P
     whole = float(model.covariance[plan.start :, plan.start :].mean())
     variance = max(left, whole / 4)
     return Path(
-        values=y[before - 1] + change,
-        noise=None,
-        loadings=fitted.loadings,
-        placebos=Placebos(donors, np.full(len(z), FULL)),
-        own=int(own[0]),
-        cut=CUT_IN_DEVIATIONS * variance**0.5,
-        total=float(len(z)),
-    )
+        values=y[before - 1] + change, noise=None, loadings=fitted.loadings, own=int(own[0]), total=float(len(z)),
+        placebos=Placebos(donors, np.full(len(z), FULL)), cut=CUT_IN_DEVIATIONS * variance**0.5,
+    )  # fmt: skip

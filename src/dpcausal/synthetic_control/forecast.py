@@ -18,18 +18,10 @@ UNKNOWN_ERROR = 0.125
 
 @dataclass(frozen=True)
 class DonorFree:
-    """A forecast of the target from its own past, chosen on that past.
+    """A forecast of the target from its own past, on the scale [−1, 1] but not cut at it, chosen on that past.
 
-    Attributes
-    ----------
-    rule : str
-        ``"last value"``, ``"mean"`` or ``"trend"``.
-    path : float array, shape (m,)
-        On the scale [−1, 1], not cut at it.
-    error : float
-        Root mean square error of the rule, forecasting the second half of the past from what came before.
-    last_error : float
-        The same for the last value.
+    ``error`` is the rule's root mean square error, forecasting the second half of the past from what came before;
+    ``last_error`` that of the last value.
     """
 
     rule: str

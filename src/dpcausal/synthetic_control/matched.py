@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcausal.data.panel import Panel
 from dpcausal.errors import LossError
-from dpcausal.mechanisms.additive import gaussian, gaussian_scale, l2_ball, laplace_scale
+from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
@@ -23,9 +23,9 @@ from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.synthetic_control.forecast import DonorFree
-from dpcausal.synthetic_control.method import SyntheticMethod, checked
+from dpcausal.synthetic_control.method import SyntheticMethod
 from dpcausal.synthetic_control.placebo import STEPS, Placebos, mean_residuals
-from dpcausal.synthetic_control.plan import Base, Plan
+from dpcausal.synthetic_control.plan import Plan, deviation_of
 from dpcausal.synthetic_control.question import Path, Treated, past_of
 from dpcausal.synthetic_control.rows import (
     FULL,
@@ -70,20 +70,9 @@ PROOFS = ("matched-sums",)
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """The public constants of matching, from the target's past, its bounds and public arguments.
+    """The public constants of matching, from the target's past, its bounds and public arguments, on the scale [−1, 1].
 
-    Attributes
-    ----------
-    start, after : int
-        T0 and m.
-    past : float array, shape (T0,)
-        The target before its treatment, on the scale [−1, 1].
-    covariates : float array, shape (p,)
-        The target's.
-    kernel_width : float
-        h.
-    cut : float
-        c: predicted changes are cut to length c·√m.
+    ``kernel_width`` is h; predicted changes are cut to length ``cut`` · √m.
     """
 
     start: int
@@ -118,8 +107,9 @@ def weights_and_changes(rows: Integers, covariates: Reals, by: Matching) -> tupl
 
     b = (x̃·ỹ + T0h²)/(x̃·x̃ + T0h²) in [0, 2],  k = exp(−‖ỹ − b x̃‖²/(2T0h²)),  change = b (x_post − x_last)
 
-    where x̃ and ỹ are the pasts of donor and target less their means.  Each donor's from its own row alone, bit for bit:
-    its three sums are whole numbers, and from them on each number is the result of single correctly rounded operations.
+    where x̃ and ỹ are the pasts of donor and target less their means.  Each donor's from its own row alone, bit for
+    bit: its three sums are whole numbers, and from them on each number is the result of single correctly rounded
+    operations.
     """
     T0, past = by.start, rows[:, : by.start]
     target = np.rint((by.past - by.past.mean()) * _TARGET_STEPS)
@@ -150,30 +140,16 @@ def matched_sensitivity(by: Matching) -> Sensitivity:
 
 
 def noise_deviation(by: Matching, loss: PureDP | ZCDP | NoPrivacy) -> float:
-    """Return the standard deviation of the noise on each released number, in whole-number units.
-
-    The ball in dimension d = m + 1 has E‖z‖² = d(d+1)s², hence √(d + 1)·s a coordinate; s = Δ/ε.
-    """
-    bound = matched_sensitivity(by).bound
-    if isinstance(loss, PureDP):
-        return math.sqrt(by.after + 2) * laplace_scale(bound, loss)
-    return gaussian_scale(bound, loss) if isinstance(loss, ZCDP) else 0.0
+    """Return the standard deviation of the noise on each released number, in whole-number units."""
+    return deviation_of(matched_sensitivity(by).bound, loss, by.after + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class MatchedRelease:
-    """What was released, and what follows from it.
+    """What was released: ΣK/FULL, the number of donors that the answer rests on, and what follows from it.
 
-    Attributes
-    ----------
-    weight : float
-        ΣK/FULL, the number of donors that the answer rests on; noisy.
-    weight_noise : float
-        Standard deviation of its noise.
-    change : float array, shape (m,)
-        Predicted change of the target from its last value before the start, on the scale [−1, 1].
-    noise : float
-        Standard deviation of the noise in each entry of ``change``.
+    ``change`` is that of the target from its last value before the start; both with the standard deviation of their
+    noise.
     """
 
     weight: float
@@ -183,20 +159,16 @@ class MatchedRelease:
 
 
 def release(
-    weights: Integers,
-    changes: Reals,
-    by: Matching,
-    free: DonorFree,
-    allotment: Allotment,
+    weights: Integers, changes: Reals, by: Matching, free: DonorFree, allotment: Allotment,
     loss: PureDP | ZCDP | NoPrivacy,
-) -> MatchedRelease:
+) -> MatchedRelease:  # fmt: skip
     """Release the sums and estimate the change.
 
     change = (N W + d σ²/τ²)/(W² + σ²/τ²),  W = max(ΣK, 0) and N = ΣKZ as released
 
-    where d is the change that the donor-free forecast has, σ the standard deviation of the noise on N, and τ 1.5
-    errors of that forecast: the mean given the release under a normal prior.  As the donors' weight falls below the
-    noise it goes to the donor-free forecast.
+    where d is the change that the donor-free forecast has, σ the standard deviation of the noise on N, and τ 1.5 errors
+    of that forecast: the mean given the release under a normal prior.  As the donors' weight falls below the noise it
+    goes to the donor-free forecast.
     """
     sums = matched_sums(weights, changes, by)
     label = "matched donors"
@@ -212,12 +184,8 @@ def release(
     prior = (deviation / (ERRORS_EXPECTED * free.error)) ** 2
     scale = positive * positive + prior
     factor, rest = (positive / scale, prior / scale) if scale > 0 else (0.0, 1.0)
-    return MatchedRelease(
-        weight=weight,
-        weight_noise=deviation * GRID / by.weight_unit,
-        change=total * factor + alone * rest,
-        noise=deviation * factor,
-    )
+    change = total * factor + alone * rest
+    return MatchedRelease(weight, deviation * GRID / by.weight_unit, change, deviation * factor)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,6 +207,7 @@ class Matched(SyntheticMethod):
     has_placebos: ClassVar[bool] = True
     counted: ClassVar[Fraction] = Fraction(1, 2)  # a matched donor counts by half, as a guess
     proofs: ClassVar[tuple[str, ...]] = PROOFS
+    positive: ClassVar[tuple[str, ...]] = ("kernel_width", "cut")
 
     kernel_width: float | None = None
     cut: float | None = None
@@ -253,16 +222,6 @@ class Matched(SyntheticMethod):
             return loss, ""
         return pure_part(loss, "here the pure noise is the smaller, which")
 
-    def currency(self, spent: Loss) -> Base:
-        if isinstance(spent, ApproxDP):
-            return ZCDP(largest_rho(spent.exact_epsilon, spent.exact_delta))
-        return spent
-
-    def settle(self, question: Treated, spent: Loss) -> Self:
-        checked("kernel_width", self.kernel_width)
-        checked("cut", self.cut)
-        return super().settle(question, spent)
-
     def by(self, panel: Panel, target: Any, free: DonorFree) -> Matching:
         """Return the constants of matching a target."""
         half = panel.bounds.width / 2
@@ -276,14 +235,12 @@ class Matched(SyntheticMethod):
 
     def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
         """Return that of half of the donors' weight, without help from the donor-free forecast."""
-        if isinstance(base, NoPrivacy):
-            return None
         by = self.by(question.panel, target, free)
         if isinstance(base, PureDP) and by.after + 1 > LARGEST_BALL:
             raise LossError(
                 f"pure noise is drawn for at most {LARGEST_BALL} numbers, and here there are {by.after + 1}"
             )
-        return noise_deviation(by, base) / (FULL * GRID) / (question.panel.n / 2)
+        return noise_deviation(by, base) / (FULL * GRID) / (question.panel.n / 2) or None
 
     def paths(
         self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
@@ -302,12 +259,7 @@ class Matched(SyntheticMethod):
             mean_residuals(from_last(some, plan.start), plan.start) - centre for some in (rows, on_grid(y[None]))
         )
         return Path(
-            values=y[plan.start - 1] + released.change,
-            noise=released.noise,
-            weight=released.weight,
-            placebos=Placebos(donors, weights),
-            own=int(own[0]),
-            cut=by.cut,
-            total=released.weight,
+            values=y[plan.start - 1] + released.change, noise=released.noise, weight=released.weight,
+            placebos=Placebos(donors, weights), own=int(own[0]), cut=by.cut, total=released.weight,
             total_noise=released.weight_noise,
-        )
+        )  # fmt: skip

@@ -12,7 +12,7 @@ from dpcausal.asking import public
 from dpcausal.asking.method import Method
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.forecast import DonorFree, donor_free
@@ -47,9 +47,12 @@ class SyntheticMethod(Method[Treated, Any]):
     counted: ClassVar[Fraction] = Fraction(1)
     """The share of the donors that a placebo is expected to count."""
 
-    @abstractmethod
+    positive: ClassVar[tuple[str, ...]] = ()
+    """Its options that are positive numbers, or none."""
+
     def currency(self, spent: Loss) -> Base:
         """Return what the releases share of what is spent."""
+        return affordable_zcdp(spent) if isinstance(spent, ApproxDP) else spent
 
     @abstractmethod
     def paths(
@@ -74,6 +77,10 @@ class SyntheticMethod(Method[Treated, Any]):
 
     def settle(self, question: Treated, spent: Loss) -> Self:
         """Refuse a panel that public numbers show to be too small, unless forced."""
+        for name in self.positive:
+            value = getattr(self, name)
+            if value is not None and not (public.is_number(value) and 1e-9 < value < 1e12):
+                raise ParameterError(f"{name} must be a number above 1e-9 and below 1e12")
         if question.panel.covariates and not self.takes_covariates:
             raise ParameterError(f"the method {self.name} takes no covariates: use method='matched'")
         for plan in self.plans(question, spent):
@@ -143,13 +150,9 @@ class SyntheticMethod(Method[Treated, Any]):
         """Release a path for each target, then its placebos."""
         plans = self.plans(question, spent)
         paths = self.paths(private, question, plans, spent, allotment)
-        return [
-            self._told(plan, path, question, allotment) for plan, path in zip(plans, paths, strict=True)
-        ]
+        return [self._told(plan, path, question, allotment) for plan, path in zip(plans, paths, strict=True)]
 
-    def exact(
-        self, private: Reals, question: Treated, coins: PublicGenerator, allotment: Allotment
-    ) -> list[Answer]:
+    def exact(self, private: Reals, question: Treated, coins: PublicGenerator, allotment: Allotment) -> list[Answer]:
         return self.release(private, question, NoPrivacy(), coins, allotment)
 
     def _told(self, plan: Plan, path: Path, question: Treated, allotment: Allotment) -> Answer:
@@ -166,9 +169,3 @@ class SyntheticMethod(Method[Treated, Any]):
             share = self.of_placebos(plan, plan.pvalue, targets)
             pvalue = release_pvalue(path.placebos, abs(path.own), path.total, allotment, share)
         return Answer(plan, path, reach, pvalue, reason)
-
-
-def checked(name: str, value: Any) -> None:
-    """Refuse what is no positive number of a usual size."""
-    if value is not None and not (public.is_number(value) and 1e-9 < value < 1e12):
-        raise ParameterError(f"{name} must be a number above 1e-9 and below 1e12")

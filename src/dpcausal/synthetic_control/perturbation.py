@@ -18,7 +18,7 @@ import numpy as np
 from dpcausal.asking import public
 from dpcausal.errors import LossError, ParameterError
 from dpcausal.mechanisms import objective_perturbation as objective
-from dpcausal.mechanisms.additive import gaussian, gaussian_scale, l2_ball, laplace_scale
+from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.mechanisms.objective_perturbation import checked_term, l1_ball, objective_perturbation
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
@@ -28,29 +28,15 @@ from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.regression.ridge import ridge_weight_sensitivity, ridge_weights
 from dpcausal.synthetic_control.forecast import DonorFree
-from dpcausal.synthetic_control.method import SyntheticMethod, checked
-from dpcausal.synthetic_control.plan import Base, Plan
+from dpcausal.synthetic_control.method import SyntheticMethod
+from dpcausal.synthetic_control.plan import Base, Plan, deviation_of
 from dpcausal.synthetic_control.question import Path, Treated, later, past_of
 from dpcausal.synthetic_control.rows import Reals
 
+HALF = Fraction(1, 2)
+
 LEAST_WEIGHT = 1e-9
 """Weights smaller than this count as this large in the second step: a bound must be above 0."""
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedRelease:
-    """A released path.
-
-    Attributes
-    ----------
-    path : float array, shape (m,)
-        On the scale [−1, 1], not cut at it.
-    noise : float
-        Standard deviation of the noise that the second step added to each entry.
-    """
-
-    path: Reals
-    noise: float
 
 
 def simplex(v: Reals) -> Reals:
@@ -104,27 +90,17 @@ def release_objective(
         term = checked_term("the quadratic term", 2.0 * len(y) if quadratic is None else quadratic)
         return PROJECTIONS[projection](ridge_weights(X, y, term / 2))
     query = Query(X, row_sensitivity(X.shape[1]), "weights")
-    return PROJECTIONS[projection](
-        objective_perturbation(query, allotment, loss, target=y, quadratic=quadratic)
-    )
+    return PROJECTIONS[projection](objective_perturbation(query, allotment, loss, target=y, quadratic=quadratic))
 
 
-def release_path(
-    weights: Reals, Y: Reals, allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy
-) -> WeightedRelease:
+def release_path(weights: Reals, Y: Reals, allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy) -> Reals:
     """Release Y'f with noise of sensitivity 2√m‖f‖_∞, ``weights`` f as released and projected; Y is (n, m)."""
-    claim = weighted_sensitivity(weights, Y.shape[1])
-    query = Query(Y.T @ weights, claim, "weighted donors")
-    if isinstance(loss, PureDP):
-        noisy, noise = l2_ball(query, allotment, loss), math.sqrt(Y.shape[1] + 1) * laplace_scale(claim.bound, loss)
-    else:
-        noisy = gaussian(query, allotment, loss)
-        noise = gaussian_scale(claim.bound, loss) if isinstance(loss, ZCDP) else 0.0
-    return WeightedRelease(np.asarray(noisy), noise)
+    query = Query(Y.T @ weights, weighted_sensitivity(weights, Y.shape[1]), "weighted donors")
+    return np.asarray(l2_ball(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss))
 
 
 def check_noise(
-    y: Reals, after: int, donors: int, penalty: float, loss: PureDP | ZCDP, first: float = 0.0, numbers: int = 0
+    y: Reals, after: int, donors: int, penalty: float, loss: Base, first: float = 0.0, numbers: int = 0
 ) -> None:
     """Raise before anything is spent if noise on the weights, or on the path, could not be drawn.
 
@@ -136,49 +112,41 @@ def check_noise(
         raise ParameterError(f"pure noise is drawn for at most {LARGEST_BALL} numbers, and here there are {numbers}")
     bounds = max(first, float(ridge_weight_sensitivity(y, penalty / 2, donors).bound)), 2 * math.sqrt(after)
     for bound in (*bounds, bounds[1] * LARGEST_WEIGHT, bounds[1] * LEAST_WEIGHT):
-        if isinstance(loss, PureDP):
-            laplace_scale(bound, loss)
-        else:
-            gaussian_scale(bound, loss)
+        deviation_of(bound, loss)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyWeights(SyntheticMethod):
+class WeightedDonors(SyntheticMethod):
     """A method that releases weights, then the weighted donors.
 
     Parameters
     ----------
     penalty : float, optional
         λ of the ridge, for entries in [−1, 1]; T0 by default, as in the paper.
-    projection : str
-        Where noisy weights are brought to: the ``"simplex"``, the ``"l1"`` ball, or ``"none"``.
     """
 
-    penalty: float | None = None
-    projection: Literal["simplex", "l1", "none"] = "simplex"
+    positive: ClassVar[tuple[str, ...]] = ("penalty",)
 
-    def settle(self, question: Treated, spent: Loss) -> Self:
-        checked("penalty", self.penalty)
-        public.one_of("projection", self.projection, tuple(PROJECTIONS))
-        return super().settle(question, spent)
+    penalty: float | None = None
+
+    def ridge(self, start: int) -> float:
+        """Return λ."""
+        return float(self.penalty or start)
 
     def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
-        return {"penalty": float(self.penalty or question.panel.start(target))}
+        return {"penalty": self.ridge(question.panel.start(target))}
 
     def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
         """Raise where noise could not be drawn; no forecast of it is made."""
-        if not isinstance(base, NoPrivacy):
+        if isinstance(base, (PureDP, ZCDP)):
             start = question.panel.start(target)
-            self.check(question, target, self._ridge(start), base.part(Fraction(1, 2)))
+            past, after = past_of(question.panel, target), question.periods - start
+            self.check(past, after, question.panel.n, self.ridge(start), base.part(HALF))
         return None
 
-    def check(self, question: Treated, target: Any, penalty: float, loss: Any) -> None:
+    def check(self, past: Reals, after: int, donors: int, penalty: float, loss: Base) -> None:
         """Raise where the noise of a step could not be drawn."""
-        after = question.periods - question.panel.start(target)
-        check_noise(past_of(question.panel, target), after, question.panel.n, penalty, loss)
-
-    def _ridge(self, start: int) -> float:
-        return float(self.penalty or start)
+        check_noise(past, after, donors, penalty, loss)
 
     def paths(
         self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
@@ -187,18 +155,38 @@ class NoisyWeights(SyntheticMethod):
         for plan in plans:
             X, Y = later(scaled, plan.start)
             weights = self.weights(X, past_of(question.panel, plan.target), plan, spent, allotment)
-            released = release_path(weights, Y, allotment, plan.base.part(Fraction(1, 2)))
-            found.append(Path(released.path, None))
+            found.append(Path(self.path(weights, Y, allotment, plan.base.part(HALF)), None))
         return found
 
     @abstractmethod
     def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
         """Release the weights of a target."""
 
+    def path(self, weights: Reals, Y: Reals, allotment: Allotment, loss: Any) -> Reals:
+        """Release what the donors' futures say, by weights that were released."""
+        return release_path(weights, Y, allotment, loss)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyWeights(WeightedDonors):
+    """Weights that are projected once they are noisy.
+
+    Parameters
+    ----------
+    projection : str
+        Where noisy weights are brought to: the ``"simplex"``, the ``"l1"`` ball, or ``"none"``.
+    """
+
+    projection: Literal["simplex", "l1", "none"] = "simplex"
+
+    def settle(self, question: Treated, spent: Loss) -> Self:
+        public.one_of("projection", self.projection, tuple(PROJECTIONS))
+        return super().settle(question, spent)
+
 
 @dataclass(frozen=True, kw_only=True)
 class OutputPerturbation(NoisyWeights):
-    """Ridge weights with noise of their exact sensitivity, projected; options as in ``NoisyWeights``.
+    """Ridge weights with noise of their exact sensitivity, projected.
 
     Parameters
     ----------
@@ -217,14 +205,8 @@ class OutputPerturbation(NoisyWeights):
             return pure_part(loss, "here the pure noise is the smaller, which")
         return loss, ""
 
-    def currency(self, spent: Loss) -> Base:
-        if isinstance(spent, ApproxDP):
-            return ZCDP(largest_rho(spent.exact_epsilon, spent.exact_delta))
-        return spent
-
     def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
-        loss = plan.base.part(Fraction(1, 2))
-        return release_weights(X, y, self._ridge(plan.start), self.projection, allotment, loss)
+        return release_weights(X, y, self.ridge(plan.start), self.projection, allotment, plan.base.part(HALF))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,8 +239,8 @@ class ObjectivePerturbation(NoisyWeights):
     def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
         return {}
 
-    def check(self, question: Treated, target: Any, penalty: float, loss: Any) -> None:
-        super().check(question, target, 2.0 * question.panel.start(target), loss)
+    def check(self, past: Reals, after: int, donors: int, penalty: float, loss: Base) -> None:
+        super().check(past, after, donors, 2.0 * len(past), loss)
 
     def _plan(self, question: Treated, target: Any, spent: Loss, base: Base) -> Plan:
         plan = super()._plan(question, target, spent, base)
@@ -268,7 +250,8 @@ class ObjectivePerturbation(NoisyWeights):
         """Return M; refuse a budget for which there is none."""
         start, n = question.panel.start(target), question.panel.n
         if isinstance(spent, ApproxDP):
-            return objective.calibrate(n, start, of_weights(spent, base), self.penalty).quadratic  # type: ignore[arg-type]
+            paid: Any = of_weights(spent, base)
+            return objective.calibrate(n, start, paid, self.penalty).quadratic
         return float(self.penalty or 2 * start)
 
     def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:

@@ -39,15 +39,10 @@ PROOFS = ("placebo-spread", "placebo-count")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Placebos:
-    """*Private*: what the placebo releases are made of.
+    """*Private*: what the placebo releases are made of, residual and weight of donor i from row i alone.
 
-    Attributes
-    ----------
-    residuals : int64 array, shape (n,)
-        Mean over the treated periods of what donor i's prediction misses, in ``STEPS``; from row i alone, given what
-        was released.
-    weights : int64 array, shape (n,)
-        In 0, …, FULL, from row i alone.
+    ``residuals``, in ``STEPS``, are means over the treated periods of what a donor's prediction misses, given what was
+    released; ``weights`` lie in 0, …, FULL.
     """
 
     residuals: Integers
@@ -57,16 +52,8 @@ class Placebos:
 def mean_residuals(rows: Integers, start: int, slopes: Reals | None = None) -> Integers:
     """Return what a line misses of each row's mean from the start on: mean − Σ_t slope_t row_t, in ``STEPS``.
 
-    Rounded to the nearest step, in whole numbers throughout: a function of the row alone, bit for bit.
-
-    Parameters
-    ----------
-    rows : int64 array, shape (n, T)
-        In steps of the grid, of at most 4 · GRID in size.
-    start : int
-        T0.
-    slopes : float array, shape (T0,), optional
-        Public, or released before; 0 by default.
+    Rounded to the nearest step, in whole numbers throughout: a function of the row alone, bit for bit.  Rows are in
+    steps of the grid, at most 4 · GRID in size; slopes are public, or released before, and 0 by default.
     """
     after = rows.shape[1] - start
     missed = _SLOPE_STEPS * rows[:, start:].sum(axis=1)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from dpcausal.mechanisms.additive import gaussian_scale, laplace_scale
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.synthetic_control.forecast import DonorFree
 
@@ -16,23 +18,28 @@ MOST_NOISE = 0.5
 """A panel is refused where the noise in the mean effect is expected to pass this share of the own forecast's error."""
 
 
+def deviation_of(bound: float | int | Fraction, loss: Base, numbers: int = 1) -> float:
+    """Return the standard deviation of noise on each of so many numbers of an l2 bound; 0 without privacy.
+
+    The ball in dimension d has E‖z‖² = d(d + 1)s², hence √(d + 1)·s a coordinate; s = Δ/ε.
+    """
+    if isinstance(loss, PureDP):
+        return math.sqrt(numbers + 1) * laplace_scale(bound, loss)
+    return gaussian_scale(bound, loss) if isinstance(loss, ZCDP) else 0.0
+
+
 @dataclass(frozen=True)
 class Plan:
     """A call after its public arguments were checked; one target.
 
     Attributes
     ----------
-    target : object
-        Its name.
-    method : str
-    spent : Loss
-        What the call costs, all targets together.
+    target, method, spent : object, str, Loss
+        Who, how, and what the call costs, all targets together.
     base : PureDP, ZCDP or NoPrivacy
         What this target's releases share, in the currency of the method.
     path, interval, pvalue : Fraction
-        Their shares of ``base``; 0 for what is not released.
-    interval_reason, pvalue_reason : str
-        Why not; empty if it is.
+        Their shares of ``base``; 0 for what is not released, ``interval_reason`` and ``pvalue_reason`` say why.
     start, after, donors, periods : int
         T0, m, n, T.
     free : DonorFree

@@ -106,12 +106,9 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
 
     def detail(self) -> dict[str, Any]:
         return {
-            "targets": [str(name) for name in self.targets],
-            "donors": self.panel.n,
-            "periods": self.periods,
-            "inference": self.inference,
-            "force": self.force,
-        }
+            "targets": [str(name) for name in self.targets], "donors": self.panel.n, "periods": self.periods,
+            "inference": self.inference, "force": self.force,
+        }  # fmt: skip
 
     def read(self) -> Reals:
         """Bring the donors on the scale [−1, 1]."""
@@ -124,49 +121,26 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
 
     def _result(self, settled: Settled[Treated], answer: Answer, allotment: Allotment) -> SyntheticControl:
         plan, path, panel = answer.plan, answer.path, self.panel
-        bounds, half = panel.bounds, panel.bounds.width / 2
-        series = panel.series(plan.target)
-        counterfactual = from_scale(path.values, bounds)
+        bounds, half, series = panel.bounds, panel.bounds.width / 2, panel.series(plan.target)
+        counterfactual, free = from_scale(path.values, bounds), from_scale(plan.free.path, bounds)
         observed = series[plan.start :]
         effect = observed - counterfactual
         att = float(effect.mean())
-        interval = None
-        if answer.reach is not None:
-            interval = float(effect.mean() - answer.reach * half), float(effect.mean() + answer.reach * half)
-        free = from_scale(plan.free.path, bounds)
         for array in (counterfactual, effect, free):
             array.setflags(write=False)
-        constants = {"shares of the path": plan.path, "interval": plan.interval, "test": plan.pvalue}
+        shares = {"shares of the path": plan.path, "interval": plan.interval, "test": plan.pvalue}
+        caveats = f"the series of {plan.target} is not protected: it is public and shows here", *settled.caveats
         return SyntheticControl(
-            target=plan.target,
-            times=panel.times[plan.start :],
-            counterfactual=counterfactual,
-            effect=effect,
-            att=att,
-            interval=interval,
-            pvalue=answer.pvalue,
-            donor_free_forecast=free,
-            donor_free_rule=plan.free.rule,
-            observed=observed,
-            past=series[: plan.start],
-            past_times=panel.times[: plan.start],
-            path_noise=None if path.noise is None else path.noise * half,
-            donor_weight=path.weight,
-            loadings=None if path.loadings is None else path.loadings * half,
-            interval_reason=answer.interval_reason,
-            pvalue_reason=plan.pvalue_reason,
-            coverage=self.coverage,
-            method=settled.method.name,
-            settings=settled.method.options(),
-            constants={name: float(share) for name, share in constants.items()} | plan.constants,
-            n=panel.n,
-            guarantee=Guarantee.of(
-                allotment,
-                proofs=settled.claims,
-                caveats=(f"the series of {plan.target} is not protected: it is public and shows here",
-                         *settled.caveats),
-                public=PUBLIC,
-            ),
+            target=plan.target, times=panel.times[plan.start :], counterfactual=counterfactual, effect=effect, att=att,
+            interval=None if answer.reach is None else (att - answer.reach * half, att + answer.reach * half),
+            pvalue=answer.pvalue, donor_free_forecast=free, donor_free_rule=plan.free.rule, observed=observed,
+            past=series[: plan.start], past_times=panel.times[: plan.start],
+            path_noise=None if path.noise is None else path.noise * half, donor_weight=path.weight,
+            loadings=None if path.loadings is None else path.loadings * half, interval_reason=answer.interval_reason,
+            pvalue_reason=plan.pvalue_reason, coverage=self.coverage, method=settled.method.name,
+            settings=settled.method.options(), n=panel.n,
+            constants={name: float(share) for name, share in shares.items()} | plan.constants,
+            guarantee=Guarantee.of(allotment, proofs=settled.claims, caveats=caveats, public=PUBLIC),
         )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.regression.ridge import ridge_weights
 from dpcausal.synthetic_control.forecast import DonorFree
-from dpcausal.synthetic_control.method import SyntheticMethod, checked
-from dpcausal.synthetic_control.plan import Base, Plan
+from dpcausal.synthetic_control.method import SyntheticMethod
+from dpcausal.synthetic_control.plan import Plan
 from dpcausal.synthetic_control.question import Path, Treated, later, past_of
 from dpcausal.synthetic_control.rows import Reals
 
@@ -22,17 +22,8 @@ ROUNDS = 200
 
 
 def simplex_weights(X: Reals, y: Reals) -> Reals:
-    """Return argmin ‖y − X'w‖² over w ≥ 0, Σw = 1, exactly but for rounding.
+    """Return argmin ‖y − X'w‖² over w ≥ 0, Σw = 1, exactly but for rounding; X is (n, T0), y (T0,).
 
-    Parameters
-    ----------
-    X : float array, shape (n, T0)
-        Donors before the treatment.
-    y : float array, shape (T0,)
-        The target.
-
-    Notes
-    -----
     An active-set method on the non-negative least squares whose last row, of a large weight, asks Σw = 1; then the
     equality-constrained solution on the support.  *Source*: Abadie & Gardeazabal (2003); Lawson & Hanson (1974).
     """
@@ -84,25 +75,15 @@ def _equality(A: Reals, b: Reals) -> Reals:
 
 
 def ridge_path(X: Reals, Y: Reals, y: Reals, penalty: float) -> Reals:
-    """Return the ridge synthetic control X_post'f of Rho, Cummings & Misra, Algorithm 1, μ = λ/2.
-
-    ``X`` is (n, T0), ``Y`` the donors afterwards, (n, m), ``penalty`` λ.
-    """
+    """Return the ridge synthetic control X_post'f of Rho, Cummings & Misra, Algorithm 1, μ = λ/2."""
     return Y.T @ ridge_weights(X, y, penalty / 2)
 
 
 def robust_path(X: Reals, Y: Reals, y: Reals, penalty: float, threshold: float | None = None) -> Reals:
     """Return the robust synthetic control: keep large singular values of all the donors' rows, then ridge.
 
-    Parameters
-    ----------
-    threshold : float, optional
-        Singular values below it are dropped.  Default: ω times their median, ω = 0.56β³ − 0.95β² + 1.82β + 1.43, β
-        the aspect ratio.
-
-    Notes
-    -----
-    *Source*: Amjad, Shah & Shen (2018), Algorithm 1; the threshold Gavish & Donoho (2014), Section III.E.
+    Values below the threshold are dropped, by default ω times their median, ω = 0.56β³ − 0.95β² + 1.82β + 1.43, β the
+    aspect ratio.  *Source*: Amjad, Shah & Shen (2018), Algorithm 1; Gavish & Donoho (2014), Section III.E.
     """
     whole = np.hstack([X, Y])
     left, singular, right = np.linalg.svd(whole, full_matrices=False)
@@ -127,9 +108,6 @@ class Classic(SyntheticMethod):
                 f"method {self.name!r} has no private release: it takes NoPrivacy() and a ledger without privacy"
             )
         return loss, ""
-
-    def currency(self, spent: Loss) -> Base:
-        return NoPrivacy()
 
     def paths(
         self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
@@ -169,12 +147,9 @@ class Ridge(Classic):
 
     name: ClassVar[str] = "ridge"
     about: ClassVar[str] = "ridge weights, without privacy"
+    positive: ClassVar[tuple[str, ...]] = ("penalty",)
 
     penalty: float | None = None
-
-    def settle(self, question: Treated, spent: Loss) -> Self:
-        checked("penalty", self.penalty)
-        return super().settle(question, spent)
 
     def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
         return {"penalty": float(self.penalty or question.panel.start(target))}

@@ -40,32 +40,16 @@ def usable_strata(counts: Reals, variance: float) -> npt.NDArray[np.bool_]:
 
 
 def wald_test(counts: Reals, variance: float) -> Wald | None:
-    """Return the statistic and its degrees of freedom for counts whose cells have independent noise; ``None`` if
-    no stratum is usable.
+    """Return the statistic for counts, shape (k_x, k_y, strata), whose cells have independent noise of a variance v.
 
-    Σ_s R_s' V_s⁻¹ R_s,  R = N − n p_x p_yᵀ without the last levels,
-    V = n (D_x ⊗ D_y) + v (L_x L_xᵀ ⊗ L_y L_yᵀ) + I
-
-    where D = diag(p) − p pᵀ, L = I − p 1ᵀ, and v is the variance of a cell's noise.
-
-    Parameters
-    ----------
-    counts : float array, shape (k_x, k_y, strata)
-        Noisy counts.
-    variance : float
-        v, at least 0.
+    Σ_s R_s' V_s⁻¹ R_s,  R = N − n p_x p_yᵀ without the last levels, V = n (D_x ⊗ D_y) + v (L_x L_xᵀ ⊗ L_y L_yᵀ) + I,  D
+    = diag(p) − p pᵀ,  L = I − p 1ᵀ;  ``None`` if no stratum is usable.
     """
-    if counts.shape[0] < 2 or counts.shape[1] < 2:
+    usable = _usable(counts, variance)
+    if usable is None:
         return None
-    kept = usable_strata(counts, variance)
-    strata = int(kept.sum())
-    if not strata:
-        return None
-    freedom = strata * (counts.shape[0] - 1) * (counts.shape[1] - 1)
-    stacked = np.moveaxis(counts[:, :, kept], -1, 0)
-    totals = stacked.sum(axis=(1, 2))
-    px, py = _shares(stacked.sum(axis=2), totals), _shares(stacked.sum(axis=1), totals)
-    residual = (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1]
+    _, totals, px, py, residual = usable
+    strata, freedom = len(totals), residual.size
     if counts.shape[:2] == (2, 2):
         a, b = px[:, 0], py[:, 0]
         spread = totals * a * (1 - a) * b * (1 - b)
@@ -80,29 +64,17 @@ def wald_test(counts: Reals, variance: float) -> Wald | None:
 
 
 def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> Wald | None:
-    """Return the same for counts with correlated noise, covariance F Fᵀ over all cells, strata stacked.
+    """Return the same for correlated noise, covariance F Fᵀ over all cells; the factor F is (k_x, k_y, strata, r).
 
-    V = blockdiag(n_s D_x ⊗ D_y) + A F Fᵀ Aᵀ + I,  A = blockdiag(L_x ⊗ L_y)
-
-    Parameters
-    ----------
-    counts : float array, shape (k_x, k_y, strata)
-    factor : float array, shape (k_x, k_y, strata, r)
-        F.
-    variance : float
-        Mean variance of a cell's noise, for the choice of strata only.
+    V = blockdiag(n_s D_x ⊗ D_y) + A F Fᵀ Aᵀ + I,  A = blockdiag(L_x ⊗ L_y);  the variance, the mean one of a cell's
+    noise, is for the choice of strata only.
     """
-    if counts.shape[0] < 2 or counts.shape[1] < 2:
+    usable = _usable(counts, variance)
+    if usable is None:
         return None
-    kept = usable_strata(counts, variance)
-    strata = int(kept.sum())
-    if not strata:
-        return None
-    stacked = np.moveaxis(counts[:, :, kept], -1, 0)
-    noise = np.moveaxis(factor[:, :, kept], 2, 0)
-    totals = stacked.sum(axis=(1, 2))
-    px, py = _shares(stacked.sum(axis=2), totals), _shares(stacked.sum(axis=1), totals)
-    residual = (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1].reshape(strata, -1)
+    kept, totals, px, py, residual = usable
+    strata = len(totals)
+    residual, noise = residual.reshape(strata, -1), np.moveaxis(factor[:, :, kept], 2, 0)
     # L applied along both axes: subtract p times the sum.
     moved = noise - px[:, :, None, None] * noise.sum(axis=1, keepdims=True)
     moved = moved - py[:, None, :, None] * moved.sum(axis=2, keepdims=True)
@@ -118,7 +90,20 @@ def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> Wald 
     return Wald(float(vector @ np.linalg.solve(covariance, vector)), vector.size)
 
 
-def _shares(sums: Reals, totals: Reals) -> Reals:
+def _usable(
+    counts: Reals, variance: float
+) -> tuple[npt.NDArray[np.bool_], Reals, Reals, Reals, Reals] | None:
+    """Return which strata are usable, and of those n, p_x, p_y and R; ``None`` if none is, or a column is constant."""
+    kept = usable_strata(counts, variance)
+    if counts.shape[0] < 2 or counts.shape[1] < 2 or not kept.any():
+        return None
+    stacked = np.moveaxis(counts[:, :, kept], -1, 0)
+    totals = stacked.sum(axis=(1, 2))
+    px, py = _shares(stacked.sum(axis=2)), _shares(stacked.sum(axis=1))
+    return kept, totals, px, py, (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1]
+
+
+def _shares(sums: Reals) -> Reals:
     """Return shares of the levels, each at least one record's worth, so that no variance is 0."""
     floored = np.maximum(sums, 1.0)
     shares: Reals = floored / floored.sum(axis=1, keepdims=True)

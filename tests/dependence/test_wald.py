@@ -11,8 +11,8 @@ from scipy.stats import chi2, chi2_contingency
 
 from dpcausal.dependence.contingency import contingency
 from dpcausal.dependence.contrasts import contrast_of
+from dpcausal.dependence.wald import RIDGE, upper_tail, usable_strata, wald_test, wald_test_correlated
 from dpcausal.discovery.pvalues import pvalue_of
-from dpcausal.discovery.wald import RIDGE, upper_tail, usable_strata, wald_test, wald_test_correlated
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.table import NoisyTable, geometric_success, geometric_variance
 

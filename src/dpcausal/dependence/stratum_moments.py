@@ -1,0 +1,102 @@
+"""Covariance inside strata, and its permutation variance: one row moves them by O(1), however many the strata.
+
+    S = Σ_s Σ_{i∈s} (x_i − x̄_s)(y_i − ȳ_s),  W = Σ_s Σ(x_i − x̄_s)² Σ(y_i − ȳ_s)² / (m_s − 1)
+
+for x, y in [0, 1]; W is the variance of S where x is permuted inside its strata.  Whole numbers of units of 1/GRID,
+each stratum's rounded down.  Proofs: ``stratum_moments.md``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.sensitivity import Norm, Sensitivity
+
+Integers = npt.NDArray[np.int64]
+
+GRID = 2**20
+
+MOST_UNITS = 2**15
+"""Values are whole numbers of at most so many units: sums of their products stay exact in 64 bits below 8e9 rows."""
+
+
+class StratumMoments(NamedTuple):
+    """S and W in units of 1/GRID."""
+
+    covariance: int
+    variance: int
+
+
+def stratum_moments(x: Integers, y: Integers, strata: Integers, units: tuple[int, int]) -> StratumMoments:
+    """Return S and W, each stratum's term rounded down.
+
+    Parameters
+    ----------
+    x, y : int64 arrays, shape (n,)
+        Whole numbers between 0 and their unit: x_i/units[0] is in [0, 1].
+    strata : int64 array, shape (n,)
+        Equal codes form a stratum.
+    units : (int, int)
+        At most ``MOST_UNITS``.
+
+    Notes
+    -----
+    *Guarantee*: ``covariance_sensitivity``, ``variance_sensitivity``.
+
+    Examples
+    --------
+    >>> x = np.array([0, 0, 1, 1])
+    >>> stratum_moments(x, x, np.zeros(4, dtype=np.int64), (1, 1)) == (GRID, GRID // 3)
+    True
+    """
+    codes = np.unique(strata, return_inverse=True)[1]
+    order = np.argsort(codes, kind="stable")
+    first = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    if not first.size:
+        return StratumMoments(0, 0)
+    a, b = x[order], y[order]
+    sums = [np.add.reduceat(column, first).tolist() for column in (np.ones_like(a), a, b, a * b, a * a, b * b)]
+    covariance = variance = 0
+    for m, of_x, of_y, of_xy, of_xx, of_yy in zip(*sums, strict=True):
+        if m > 1:
+            unit = m * units[0] * units[1]
+            spread = (m * of_xx - of_x * of_x) * (m * of_yy - of_y * of_y)
+            covariance += GRID * (m * of_xy - of_x * of_y) // unit
+            variance += GRID * spread // (unit * unit * (m - 1))
+    return StratumMoments(covariance, variance)
+
+
+def stratum_spread(x: Integers, strata: Integers) -> int:
+    """Return Σ_s Σ (x_i − x̄_s)² of a column of zeros and ones in units, each stratum's term rounded down.
+
+    Notes
+    -----
+    *Guarantee*: ``spread_sensitivity()``.
+    """
+    return stratum_moments(x, x, strata, (1, 1)).covariance
+
+
+def covariance_sensitivity(strata: int, unit: Unit = Unit.ROW) -> Sensitivity:
+    """Return the sensitivity of S in units: 2 GRID + 1, and GRID if there is but one stratum.
+
+    Examples
+    --------
+    >>> covariance_sensitivity(5).bound / GRID < 2.000001, covariance_sensitivity(1).bound == GRID
+    (True, True)
+    """
+    bound = GRID if strata == 1 else 2 * GRID + 1
+    return Sensitivity(bound, Norm.ABSOLUTE, Relation.REPLACE_ONE, "stratum-covariance", unit)
+
+
+def variance_sensitivity(unit: Unit = Unit.ROW) -> Sensitivity:
+    """Return the sensitivity of W in units: 3 GRID/8 + 1."""
+    return Sensitivity(3 * GRID // 8 + 1, Norm.ABSOLUTE, Relation.REPLACE_ONE, "stratum-variance", unit)
+
+
+def spread_sensitivity(unit: Unit = Unit.ROW) -> Sensitivity:
+    """Return the sensitivity of the spread in units: GRID + 1."""
+    return Sensitivity(GRID + 1, Norm.ABSOLUTE, Relation.REPLACE_ONE, "stratum-spread", unit)

@@ -1,0 +1,111 @@
+"""Second moments of rows measured from a released middle in a released shape; how many were shortened, and where to.
+
+Proofs: ``ellipsoid.md``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments
+from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.sensitivity import Norm, Sensitivity
+
+Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+SCALES = 48
+"""Bins of ``scale_histograms``: the k-th holds |u| of [2^(−(k+1)/2), 2^(−k/2)), the last all below."""
+
+
+def scale_histograms(unit: Reals, kept: Mask) -> Integers:
+    """Return for each column how many |u| lie between successive powers of 1/√2, shape (columns, ``SCALES``).
+
+    Parameters
+    ----------
+    unit : float array, shape (n, d)
+        In [−1, 1].
+
+    Notes
+    -----
+    *Guarantee*: ``scale_histograms_sensitivity(d)``.
+    """
+    edges = 2.0 ** (-np.arange(SCALES - 1, 0, -1) / 2)
+    bins = SCALES - 1 - np.searchsorted(edges, np.abs(unit), side="right")
+    return np.stack([np.bincount(column[kept], minlength=SCALES) for column in bins.T]).astype(np.int64)
+
+
+def scale_histograms_sensitivity(columns: int) -> Sensitivity:
+    """Return the l2 sensitivity of ``scale_histograms``: √(2 · columns)."""
+    bound = math.nextafter(math.sqrt(2 * columns), math.inf)
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "scale-histograms")
+
+
+def whitened(unit: Reals, middle: Reals, inverse: Reals) -> Reals:
+    """Return z with z_j = Σ_i inverse[j, i] (u_i − middle_i), each row from itself alone, one column after another."""
+    moved = [unit[:, i] - middle[i] for i in range(unit.shape[1])]
+    rows = np.zeros_like(unit)
+    for j in range(unit.shape[1]):
+        for i, column in enumerate(moved):
+            rows[:, j] += inverse[j, i] * column
+    return rows
+
+
+def anchor(radius: float) -> float:
+    """Return k, the constant beside a row: half the radius."""
+    return radius / 2
+
+
+def ellipse_bits(n: int, radius: float) -> int:
+    """Return the grid on which sums over n rows are exact."""
+    return grid_bits(n, math.hypot(radius, anchor(radius)))
+
+
+def ellipse_moments(rows: Reals, kept: Mask, radius: float, bits: int) -> Reals:
+    """Return Σ ww′ over kept rows, w = (z shortened to the radius, k); how many were shortened; the sum of these.
+
+    One row in units of 4^(−bits): that of ``second_moments``, the number times R²/3, the sum times R/3.
+
+    Notes
+    -----
+    *Guarantee*: ``ellipse_moments_sensitivity(radius, bits, d)``.
+    """
+    inside = clip_rows(rows, radius, bits) * kept[:, None]
+    constant = np.trunc(math.ldexp(anchor(radius), bits)) * kept
+    squared = np.zeros(len(rows))
+    for column in rows.T:
+        squared += column * column
+    shortened = (squared > radius * radius) & kept
+    sums = second_moments(np.column_stack([inside, constant]))
+    number, towards = weights(radius, bits)
+    return np.concatenate([sums, [number * float(shortened.sum())], towards * inside[shortened].sum(axis=0)])
+
+
+def weights(radius: float, bits: int) -> tuple[float, float]:
+    """Return what one shortened row counts, in units of 4^(−bits), and the factor of its entries in those of 2^(−bits).
+
+    R²/3, cut to a whole number, and R/3.
+    """
+    length = math.ldexp(radius, bits)
+    return float(math.floor(length**2 / 3)), length / 3
+
+
+def ellipse_moments_sensitivity(radius: float, bits: int, columns: int) -> Sensitivity:
+    """Return the l2 sensitivity of ``ellipse_moments`` of d columns, 4^bits √(2(R² + k²)² + 2w²(1 + k²/R²) + w⁴/2R⁴).
+
+    w = R²/3 is what a shortened row counts; rounding is added.
+
+    Examples
+    --------
+    >>> round(float(ellipse_moments_sensitivity(1.0, 14, 3).bound) / 4**14, 4)
+    1.8463
+    """
+    k2, w = (anchor(radius) / radius) ** 2, 1 / 3
+    exact = math.sqrt(2 * (1 + k2) ** 2 + 2 * w**2 * (1 + k2) + w**4 / 2) * math.ldexp(radius, bits) ** 2
+    entries = (columns + 1) * (columns + 2) // 2 + columns
+    bound = exact * (1 + 2.0**-50) + 2 * math.sqrt(entries)
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "ellipse-moments")

@@ -1,0 +1,120 @@
+"""Noisy first and second moments of columns of numbers, in a learnt shape: regressions of any of them, free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.asking import public
+from dpcausal.effects.contrast import checked_names
+from dpcausal.effects.regression import Regression, regress
+from dpcausal.effects.rounds import Noise
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.form import Form
+from dpcausal.releases.release import Release
+
+Reals = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class JointMoments(Release):
+    """Noisy Σ (z, 1)(z, 1)′ of rows x = middles + halves · (centre + spread z).
+
+    Attributes
+    ----------
+    middles, halves : float arrays, shape (d,)
+        Of the columns' public ranges.
+    centre, spread : float arrays, shapes (d,) and (d, d)
+        Released: where the rows lie and in what shape, in units of ``halves``.
+    sums : float array, shape (d + 1, d + 1)
+    radius, deviation : float
+        Rows z were shortened to the radius; σ of the noise on the diagonal.  0 without privacy.
+    shortened : float
+        How many were.
+    towards : float array, shape (d,)
+        The sum of their directions.
+    """
+
+    kind: ClassVar[str] = "joint-moments"
+
+    middles: Reals
+    halves: Reals
+    centre: Reals
+    spread: Reals
+    sums: Reals
+    radius: float
+    deviation: float
+    shortened: float
+    towards: Reals
+
+    def ols(
+        self, outcome: str, regressors: Sequence[str], *, constant_spread: bool = False, coverage: float = 0.95
+    ) -> Regression:
+        """Return the linear regression of a column on others: free, however often.
+
+        Parameters
+        ----------
+        outcome : str
+        regressors : list of str
+        constant_spread : bool
+            Whether the outcome spreads alike about the line everywhere.  Only then there are intervals: second moments
+            do not tell otherwise.
+        coverage : float
+            From .5 to .999.
+        """
+        (named,) = checked_names("outcome", [outcome], self.names)
+        on = checked_names("regressors", regressors, self.names)
+        if named in on or not on:
+            raise ParameterError("regressors must be at least one column, and not the outcome")
+        if not isinstance(constant_spread, bool):
+            raise ParameterError("constant_spread must be True or False")
+        return regress(self, named, on, constant_spread, public.number("coverage", coverage, 0.5, 0.999))
+
+    @property
+    def noise(self) -> Noise:
+        return Noise(self.radius, 0, self.deviation)
+
+    @property
+    def signal_to_noise(self) -> float:
+        """The least eigenvalue of Σ zz′ over the norm of its noise, σ √(2d)."""
+        least = float(np.linalg.eigvalsh(self.sums[:-1, :-1])[0])
+        return least / (self.deviation * math.sqrt(2 * len(self.names))) if self.deviation > 0 else math.inf
+
+    def noise_of(self, vector: Reals) -> Reals:
+        """Return Cov(Ev) for the noise E of the sums: C_ii = Σ_j Var(E_ij) v_j², C_ij = Var(E_ij) v_i v_j."""
+        variances = self.noise.variances(len(self.names))
+        covariance = variances * np.outer(vector, vector)
+        np.fill_diagonal(covariance, variances @ vector**2)
+        return covariance
+
+    def redrawn(self, generator: PublicGenerator) -> Self:
+        deviations = np.sqrt(self.noise.variances(len(self.names)))
+        upper = np.triu(generator.normal(0, 1, deviations.shape) * deviations)
+        fresh = upper + np.triu(upper, 1).T
+        return replace(self, sums=self.sums + fresh, deviation=math.sqrt(2) * self.deviation)
+
+    def numbers(self) -> dict[str, Any]:
+        arrays = {name: getattr(self, name).tolist() for name in ("middles", "halves", "centre", "spread", "sums")}
+        return arrays | {
+            "radius": self.radius, "deviation": self.deviation, "shortened": self.shortened,
+            "towards": self.towards.tolist(),
+        }  # fmt: skip
+
+    @classmethod
+    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+        d = len(names)
+        shapes = {"middles": (d,), "halves": (d,), "centre": (d,), "spread": (d, d), "sums": (d + 1, d + 1),
+                  "towards": (d,)}  # fmt: skip
+        arrays: dict[str, Any] = {name: form.array(name) for name in shapes}
+        for name, shape in shapes.items():
+            if arrays[name].shape != shape:
+                raise form.refuse(name)
+        shortened = float(form.array("shortened").reshape(-1)[0])
+        radius, deviation = form.size("radius"), form.size("deviation")
+        return cls(names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened)

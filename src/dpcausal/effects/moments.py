@@ -1,0 +1,204 @@
+"""``moments``: noisy first and second moments of columns of numbers, whose regressions are then free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcausal.asking import public
+from dpcausal.asking.ask import ask
+from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.data.schema import Bounded
+from dpcausal.data.table import Table
+from dpcausal.effects.joint_moments import JointMoments
+from dpcausal.effects.regression import forecast
+from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, last_radius, learnt_moments, noise_of, tail_radius
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
+from dpcausal.mechanisms.gate import book_exact
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.report import Guarantee
+
+PUBLIC = ("the number of rows", "column names, levels and bounds", "all arguments")
+MOST_COLUMNS = 40
+LEAST_ROWS = 20
+MOST_WIDTH = 10.0
+"""Refused where the intervals would be so many times as wide as without privacy."""
+
+Paid = ApproxDP | ZCDP | NoPrivacy
+
+
+@dataclass(frozen=True)
+class JointSums(Question[JointMoments]):
+    """The first and second moments of some columns."""
+
+    task: ClassVar[str] = "moments"
+
+    table: Table
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Table, columns: Any) -> JointSums:
+        """Return the question of checked arguments."""
+        public.check_table(table)
+        if isinstance(columns, str) or not isinstance(columns, Iterable):
+            raise ParameterError("columns must be a list of column names")
+        names = tuple(columns)
+        for name in names:
+            declared = public.column(table, name, "a regression")
+            if not isinstance(declared, Bounded) and len(declared) != 2:
+                raise SchemaError(f"column {name!r}: moments need Bounded columns or columns of two levels")
+        if len(set(names)) < len(names) or not 2 <= len(names) <= MOST_COLUMNS:
+            raise ParameterError(f"moments need 2 to {MOST_COLUMNS} different columns, got {len(names)}")
+        if table.n < LEAST_ROWS:
+            raise ParameterError(f"moments need at least {LEAST_ROWS} rows, the table has {table.n}")
+        return cls(table, names)
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.table.ledger
+
+    def ranges(self) -> tuple[Any, Any]:
+        """Return the middle and half the width of each column's range; two levels are 0 and 1."""
+        found = [self.table.schema.column(name) for name in self.names]
+        bounds = [(one.midpoint, one.width / 2) if isinstance(one, Bounded) else (0.5, 0.5) for one in found]
+        middles, halves = np.array(bounds).T
+        return middles, halves
+
+    def detail(self) -> dict[str, Any]:
+        return {"columns": list(self.names)}
+
+    def read(self) -> Table:
+        return self.table
+
+    def report(
+        self, settled: Settled[Any], released: JointMoments, allotment: Allotment, seed: int | None
+    ) -> JointMoments:
+        return released.under(
+            Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=PUBLIC)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class InRounds(Method[JointSums, ApproxDP | ZCDP]):
+    """Noisy moments in the shape that rounds before it have learnt."""
+
+    name: ClassVar[str] = "moments"
+    about: ClassVar[str] = "noisy moments in a learnt shape"
+    uses_coins: ClassVar[bool] = False
+
+    def pay(self, loss: Loss, question: JointSums) -> tuple[Paid, str]:
+        if isinstance(loss, PureDP):
+            raise LossError("moments add Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho)")
+        return loss, ""
+
+    def settle(self, question: JointSums, spent: Paid) -> InRounds:
+        if not isinstance(spent, NoPrivacy):
+            d, n, rho = len(question.names), question.table.n, affordable_zcdp(spent)
+            try:
+                for share in (HISTOGRAM, *SHAPING, LAST):
+                    noise_of(d, n, tail_radius(d, 0.3), rho.part(share))
+            except FenceError:
+                raise LossError(f"{spent} is too little for moments: their noise could not be drawn") from None
+            wide = _width(d, n, rho)
+            if wide > MOST_WIDTH:
+                enough = n
+                while _width(d, enough, rho) > MOST_WIDTH:
+                    enough = math.ceil(enough * 1.1)
+                raise InfeasibleError(
+                    f"{n} rows at {spent} make intervals {wide:.3g} times as wide as without privacy: about {enough} "
+                    f"rows would do, or {wide / MOST_WIDTH:.2g} times the epsilon, or fewer columns"
+                )
+        return self
+
+    def claims(self, question: JointSums, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+        return "scale-histograms", "ellipse-moments", "gaussian"
+
+    def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
+        if isinstance(spent, NoPrivacy):
+            return ()
+        wide = _width(len(question.names), question.table.n, affordable_zcdp(spent))
+        return (f"public numbers foretell intervals {wide:.2g} times as wide as without privacy",) if wide > 1.5 else ()
+
+    def release(
+        self, private: Table, question: JointSums, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
+    ) -> JointMoments:
+        unit, kept = _unit_rows(question)
+        found = learnt_moments(unit, kept, allotment, affordable_zcdp(spent))
+        middles, halves = question.ranges()
+        return JointMoments(
+            question.names, question.table.n, middles=middles, halves=halves, centre=found.shape.middle,
+            spread=found.shape.spread, sums=found.sums, radius=found.noise.radius, deviation=found.noise.deviation,
+            shortened=found.shortened, towards=found.towards,
+        )  # fmt: skip
+
+    def exact(self, private: Table, question: JointSums, coins: PublicGenerator, allotment: Allotment) -> JointMoments:
+        book_exact("moments", allotment)
+        unit, kept = _unit_rows(question)
+        centre = unit[kept].mean(axis=0) if kept.any() else np.zeros(unit.shape[1])
+        rows = np.column_stack([unit - centre, np.ones(len(unit))])[kept]
+        middles, halves = question.ranges()
+        d = len(question.names)
+        return JointMoments(
+            question.names, question.table.n, middles=middles, halves=halves, centre=centre, spread=np.eye(d),
+            sums=rows.T @ rows, radius=2 * math.sqrt(d), deviation=0.0, shortened=0.0, towards=np.zeros(d),
+        )  # fmt: skip
+
+
+def _unit_rows(question: JointSums) -> tuple[Any, Any]:
+    rows = question.table.rows(question.names)
+    middles, halves = question.ranges()
+    unit = np.stack([rows.values[name].astype(np.float64) for name in question.names], axis=1)
+    return np.clip((unit - middles) / halves, -1.0, 1.0), rows.kept
+
+
+def _width(columns: int, n: int, rho: ZCDP) -> float:
+    return forecast(columns, n, last_radius(columns, n, rho), math.sqrt(2 * rho.part(LAST).rho))
+
+
+def moments(
+    table: Table, columns: Iterable[str], *, loss: Loss, accept_large_epsilon: bool = False
+) -> JointMoments:
+    """Release first and second moments of columns of numbers, to be asked for regressions again and again.
+
+    Parameters
+    ----------
+    table : Table
+        At least 20 rows; the table's ledger pays, once.
+    columns : list of str
+        2 to 40 bounded columns, or columns of two levels (0 and 1): outcome, treatment, what is adjusted for.  Products
+        of columns are columns of their own.
+    loss : Loss
+        The most that the call may cost; ``ApproxDP`` or ``ZCDP``.
+    accept_large_epsilon : bool
+        Consent to ε above 20.
+
+    Returns
+    -------
+    JointMoments
+        ``moments.ols(outcome, regressors)`` is free; ``to_json()`` saves it.
+
+    Notes
+    -----
+    *Guarantee*: the loss, under replace-one for every row; claims scale-histograms, ellipse-moments.  Rounds learn
+    where the rows lie and in what shape, so that wide bounds cost little; rows are shortened to a public length there.
+    *Source*: the rounds follow the idea of CoinPress (Biswas, Dong, Kamath & Ullman 2020).
+
+    Examples
+    --------
+    >>> import dpcausal as dpc
+    >>> from dpcausal.privacy.noise import generator_from_seed
+    >>> x, e = generator_from_seed(1).normal(size=(2, 20_000))
+    >>> schema = dpc.Schema({"y": dpc.Bounded(-50, 50), "x": dpc.Bounded(-10, 10)})
+    >>> table = dpc.Table({"y": 3 * x + e, "x": x}, schema, dpc.Ledger.in_memory(dpc.ApproxDP(1, 1e-6)))
+    >>> fit = dpc.moments(table, ["y", "x"], loss=dpc.ApproxDP(1, 1e-6)).ols("y", ["x"], constant_spread=True)
+    >>> abs(fit["x"].estimate - 3) < 0.1
+    True
+    """
+    return ask(JointSums.of(table, columns), InRounds(), loss, accept_large_epsilon=accept_large_epsilon)

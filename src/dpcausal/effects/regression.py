@@ -1,0 +1,180 @@
+"""A regression read off noisy moments: slopes, errors that count sampling and noise, and when no interval is honest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.effects.result import Interval
+from dpcausal.effects.unmeasured import robustness_value
+from dpcausal.report import Guarantee, Result
+
+if TYPE_CHECKING:
+    from dpcausal.effects.joint_moments import JointMoments
+
+Reals = npt.NDArray[np.float64]
+
+LEAST_SIGNAL = 5.0
+"""No interval below: there its measured coverage falls short."""
+ONE_SIDED = 0.05
+"""Level of the test that the shortened rows lie on no side."""
+
+WEAK = "the moments are too near their noise (signal to noise below 5): more rows, a larger loss or fewer columns"
+SPREAD = (
+    "the spread of the outcome about the line may differ from place to place, which second moments do not tell: say "
+    "constant_spread=True if it does not"
+)
+SIDED = "the rows that were shortened lie on one side: the data are skewed, and slopes may be off by more than noise"
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One slope: its error, the part that noise has, its interval, and its robustness value."""
+
+    name: str
+    estimate: float
+    standard_error: float
+    noise_error: float
+    interval: Interval | None
+    robustness_value: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Regression(Result):
+    """The linear regression of a column on others, as read off released moments.
+
+    Attributes
+    ----------
+    outcome : str
+    coefficients : tuple of Coefficient
+        Slopes in the columns' units, the intercept last.
+    interval_reason : str
+        Why there are no intervals; empty if there are.
+    coverage : float
+    signal_to_noise : float
+        The least eigenvalue of the moments, about standard, over the norm of their noise.
+    shortened : float
+        Share of rows, noisy, that were shortened.
+    n : int
+        Rows, public.
+    guarantee : Guarantee
+    """
+
+    outcome: str
+    coefficients: tuple[Coefficient, ...]
+    interval_reason: str
+    coverage: float
+    signal_to_noise: float
+    shortened: float
+    n: int
+    guarantee: Guarantee
+
+    def __getitem__(self, name: str) -> Coefficient:
+        """Return the coefficient of a column, or of ``"intercept"``."""
+        return next(one for one in self.coefficients if one.name == name)
+
+    def headline(self) -> list[str]:
+        lines = [f"{self.outcome} on:"]
+        for one in self.coefficients:
+            reach = "" if one.interval is None else f", {self.coverage:.0%} interval {one.interval[0]:.4g} to "
+            reach += "" if one.interval is None else f"{one.interval[1]:.4g}"
+            lines.append(f"  {one.name}: {one.estimate:+.4g}{reach}")
+        if self.interval_reason:
+            lines.append(f"No intervals: {self.interval_reason}.")
+        lines.append(f"{self.n} rows, signal to noise {self.signal_to_noise:.3g}.")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON's types."""
+        from dpcausal.report import plain
+
+        told = {**vars(self), "coefficients": [vars(one) for one in self.coefficients]}
+        return {name: plain(value) for name, value in told.items()}
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the slopes with their intervals, the intercept left out."""
+        from dpcausal.effects.picture import forest
+
+        rows = [(one.name, one.estimate, one.interval) for one in self.coefficients[:-1]]
+        return forest(rows, ax, f"slope for {self.outcome}", self.stamp())
+
+
+def regress(
+    release: JointMoments, outcome: str, regressors: tuple[str, ...], constant_spread: bool, coverage: float
+) -> Regression:
+    """Return ``JointMoments.ols`` of checked arguments."""
+    from scipy.special import ndtri
+
+    places = [release.names.index(name) for name in (outcome, *regressors)]
+    # About the released middle, in the columns' units: slopes do not depend on it.
+    lift = np.zeros((len(places) + 1, len(release.names) + 1))
+    lift[:-1, :-1] = (release.halves[:, None] * release.spread)[places]
+    lift[-1, -1] = 1.0
+    moments = lift @ release.sums @ lift.T
+    gram = moments[1:, 1:]
+    inverse = np.linalg.pinv(gram)
+    slopes = inverse @ moments[1:, 0]
+    contrast = np.concatenate([[1.0], -slopes])
+    count = max(float(release.sums[-1, -1]), release.n / 10)
+    residual = max(float(contrast @ moments @ contrast), 0.0) / max(count - len(slopes), 1.0)
+    noise = inverse @ (lift @ release.noise_of(lift.T @ contrast) @ lift.T)[1:, 1:] @ inverse
+    # Back to the columns' own origin: the intercept takes what the slopes make of the middle.
+    centre = release.middles + release.halves * release.centre
+    back = np.eye(len(slopes))
+    back[-1, :-1] = -centre[places[1:]]
+    slopes = back @ slopes
+    slopes[-1] += centre[places[0]]
+    noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + residual * inverse))
+    errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (whole, noise))
+    reason = WEAK if release.signal_to_noise < LEAST_SIGNAL else SIDED if one_sided(release) else ""
+    reason = reason or ("" if constant_spread else SPREAD)
+    reach = float(ndtri(0.5 + coverage / 2))
+    robust = _robustness(moments, count)
+    return Regression(
+        outcome=outcome,
+        coefficients=tuple(
+            Coefficient(
+                name, float(slopes[place]), float(errors[place]), float(noises[place]),
+                None if reason else (
+                    float(slopes[place] - reach * errors[place]), float(slopes[place] + reach * errors[place])
+                ),
+                None if robust is None or name == "intercept" else robust[place],
+            )
+            for place, name in enumerate((*regressors, "intercept"))
+        ),
+        interval_reason=reason, coverage=coverage, signal_to_noise=release.signal_to_noise,
+        shortened=float(np.clip(release.shortened / count, 0, 1)), n=release.n, guarantee=release.guarantee,
+    )  # fmt: skip
+
+
+def one_sided(release: JointMoments) -> bool:
+    """Return whether the directions of the shortened rows add up to more than noise and chance would make them."""
+    from scipy.special import chdtri
+
+    d = len(release.names)
+    variance = release.noise.count**2 + max(release.shortened, 0.0) / d
+    return variance > 0 and float(release.towards @ release.towards) / variance > float(chdtri(d, ONE_SIDED))
+
+
+def _robustness(moments: Reals, count: float) -> list[float] | None:
+    """Return the robustness value of each slope from its partial correlation in the moments; ``None`` if undefined."""
+    mean = moments[:-1, -1] / count
+    covariance = moments[:-1, :-1] / count - np.outer(mean, mean)
+    eigenvalues = np.linalg.eigvalsh(covariance)
+    if not eigenvalues[0] > 1e-12 * eigenvalues[-1]:
+        return None
+    inverse = np.linalg.inv(covariance)
+    squares = inverse[0, 1:] ** 2 / (inverse[0, 0] * np.diag(inverse)[1:])
+    return [robustness_value(float(min(square, 1 - 1e-12))) for square in squares]
+
+
+def forecast(columns: int, n: int, radius: float, mu: float) -> float:
+    """Return how many times as wide as without privacy the intervals will be, by public numbers.
+
+    √(1 + 1.7 R⁴ / (n μ²)):  the residual is orthogonal to the regressors in the metric of the rows.
+    """
+    return math.sqrt(1 + 1.7 * radius**4 / (n * mu**2))

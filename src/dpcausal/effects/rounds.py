@@ -1,0 +1,165 @@
+"""The rounds that learn where the rows lie and in what shape, and the last release in that shape."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.dependence.second_moments import unpacked
+from dpcausal.effects.ellipsoid import (
+    SCALES,
+    anchor,
+    ellipse_bits,
+    ellipse_moments,
+    ellipse_moments_sensitivity,
+    scale_histograms,
+    scale_histograms_sensitivity,
+    whitened,
+)
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import ZCDP
+from dpcausal.privacy.sensitivity import Query
+
+Reals = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+SHAPING = (Fraction(1, 10), Fraction(1, 4))
+"""Shares of ρ of the rounds; the histograms have a twentieth, the last release the rest."""
+HISTOGRAM = Fraction(1, 20)
+LAST = 1 - HISTOGRAM - sum(SHAPING, Fraction(0))
+TAIL, LAST_TAIL = 0.3, 0.1
+"""Shares of normal rows that a round and the last release shorten."""
+GROWTH = 0.4
+"""Where noise does not bind, the last radius grows: R² ≥ .4 μ √n, so that nothing is shortened in the end."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What one release of moments adds, from public numbers: σ of the diagonal, off it σ/√2, in units of z."""
+
+    radius: float
+    bits: int
+    deviation: float
+
+    @property
+    def count(self) -> float:
+        """Deviation of the number of shortened rows, and of each entry of the sum of their directions."""
+        return 3 * self.deviation / self.radius**2
+
+    def variances(self, columns: int) -> Reals:
+        """Return the variance of each entry of the noisy matrix, the constant's row last."""
+        k, size = anchor(self.radius), columns + 1
+        variances = np.full((size, size), self.deviation**2 / 2)
+        np.fill_diagonal(variances, self.deviation**2)
+        variances[-1, :-1] /= k**2
+        variances[:-1, -1] /= k**2
+        variances[-1, -1] /= k**4
+        return variances
+
+
+def noise_of(columns: int, n: int, radius: float, loss: ZCDP) -> Noise:
+    """Return the noise that a loss pays for."""
+    bits = ellipse_bits(n, radius)
+    bound = float(ellipse_moments_sensitivity(radius, bits, columns).bound)
+    return Noise(radius, bits, gaussian_scale(bound, loss) * 4.0**-bits)
+
+
+def tail_radius(columns: int, tail: float) -> float:
+    """Return the length that a share of standard normal rows of so many columns is longer than."""
+    from scipy.special import chdtri
+
+    return math.sqrt(float(chdtri(columns, tail)))
+
+
+def last_radius(columns: int, n: int, loss: ZCDP) -> float:
+    """Return the length that rows of the last release are shortened to: public."""
+    mu = math.sqrt(2 * loss.part(LAST).rho)
+    return max(tail_radius(columns, LAST_TAIL), math.sqrt(GROWTH * mu * math.sqrt(n)))
+
+
+def shrinkage(columns: int, radius: float) -> float:
+    """Return what shortening leaves of a standard normal row's mean square."""
+    from scipy.special import chdtr, chdtrc
+
+    square = radius**2
+    return float(chdtr(columns + 2, square) + square / columns * chdtrc(columns, square))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Where rows lie: u = middle + H z, z about standard."""
+
+    middle: Reals
+    spread: Reals
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Noisy Σ (z, 1)(z, 1)′ over kept rows, how many were shortened and their directions' sum; their shape."""
+
+    shape: Shape
+    sums: Reals
+    shortened: float
+    towards: Reals
+    noise: Noise
+
+
+def learnt_moments(unit: Reals, kept: Mask, allotment: Allotment, loss: ZCDP) -> Moments:
+    """Release the histograms, the rounds and the last moments of rows of [−1, 1]^d."""
+    n, d = unit.shape
+    shape = _first(unit, kept, allotment, loss.part(HISTOGRAM))
+    for share in SHAPING:
+        noise = noise_of(d, n, tail_radius(d, TAIL), loss.part(share))
+        found = _released(unit, kept, shape, noise, allotment, loss.part(share))
+        shape = _refined(found, n)
+    noise = noise_of(d, n, last_radius(d, n, loss), loss.part(LAST))
+    return _released(unit, kept, shape, noise, allotment, loss.part(LAST))
+
+
+def _first(unit: Reals, kept: Mask, allotment: Allotment, loss: ZCDP) -> Shape:
+    """Return each column's root mean square about its middle of the range, from noisy histograms of its size."""
+    d = unit.shape[1]
+    claim = scale_histograms_sensitivity(d)
+    deviation = gaussian_scale(float(claim.bound), loss)
+    counts = gaussian(Query(scale_histograms(unit, kept), claim, "scales"), allotment, loss)
+    noisy = np.asarray(counts, dtype=np.float64)
+    # Bins that noise alone could have filled are taken as empty.
+    full = np.where(noisy > 3 * deviation, noisy, 0.0)
+    squares = 2.0 ** (-np.arange(SCALES))
+    total = full.sum(axis=1)
+    mean = np.where(total > 0, full @ squares / np.maximum(total, 1.0), 1.0)
+    return Shape(np.zeros(d), np.diag(np.sqrt(mean)))
+
+
+def _released(
+    unit: Reals, kept: Mask, shape: Shape, noise: Noise, allotment: Allotment, loss: ZCDP
+) -> Moments:
+    d = unit.shape[1]
+    rows = whitened(unit, shape.middle, np.asarray(np.linalg.inv(shape.spread), dtype=np.float64))
+    answer = ellipse_moments(rows, kept, noise.radius, noise.bits)
+    claim = ellipse_moments_sensitivity(noise.radius, noise.bits, d)
+    released = gaussian(Query(answer, claim, "moments in a learnt shape"), allotment, loss) * 4.0**-noise.bits
+    sums = unpacked(released[: -d - 1], d + 1)
+    k = anchor(noise.radius)
+    sums[-1, :-1] /= k
+    sums[:-1, -1] /= k
+    sums[-1, -1] /= k**2
+    unit_count = 3 / noise.radius**2
+    return Moments(shape, sums, float(released[-d - 1]) * unit_count, released[-d:] * unit_count, noise)
+
+
+def _refined(found: Moments, n: int) -> Shape:
+    """Return the shape that noisy moments show; no direction thinner than half the noise."""
+    d = len(found.shape.middle)
+    count = max(float(found.sums[-1, -1]), n / 10)
+    mean = np.clip(found.sums[:-1, -1] / count, -found.noise.radius, found.noise.radius)
+    covariance = (found.sums[:-1, :-1] / count - np.outer(mean, mean)) / shrinkage(d, found.noise.radius)
+    least = found.noise.deviation * math.sqrt(2 * d) / count / 2
+    eigenvalues, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    root = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) + least)) @ vectors.T
+    return Shape(found.shape.middle + found.shape.spread @ mean, found.shape.spread @ root)

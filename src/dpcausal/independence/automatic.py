@@ -1,0 +1,115 @@
+"""``"auto"``: the test for a question, from its columns' declarations, the number of rows and ε: all of it public."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpcausal.data.schema import Levels
+from dpcausal.independence.columns import Rows
+from dpcausal.independence.counts import MOST_CELLS, NoisyCounts, reaches
+from dpcausal.independence.gcm import Gcm
+from dpcausal.independence.law import MISSED
+from dpcausal.independence.neighbours import LEAST_ROWS, Neighbours
+from dpcausal.independence.question import Hypothesis, IndependenceTest, PureTest, Released
+from dpcausal.independence.rank_tests import Kendall
+from dpcausal.independence.strata import StrataCovariance
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+
+LEAST_CELL = 60
+"""Rows a cell of the given levels below which neighbours in a given number are too few."""
+
+Choice = tuple[IndependenceTest[Any], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto(PureTest):
+    """Whichever test the schema, n and ε speak for; the result names it, and says why."""
+
+    name: ClassVar[str] = "auto"
+    about: ClassVar[str] = "by schema, rows and epsilon"
+    leaves_out: ClassVar[bool] = True
+
+    def pay(self, loss: Loss, question: Hypothesis) -> tuple[PureDP | NoPrivacy, str]:
+        spent, note = super().pay(loss, question)
+        test, why = choice(question, spent)
+        return spent, f"{note + '; ' if note else ''}auto took {test.name}: {why}"
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Any:
+        """Return the test that was chosen, settled: nothing of this object is left in the plan."""
+        return choice(question, spent)[0].settle(question, spent)
+
+    @property
+    def has_exact(self) -> bool:
+        return True
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return choice(question, spent)[0].claims(question, spent)
+
+    def release(
+        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        found: Released = self.settle(question, spent).release(private, question, spent, coins, allotment)
+        return found
+
+
+def choice(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
+    """Return the test, and why in words."""
+    if len(question.x) > 1 or len(question.y) > 1:
+        return Gcm(), "several columns x or y"
+    both = question.declared((*question.x, *question.y))
+    if not question.numbers and all(isinstance(column, Levels) for column in both):
+        return _of_levels(question, spent)
+    if question.pairs > 1:
+        return Gcm(), "levels without an order beside numbers"
+    if not question.numbers:
+        return Kendall(), "x and y have an order, and no number is given"
+    if question.numbers > 1:
+        return Gcm(), "several numbers are given"
+    if question.n < max(LEAST_ROWS, LEAST_CELL * question.cells):
+        return Gcm(), f"less than {LEAST_CELL} rows a cell of the given levels"
+    return Neighbours(), "one number is given"
+
+
+def _of_levels(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
+    """Return the test where all columns have levels."""
+    epsilon = spent.epsilon if isinstance(spent, PureDP) else math.inf
+    x, y = (len(column) for column in question.declared((*question.x, *question.y)) if isinstance(column, Levels))
+    shape = x, y, question.cells
+    large = math.prod(shape) <= MOST_CELLS and reaches(question.n, shape, epsilon)
+    if question.pairs > 1:
+        return (NoisyCounts(), "a table of counts of few cells") if large else (Gcm(), "more cells than rows can fill")
+    if large and table_wins(question, epsilon):
+        return NoisyCounts(), "a table of counts of so few cells says more"
+    return StrataCovariance(), "x and y have two levels, and only levels are given"
+
+
+def table_wins(question: Hypothesis, epsilon: float) -> bool:
+    """Return whether the table has power .8 where the covariance has it, for levels and strata alike in size.
+
+    Both see the sum of covariances, of variance n/16; the noise is 2/ε² a stratum in the table, whose test has a degree
+    of freedom for each, against 2(Δ/(.8ε))² once and what the variance is raised by.
+    """
+    from scipy.stats import ncx2
+
+    n, strata, bound = question.n, question.cells, 1 if question.cells == 1 else 2
+    table = n / 16 + 2 * strata / epsilon**2
+    raised = 0.375 / (0.2 * epsilon) * math.log(1 / (2 * MISSED * question.alpha))
+    covariance = n / 16 + 2 * (bound / (0.8 * epsilon)) ** 2 + raised
+    found = ncx2.sf(_quantile(question.alpha, strata), strata, _needed(question.alpha) * covariance / table)
+    return bool(found >= 0.8)
+
+
+def _quantile(alpha: float, freedom: int) -> float:
+    from scipy.special import chdtri
+
+    return float(chdtri(freedom, alpha))
+
+
+def _needed(alpha: float) -> float:
+    from scipy.special import ndtri
+
+    return float((ndtri(1 - alpha / 2) + ndtri(0.8)) ** 2)

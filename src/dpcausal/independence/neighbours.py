@@ -1,0 +1,118 @@
+"""Neighbours in the order of one given number: sign products of their differences in x and y, without a regression."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from dpcausal.asking import public
+from dpcausal.data.schema import Bounded
+from dpcausal.dependence.neighbour_pairs import (
+    MOST_NEIGHBOURS,
+    PairSums,
+    null_variance,
+    pair_sums,
+    signed_sensitivity,
+    untied_sensitivity,
+)
+from dpcausal.errors import ParameterError
+from dpcausal.independence.columns import Rows, cells_of, values_of
+from dpcausal.independence.law import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
+from dpcausal.independence.question import Hypothesis, PureTest, Released, check_single, two_valued
+from dpcausal.mechanisms.additive import geometric, laplace_scale
+from dpcausal.mechanisms.gate import book_exact
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Query
+
+SIGNED_SHARE = Fraction(17, 20)
+"""Share of ε for the signed sum where x or y has two levels; the rest counts the untied pairs."""
+
+LEAST_ROWS = 20
+MOST_CELLS = 10**15
+ROWS_PER_NEIGHBOUR, MOST_BY_RULE = 90, 16
+"""k is a 90th of a cell's rows, at most 16: windows are to stay short beside what the means of x and y do along z."""
+
+
+def default_neighbours(rows: int, cells: int) -> int:
+    """Return the public number of neighbours on either side, k = max(2, ⌊min(n/(90 cells), 16)⌋).
+
+    Examples
+    --------
+    >>> default_neighbours(10_000, 1), default_neighbours(500, 1), default_neighbours(10_000, 20)
+    (16, 5, 5)
+    """
+    return max(2, min(rows // (ROWS_PER_NEIGHBOUR * cells), MOST_BY_RULE))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbours(PureTest):
+    """Sign products of neighbours in the order of one given number, inside cells of the given levels.
+
+    Parameters
+    ----------
+    neighbours : int, optional
+        On either side; by default n/90 a cell, 2 to 16.  Fewer follow means of x and y that change fast with z.
+    """
+
+    name: ClassVar[str] = "neighbours"
+    about: ClassVar[str] = "sign products of neighbours in z"
+    leaves_out: ClassVar[bool] = True
+
+    neighbours: int | None = None
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return "neighbour-pairs", *(("untied-pairs",) if self.tied(question) else ()), "neighbour-variance", "geometric"
+
+    def tied(self, question: Hypothesis) -> bool:
+        """Return whether the schema says that many pairs are tied."""
+        return any(map(two_valued, question.declared((*question.x, *question.y))))
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        check_single(self.name, question)
+        if question.numbers != 1 or question.cells > MOST_CELLS:
+            raise ParameterError(f"method {self.name!r} takes one number among the columns given, beside levels")
+        public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
+        default = default_neighbours(question.n, question.cells)
+        asked = default if self.neighbours is None else self.neighbours
+        return replace(self, neighbours=public.whole("neighbours", asked, 1, min(MOST_NEIGHBOURS, question.n // 10)))
+
+    def sums(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> PairSums:
+        """Return the sums; ties of z are broken by public coins, one a position."""
+        place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
+        return pair_sums(
+            values_of(rows.x), values_of(rows.y), rows.raw[:, place], cells_of(rows.given),
+            coins.permutation(rows.n), rows.kept, self.neighbours or 1,
+        )  # fmt: skip
+
+    def release(
+        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        found, k = self.sums(private, question, coins), self.neighbours or 1
+        signed, untied = signed_sensitivity(k), untied_sensitivity(k)
+        first = spent.part(SIGNED_SHARE) if self.tied(question) else spent
+        noisy = geometric(Query(found.signed, signed, "sign products"), allotment, first)
+        scale = laplace_scale(signed.bound, first)
+        if not self.tied(question):
+            deviation = self.deviation(question)
+            return Released(noisy / deviation, normal_laplace_pvalue(noisy, deviation, scale))
+        rest = spent.part(1 - SIGNED_SHARE)
+        count = geometric(Query(found.untied, untied, "untied pairs"), allotment, rest)
+
+        def at_most(miss: float) -> float:
+            return self.deviation(question, upper_bound(count, laplace_scale(untied.bound, rest), miss))
+
+        return Released(noisy / at_most(MISSED * question.alpha), bounded_pvalue(noisy, scale, at_most))
+
+    def deviation(self, question: Hypothesis, untied: float | None = None) -> float:
+        """Return the deviation of the signed sum under independence, at most."""
+        return math.sqrt(max(1.0, null_variance(question.n, self.neighbours or 1, untied)))
+
+    def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+        book_exact("sign products", allotment)
+        found = self.sums(private, question, coins)
+        deviation = self.deviation(question, float(found.untied) if self.tied(question) else None)
+        return Released(found.signed / deviation, normal_laplace_pvalue(found.signed, deviation, 1e-9))

@@ -1,0 +1,105 @@
+"""The covariance inside strata that the given levels make, and its permutation variance: for x and y of two values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+
+from dpcausal.asking import public
+from dpcausal.data.schema import Bounded, Column
+from dpcausal.dependence.stratum_moments import (
+    GRID,
+    MOST_UNITS,
+    StratumMoments,
+    covariance_sensitivity,
+    stratum_moments,
+    variance_sensitivity,
+)
+from dpcausal.errors import ParameterError
+from dpcausal.independence.columns import Integers, Reals, Rows, cells_of, values_of
+from dpcausal.independence.law import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
+from dpcausal.independence.question import Hypothesis, PureTest, Released, check_single
+from dpcausal.mechanisms.additive import geometric, laplace_scale
+from dpcausal.mechanisms.gate import book_exact
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Query
+
+COVARIANCE_SHARE = Fraction(4, 5)
+"""Share of ε for the covariance; the rest is for its variance."""
+
+LEAST_ROWS = 20
+MOST_STRATA = 10**15
+
+THIN = "there may be as many strata as rows: what stands alone in its stratum says nothing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrataCovariance(PureTest):
+    """Covariance inside the strata of the given levels: it moves by less than 2 with a row, however many they are.
+
+    x and y have two levels, or are numbers, which count as shares of their declared range.
+    """
+
+    name: ClassVar[str] = "strata-covariance"
+    about: ClassVar[str] = "the covariance inside the strata of given levels"
+    leaves_out: ClassVar[bool] = True
+    uses_coins: ClassVar[bool] = False
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return "stratum-covariance", "stratum-variance", "geometric"
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        check_single(self.name, question)
+        if question.numbers or question.cells > MOST_STRATA:
+            raise ParameterError(f"method {self.name!r} takes only levels among the columns given")
+        public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
+        return self
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        return (THIN,) if question.cells > question.n / 2 else ()
+
+    def moments(self, rows: Rows, question: Hypothesis) -> StratumMoments:
+        """Return the covariance and its variance, of the rows kept."""
+        sides = [_in_units(columns, question.schema[name]) for columns, (name,) in
+                 ((rows.x, question.x), (rows.y, question.y))]  # fmt: skip
+        (x, of_x), (y, of_y) = sides
+        return stratum_moments(x[rows.kept], y[rows.kept], cells_of(rows.given)[rows.kept], (of_x, of_y))
+
+    def release(
+        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        found = self.moments(private, question)
+        first, rest = spent.part(COVARIANCE_SHARE), spent.part(1 - COVARIANCE_SHARE)
+        of_sum, of_variance = covariance_sensitivity(question.cells), variance_sensitivity()
+        noisy = geometric(Query(found.covariance, of_sum, "covariance inside strata"), allotment, first)
+        spread = geometric(Query(found.variance, of_variance, "variance inside strata"), allotment, rest)
+        scale = laplace_scale(of_variance.bound, rest)
+
+        def at_most(miss: float) -> float:
+            return max(1e-3, math.sqrt(upper_bound(spread, scale, miss) / GRID))
+
+        p = bounded_pvalue(noisy / GRID, laplace_scale(of_sum.bound, first) / GRID, at_most)
+        return Released(noisy / GRID / at_most(MISSED * question.alpha), p)
+
+    def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+        book_exact("covariance inside strata", allotment)
+        found = self.moments(private, question)
+        deviation = max(1e-3, math.sqrt(found.variance / GRID))
+        return Released(
+            found.covariance / GRID / deviation, normal_laplace_pvalue(found.covariance / GRID, deviation, 1e-9)
+        )
+
+
+def _in_units(columns: Reals, declared: Column) -> tuple[Integers, int]:
+    """Return a column as whole numbers between 0 and its unit, and that unit."""
+    values = values_of(columns)
+    if not isinstance(declared, Bounded):
+        return values.astype(np.int64), 1
+    shares = np.clip((values - declared.lower) / declared.width, 0.0, 1.0)
+    return np.floor(shares * MOST_UNITS).astype(np.int64), MOST_UNITS
