@@ -12,7 +12,7 @@ from dpcausal.discovery.methods import METHODS
 from dpcausal.papers import GRAPHS
 
 
-@asks("discover", {**METHODS, **GRAPHS})
+@asks("discover", {**METHODS, **GRAPHS}, of_records=True)
 def discover_command(
     data: DataArgument,
     schema: SchemaOption,

@@ -18,7 +18,7 @@ WAYS = {
 """What can be asked in words: a law of x given z is a Python object."""
 
 
-@asks("ci-test", WAYS)
+@asks("ci-test", WAYS, of_records=True)
 def ci_test_command(
     data: DataArgument,
     x: Annotated[str, typer.Argument(help="A column, or several as a,b.")],

@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import typer
 
 from dpcausal.asking.method import Method
+from dpcausal.cli.records import OPTIONS as RECORDS
+from dpcausal.cli.records import Records
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
@@ -42,23 +44,25 @@ class Call:
     settings: dict[str, Any]
     """The loss, the method and the consent to a large ε, as keywords of the library's function."""
     as_json: bool
+    records: Records
 
     def table(self, data: Path, schema: Path) -> Table:
         """Return the table of a file, which this ledger pays for."""
-        from dpcausal import Schema
-
-        return Table(data, Schema.from_toml(schema), self.ledger)
+        return self.records.table(data, schema, self.ledger)
 
     def show(self, result: Result) -> None:
         """Print an answer and what is left of the budget."""
         show(result, self.ledger, self.as_json)
 
 
-def asks(command_name: str, kinds: Kinds) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def asks(
+    command_name: str, kinds: Kinds, *, of_records: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a function a command that asks: it gets a ``call``, and its options are joined by those of every call.
 
     These are the ledger, the loss, and ``--method`` with an option for each field of the methods that a word or number
-    can fill.  "auto", the default, need not be among ``kinds``: the task then chooses.
+    can fill.  "auto", the default, need not be among ``kinds``: the task then chooses.  ``of_records`` adds whose the
+    records are and which of them are asked.
     """
     takers: dict[str, list[str]] = {}
     types: dict[str, Any] = {}
@@ -82,9 +86,10 @@ def asks(command_name: str, kinds: Kinds) -> Callable[[Callable[..., None]], Cal
                     "method": _built(kinds, given.pop("method"), options),
                     "accept_large_epsilon": given.pop("accept_large_epsilon"),
                 }
+                records = Records(**{name: given.pop(name) for name, *_ in RECORDS if of_records})
                 as_json = given.pop("as_json")
                 with Ledger.open(given.pop("ledger")) as ledger:
-                    command(**given, call=Call(ledger, settings, as_json))
+                    command(**given, call=Call(ledger, settings, as_json, records))
 
         own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != "call"]
         extra = [
@@ -96,7 +101,7 @@ def asks(command_name: str, kinds: Kinds) -> Callable[[Callable[..., None]], Cal
         ]
         shared = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-            for name, annotation, default in SHARED
+            for name, annotation, default in (*(RECORDS if of_records else ()), *SHARED)
         ]
         parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own] + shared + extra
         setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
