@@ -34,7 +34,7 @@ def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
     return shares or None
 
 
-@asks("direction", WAYS)
+@asks("direction", WAYS, of_records=True)
 def direction_command(
     data: DataArgument,
     x: Annotated[str, typer.Argument(help="First column.")],
@@ -54,7 +54,7 @@ def direction_command(
     call.show(direction(call.table(data, schema), x, y, **words, **call.settings))
 
 
-@asks("direction-all", WAYS)
+@asks("direction-all", WAYS, of_records=True)
 def direction_all_command(
     data: DataArgument,
     schema: SchemaOption,

@@ -12,7 +12,7 @@ from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 from dpcausal.effects.methods import METHODS
 
 
-@asks("effect", METHODS)
+@asks("effect", METHODS, of_records=True)
 def effect_command(
     data: DataArgument,
     treatment: Annotated[str, typer.Option(help="A column of levels.")],
