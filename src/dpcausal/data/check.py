@@ -37,7 +37,7 @@ class ColumnCheck:
     below, above : float
         Share of the rows below ``lower`` and above ``upper``, ±inf included, which count as the bound; 0 for levels.
     substituted : float
-        Share that counts as the midpoint (null, NaN, no number), or as the substitute level (null, not declared).
+        Share that is null, NaN or no number, or equals no declared level: missing, or ``other`` where one is declared.
     """
 
     name: str
