@@ -14,7 +14,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BENCHMARKS = (
-    "verdicts", "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "igci",
+    "house",
+    "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "igci",
     "paper1_tables", "training_privacy",
     "effects", "rows",
     "discovery", "discovery_level", "discovery_scale",
