@@ -56,7 +56,7 @@ def test_knowledge_saves_tests() -> None:
 
 def test_what_no_test_can_do_is_refused_before_the_spend() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    table = dpc.Table(frame(), SCHEMA, ledger)
+    table = dpc.Table(frame(), SCHEMA, ledger, missing="impute")
     with pytest.raises(DpCausalError):
         dpc.discover(table, loss=dpc.PureDP(1), method=dpc.methods.CiTest(test="t-test"))
     with pytest.raises(DpCausalError):  # the first test's share is below what any test takes
