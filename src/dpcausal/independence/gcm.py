@@ -33,6 +33,8 @@ CUTS = (0.25, 0.5, 0.75)
 
 EXACT_PERMUTATIONS = 999
 
+JUMPS = "a jump in the means of x and y, where several numbers are given, is not learnt: a true null can look dependent"
+
 
 def weights(rows: Rows) -> Reals:
     """Return the weights of the weighted measure, shape (n, k): 1, signs around quantiles, signs of levels.
@@ -73,6 +75,10 @@ class Gcm(BlockTest):
         if question.pairs > MOST_COLUMNS:
             raise ParameterError(f"x and y may have at most {MOST_COLUMNS} pairs of columns, levels counted one by one")
         return super().settle(question, spent)
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        unlearnt = (JUMPS,) if question.numbers > 1 and self.regression == "likely" else ()
+        return (*super().caveats(question, spent), *unlearnt)
 
     def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         """Return the measure of all rows: normal for one pair of columns, by permutations for more."""
