@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 BENCHMARKS = (
     "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "igci",
     "paper1_tables", "training_privacy",
-    "effects",
+    "effects", "rows",
     "joint", "discovery", "discovery_level", "discovery_scale",
     "independence", "independence_level", "sample_cost", "independence_bounds", "independence_speed",
     "independence_data", "independence_figures", "synthetic_control", "synthetic_control_real",

@@ -19,8 +19,9 @@ from benchmarks.targets import report
 from dpcausal.dependence.contingency import contingency
 from dpcausal.dependence.wald import wald_test
 from dpcausal.discovery.parities import Parities, Releaser
+from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.question import rho_of
-from dpcausal.discovery.search import Terms, asker
+from dpcausal.discovery.search import asker
 from dpcausal.releases.table import NoisyTable, geometric_variance
 
 ROWS, SEEDS, NOMINAL = 100_000, 10, 0.01

@@ -175,7 +175,7 @@ def priv_pc_with_scipy(rows: np.ndarray, epsilon: float) -> Any:  # type: ignore
 
     from scipy.stats import kendalltau
 
-    from dpcausal.discovery.search import Terms
+    from dpcausal.discovery.pc import Terms
     from dpcausal.papers.pc_system import Replica
     from dpcausal.privacy.noise import generator_from_seed
 

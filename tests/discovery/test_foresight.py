@@ -10,7 +10,8 @@ import pytest
 import dpcausal as dpc
 from dpcausal.discovery.foresight import of_levels, too_few
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.search import Terms, asker
+from dpcausal.discovery.pc import Terms
+from dpcausal.discovery.search import asker
 from dpcausal.errors import LossError
 from dpcausal.releases.table import NoisyTable
 from tests.discovery.ways import PROVED, loss_of

@@ -9,7 +9,8 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.discovery.moments import default_radius, noisy_moments
-from dpcausal.discovery.search import Terms, asker
+from dpcausal.discovery.pc import Terms
+from dpcausal.discovery.search import asker
 from dpcausal.privacy.loss import ZCDP, NoPrivacy
 from dpcausal.releases.moments import NoisyMoments
 

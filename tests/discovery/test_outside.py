@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import dpcausal as dpc
-from tests.discovery.ways import WAYS, loss_of
+from tests.discovery.ways import WAYS, loss_of, table_for
 from tests.strategies import observe
 
 MIXED = dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1), "c": dpc.Levels(["u", "v", "w"], other="x")})
@@ -48,7 +48,8 @@ def outside(method: str, row: tuple[Any, Any, Any] | None, constant: bool) -> tu
 
     def ask() -> Any:
         with dpc.simulated_noise(4):
-            table = dpc.Table(frame(method, row, constant), NUMBERS if method == "moments" else MIXED, ledger)
+            schema = NUMBERS if method == "moments" else MIXED
+            table = table_for(METHODS[method], frame(method, row, constant), schema, ledger)
             return dpc.discover(table, loss=loss, method=METHODS[method])
 
     outcome = observe(ask)
@@ -84,7 +85,8 @@ def test_a_result_holds_no_value_of_a_row(method: str) -> None:
     if method == "moments":
         columns["c"], schema = np.full(40, CANARY), NUMBERS
     loss = loss_of(METHODS[method], LOSSES)
-    found = dpc.discover(dpc.Table(columns, schema, dpc.Ledger.in_memory(loss)), loss=loss, method=METHODS[method])
+    table = table_for(METHODS[method], columns, schema, dpc.Ledger.in_memory(loss))
+    found = dpc.discover(table, loss=loss, method=METHODS[method])
     told = pickle.dumps(found) + found.to_json().encode() + found.summary().encode() + repr(found).encode()
     told += b"" if found.release is None else found.release.to_json().encode()
     assert struct.pack("<d", CANARY) not in told and struct.pack(">d", CANARY) not in told

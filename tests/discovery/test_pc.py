@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcausal import Cpdag, Knowledge
-from dpcausal.discovery.pc import Test, Verdict, find_skeleton, orient
+from dpcausal.discovery.pc import Terms, Test, Verdict, find_skeleton, orient
 from dpcausal.errors import ParameterError
 
 NAMES = tuple("abcdef")
@@ -30,7 +30,7 @@ def test_a_perfect_pruner_gives_the_class_of_the_truth() -> None:
     rng = np.random.default_rng(1)
     for _ in range(40):
         truth = Cpdag.from_dag(NAMES, random_dag(rng))
-        found = find_skeleton(NAMES, oracle(truth, []), knowledge=Knowledge(), max_order=4)
+        found = find_skeleton(NAMES, oracle(truth, []), Terms("pc", 0.05, 4, Knowledge()))
         assert found.edges == truth.skeleton
         assert orient(NAMES, found, Knowledge()) == truth
         for pair, given in found.separating.items():
@@ -45,9 +45,9 @@ def test_the_skeleton_does_not_depend_on_the_order_of_the_columns() -> None:
         key = frozenset((x, y)), frozenset(given)
         return Verdict(verdicts.setdefault(key, bool(rng.random() < 0.3)))
 
-    first = find_skeleton(NAMES, ask, knowledge=Knowledge(), max_order=2)
+    first = find_skeleton(NAMES, ask, Terms("pc", 0.05, 2, Knowledge()))
     for order in (NAMES[::-1], NAMES[3:] + NAMES[:3]):
-        assert find_skeleton(order, ask, knowledge=Knowledge(), max_order=2).edges == first.edges
+        assert find_skeleton(order, ask, Terms("pc", 0.05, 2, Knowledge())).edges == first.edges
 
 
 def test_knowledge_skips_tests_and_points_arrows() -> None:
@@ -58,7 +58,7 @@ def test_knowledge_skips_tests_and_points_arrows() -> None:
         tiers=[["a", "b"], ["c"], ["d"]],
     )
     asked: list[Test] = []
-    found = find_skeleton(NAMES, oracle(truth, asked), knowledge=known, max_order=3)
+    found = find_skeleton(NAMES, oracle(truth, asked), Terms("pc", 0.05, 3, known))
     assert not [test for test in asked if set(test[:2]) in ({"a", "d"}, {"e", "f"}, {"a", "b"})]
     graph = orient(NAMES, found, known)
     assert graph.directed == {("a", "b"), ("b", "c"), ("c", "d")} and not graph.undirected
@@ -67,7 +67,7 @@ def test_knowledge_skips_tests_and_points_arrows() -> None:
 def test_forbidden_arrows_that_leave_nothing_are_defined() -> None:
     nothing = Knowledge(forbidden=list(itertools.permutations(NAMES, 2)))
     asked: list[Test] = []
-    found = find_skeleton(NAMES, oracle(Cpdag(NAMES), asked), knowledge=nothing, max_order=3)
+    found = find_skeleton(NAMES, oracle(Cpdag(NAMES), asked), Terms("pc", 0.05, 3, nothing))
     assert not found.edges and not asked and orient(NAMES, found, nothing) == Cpdag(NAMES)
 
 
@@ -78,7 +78,7 @@ def test_an_edge_whose_both_directions_contradict_stays_without_direction() -> N
         arcs = list(itertools.permutations(NAMES, 2))
         known = Knowledge(forbidden=[arcs[k] for k in rng.choice(len(arcs), 8, replace=False)])
         found = find_skeleton(
-            NAMES, lambda *test: Verdict(bool(rng.random() < 0.3)), knowledge=known, max_order=3
+            NAMES, lambda *test: Verdict(bool(rng.random() < 0.3)), Terms("pc", 0.05, 3, known)
         )
         graph = orient(NAMES, found, known)
         assert graph.skeleton == found.edges
@@ -87,14 +87,14 @@ def test_an_edge_whose_both_directions_contradict_stays_without_direction() -> N
 
 
 def test_what_is_not_tested_stays() -> None:
-    found = find_skeleton(("a", "b"), lambda *test: Verdict(None), knowledge=Knowledge(), max_order=3)
+    found = find_skeleton(("a", "b"), lambda *test: Verdict(None), Terms("pc", 0.05, 3, Knowledge()))
     assert found.edges == {frozenset("ab")} and not found.weakest
 
 
 def test_the_largest_p_value_of_a_kept_edge_is_noted() -> None:
     values = iter([0.01, 0.03, 0.02])
     found = find_skeleton(
-        ("a", "b", "c"), lambda *test: Verdict(False, next(values)), knowledge=Knowledge(), max_order=0
+        ("a", "b", "c"), lambda *test: Verdict(False, next(values)), Terms("pc", 0.05, 0, Knowledge())
     )
     assert sorted(found.weakest.values()) == [0.01, 0.02, 0.03] and found.tests == 3
 

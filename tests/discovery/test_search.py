@@ -12,8 +12,9 @@ import pytest
 import dpcausal as dpc
 from dpcausal.dependence.contingency import contingency
 from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.score_search import best_dag, class_of, local_score, local_scores
-from dpcausal.discovery.search import Terms, asker, search
+from dpcausal.discovery.search import asker, search
 from dpcausal.releases.table import NoisyTable
 
 NAMES = ("a", "b", "c", "d")

@@ -11,8 +11,7 @@ from scipy.stats import kendalltau, norm
 
 import dpcausal as dpc
 from dpcausal.dependence.contingency import contingency
-from dpcausal.discovery.pc import find_skeleton
-from dpcausal.discovery.search import Terms
+from dpcausal.discovery.pc import Terms, find_skeleton
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import EmPc, PrivPc, SvtPc
@@ -91,7 +90,7 @@ def test_the_sets_that_em_pc_tells_are_chosen_with_noise() -> None:
             with recording_gate(answers):
                 allotment = dpc.Ledger.in_memory(dpc.PureDP(9)).allot(dpc.PureDP(9), task="test")
                 pruner = Eliminator(scores, allotment, dpc.PureDP(0.5), 100)
-                found = find_skeleton(names, pruner.ask, knowledge=dpc.Knowledge(), max_order=2, begin=pruner.begin)
+                found = find_skeleton(names, pruner.ask, Terms("pc", 0.05, 2, dpc.Knowledge()), pruner.begin)
             told.append(found.separating)
             exact.append(max((scores.independence(("a", "b", (z,))), z) for z in "cde")[1])
         assert told[0] == told[1] and told[0]
@@ -211,6 +210,6 @@ def test_the_sieve_passes_over_all_tests_up_to_the_one_it_found_and_ends_with_it
     with recording_gate(answers):
         allotment = dpc.Ledger.in_memory(dpc.PureDP(9)).allot(dpc.PureDP(9), task="test")
         sieve = Sieve(scores, terms, allotment, dpc.PureDP(1), 3, 1, examines=False)
-        found = find_skeleton(names, sieve.ask, knowledge=terms.knowledge, max_order=0, begin=sieve.begin)
+        found = find_skeleton(names, sieve.ask, Terms("pc", 0.05, 0, terms.knowledge), sieve.begin)
     # ab ac ad bc bd cd: the third; then of the last three the first; of the last two the second: no round is left.
     assert lengths == [6, 3, 2] and set(found.separating) == {frozenset("ad"), frozenset("bc"), frozenset("cd")}

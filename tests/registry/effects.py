@@ -109,22 +109,28 @@ def of_cells(side: int, epsilon: float, size: int) -> list[Any]:
     return outputs
 
 
-def of_effect(call: Callable[[dpc.Table, Any], Any], loss_of: Callable[[float], Any]) -> Any:
+def of_effect(
+    call: Callable[[dpc.Table, Any], Any], loss_of: Callable[[float], Any], length: int = ROWS
+) -> Any:
     """Return the difference of two means, moved as far as a row can."""
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
-        rows = np.zeros((ROWS, 4))
+        rows = np.zeros((length, 4))
         rows[::2, 0] = 1
-        rows[:, 3] = np.linspace(-1, 1, ROWS)
+        rows[:, 3] = np.linspace(-1, 1, length)
         rows[0, 2] = 2 * side - 1
         loss = loss_of(epsilon)
-        return [call(table_of(rows, loss), loss).estimate or 0.0 for _ in range(min(size, 800))]
+        return [call(table_of(rows, loss), loss).estimate or 0.0 for _ in range(min(size, 400))]
 
     return draw
 
 
 def stratified(table: dpc.Table, loss: Any) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=loss, method="cells")
+
+
+def scored(table: dpc.Table, loss: Any) -> Any:
+    return dpc.effect(table, treatment="a", outcome="y", adjust=["x"], groups="z", loss=loss, method="moments")
 
 
 PURE = dpc.PureDP(1)
@@ -143,11 +149,11 @@ def joint(table: dpc.Table, loss: Any = APPROXIMATE) -> Any:
 
 def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
     """Return the first released product of two numbers in step, but for a row."""
-    line = np.linspace(-1, 1, 4_000)
-    rows = np.column_stack([np.zeros((4_000, 2)), line, line])
+    line = np.linspace(-1, 1, 2_000)
+    rows = np.column_stack([np.zeros((2_000, 2)), line, line])
     rows[0, 2:] = 2 * side - 1, 1
     loss = dpc.ApproxDP(epsilon, 1e-6)
-    return [float(joint(table_of(rows, loss), loss).sums[0, 1]) for _ in range(min(size, 800))]
+    return [float(joint(table_of(rows, loss), loss).sums[0, 1]) for _ in range(min(size, 400))]
 
 
 TASKS = (
@@ -156,6 +162,11 @@ TASKS = (
             ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
     TaskRow("cells", "cells", ("corner-counts", "geometric"), asked_on_neighbours(sums, PURE), of_cells, 0.4,
             ("sums by cells by the bound of a record added", "two numbers by the bound of one")),
+    TaskRow("effect moments", "effect",
+            ("scale-histograms", "ellipse-moments", "corner-counts", "contingency-table", "gaussian"),
+            asked_on_neighbours(lambda table: plain_of(scored(table, APPROXIMATE)), APPROXIMATE),
+            of_effect(scored, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
+            ("moments with free counts of shortened rows", "sums by cells by the bound of a record added"), 1e-6),
     TaskRow("effect cells", "effect", ("corner-counts", "geometric"),
             asked_on_neighbours(lambda table: plain_of(stratified(table, PURE)), PURE),
             of_effect(stratified, dpc.PureDP), 0.0, ("sums by cells by the bound of a record added",)),

@@ -8,6 +8,7 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
+from dpcausal.privacy.neighbours import Unit
 
 START, PERIODS = 6, 9
 LINE = np.array([0.1, 0.3, -0.2, 0.2, 0.0, 0.1, 0.4, 0.5, -0.1])
@@ -25,21 +26,31 @@ WAYS: dict[str, dict[str, Any]] = {
 """Ways to release whose proofs hold."""
 
 
-def panel(donors: Any, ledger: dpc.Ledger, targets: int = 1, covariates: bool = False) -> dpc.Panel:
-    bounds = dpc.Bounded(-1, 1)
-    if targets == 1:
-        return dpc.Panel.from_arrays(donors.copy(), LINE, start=START, bounds=bounds, ledger=ledger)
-    series = {"early": LINE, "late": LINE[::-1].copy()}
-    start = {"early": START, "late": START + 1}
-    return dpc.Panel.from_arrays(donors.copy(), series, start=start, bounds=bounds, ledger=ledger)
+def ledger_of(loss: Any) -> dpc.Ledger:
+    """Return a ledger that holds just the loss."""
+    return dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+
+
+def granted(loss: Any) -> Any:
+    """Return an allotment of the whole loss."""
+    return ledger_of(loss).allot(loss, task="test", unit=Unit.DONOR)
+
+
+def panel_of(donors: Any, target: Any, loss: Any, start: int = 10) -> dpc.Panel:
+    """Return a panel within ±1 whose ledger holds just the loss."""
+    return dpc.Panel.from_arrays(donors, target, start=start, bounds=dpc.Bounded(-1, 1), ledger=ledger_of(loss))
+
+
+def panel(donors: Any, ledger: dpc.Ledger, targets: int = 1) -> dpc.Panel:
+    series: Any = LINE if targets == 1 else {"early": LINE, "late": LINE[::-1].copy()}
+    start: Any = START if targets == 1 else {"early": START, "late": START + 1}
+    return dpc.Panel.from_arrays(donors.copy(), series, start=start, bounds=dpc.Bounded(-1, 1), ledger=ledger)
 
 
 def ask(donors: Any, **arguments: Any) -> Any:
     """Ask with a ledger of exactly the loss, forced, so that placebos are left out only for want of budget."""
-    loss = arguments["loss"]
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
-    several = arguments.pop("several", False)
-    if several:
+    ledger = ledger_of(arguments["loss"])
+    if arguments.pop("several", False):
         return dpc.synthetic_controls(panel(donors, ledger, 2), force=True, **arguments)
     return dpc.synthetic_control(panel(donors, ledger), force=True, **arguments)
 

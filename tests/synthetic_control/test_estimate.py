@@ -14,27 +14,27 @@ import dpcausal as dpc
 from dpcausal.errors import BudgetExceededError, InfeasibleError, LossError, ParameterError, UnprovenError
 from dpcausal.methods import Matched, OutputPerturbation
 from dpcausal.privacy.neighbours import Relation, Unit
-from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited
+from dpcausal.synthetic_control.methods import METHODS
+from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited, ledger_of, panel_of
 
 ONE = dpc.PureDP(1)
 
 
-def panel_of(made: Any, loss: Any) -> dpc.Panel:
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
-    return dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
+def simulated(made: Any, loss: Any) -> dpc.Panel:
+    return dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger_of(loss))
 
 
 def answer_of(n: int, loss: Any, seed: int = 0, effect: float = 0.0, **arguments: Any) -> dpc.SyntheticControl:
     made = dpc.simulate.factor_panel(n, effect=effect, seed=seed)
     with dpc.simulated_noise(seed):
-        return dpc.synthetic_control(panel_of(made, loss), loss=loss, **arguments)
+        return dpc.synthetic_control(simulated(made, loss), loss=loss, **arguments)
 
 
 @pytest.mark.parametrize("name", WAYS)
 def test_a_call_costs_what_it_says_and_protects_donors(name: str) -> None:
     arguments = WAYS[name]
     made = dpc.simulate.factor_panel(300, seed=2)
-    panel = panel_of(made, arguments["loss"])
+    panel = simulated(made, arguments["loss"])
     answer = dpc.synthetic_control(panel, force=True, **arguments)
     assert answer.guarantee.loss == arguments["loss"]
     assert (answer.guarantee.unit, answer.guarantee.relation) == (Unit.DONOR, Relation.REPLACE_ONE)
@@ -73,7 +73,7 @@ def test_effect_att_and_interval_agree_with_each_other() -> None:
     assert answer.interval[0] < answer.att < answer.interval[1] and 0 <= answer.pvalue <= 1
     assert not answer.interval_reason and not answer.pvalue_reason
     assert answer.loadings is not None and answer.loadings.shape[1] == 13
-    low = dpc.plan_synthetic_control(panel_of(dpc.simulate.factor_panel(1000, seed=0), ONE), loss=ONE)
+    low = dpc.plan_synthetic_control(simulated(dpc.simulate.factor_panel(1000, seed=0), ONE), loss=ONE)
     assert low.method == "matched" and "Feasible" in low.summary()
 
 
@@ -86,7 +86,7 @@ def test_without_inference_the_whole_budget_goes_to_the_path() -> None:
 
 def test_a_small_panel_is_refused_before_anything_is_spent_unless_forced() -> None:
     made = dpc.simulate.factor_panel(10, seed=1)
-    panel = panel_of(made, ONE)
+    panel = simulated(made, ONE)
     with pytest.raises(InfeasibleError, match="times the error of the target's own"):
         dpc.synthetic_control(panel, loss=ONE)
     assert not panel.ledger.entries()
@@ -122,7 +122,7 @@ def test_a_hundred_donors_at_half_an_epsilon_have_no_interval_and_say_why() -> N
     ],
 )
 def test_public_faults_are_told_before_anything_is_spent(arguments: Any, error: Any, words: str) -> None:
-    panel = panel_of(dpc.simulate.factor_panel(50, seed=1), dpc.PureDP(40))
+    panel = simulated(dpc.simulate.factor_panel(50, seed=1), dpc.PureDP(40))
     with pytest.raises(error, match=words):
         dpc.synthetic_control(panel, **arguments)
     assert not panel.ledger.entries()
@@ -132,8 +132,8 @@ def test_no_privacy_goes_with_its_own_ledger_only() -> None:
     from dpcausal.errors import DpCausalError
 
     with pytest.raises(DpCausalError):
-        dpc.synthetic_control(panel_of(dpc.simulate.factor_panel(20, seed=1), ONE), loss=dpc.NoPrivacy())
-    for method in ("simplex", "ridge", "robust", "matched", "factor", "output-perturbation", "objective-perturbation"):
+        dpc.synthetic_control(simulated(dpc.simulate.factor_panel(20, seed=1), ONE), loss=dpc.NoPrivacy())
+    for method in METHODS:
         answer = answer_of(60, dpc.NoPrivacy(), method=method)
         assert not answer.guarantee.private and np.isfinite(answer.counterfactual).all()
 
@@ -141,7 +141,7 @@ def test_no_privacy_goes_with_its_own_ledger_only() -> None:
 def test_the_published_variant_without_proof_is_stamped_and_refused_by_a_durable_ledger(tmp_path: Any) -> None:
     made = dpc.simulate.factor_panel(10, seed=1)
     arguments: Any = {"method": dpc.papers.DpscObj(), "accept_unproven": True}
-    answer = dpc.synthetic_control(panel_of(made, ONE), loss=ONE, **arguments)
+    answer = dpc.synthetic_control(simulated(made, ONE), loss=ONE, **arguments)
     assert not answer.guarantee.private and answer.summary().startswith("NOT PRIVATE")
     with dpc.Ledger.create(tmp_path / "study.ledger", budget=ONE) as ledger:
         panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
@@ -173,9 +173,7 @@ def test_odd_panels_have_an_answer(name: str, shape: str) -> None:
     else:
         donors[0] = target
     arguments = WAYS[name]
-    panel = dpc.Panel.from_arrays(donors, target, start=start, bounds=dpc.Bounded(-1, 1),
-                                  ledger=dpc.Ledger.in_memory(arguments["loss"]))  # fmt: skip
-    answer = dpc.synthetic_control(panel, force=True, **arguments)
+    answer = dpc.synthetic_control(panel_of(donors, target, arguments["loss"], start), force=True, **arguments)
     assert np.isfinite(answer.counterfactual).all() and (np.abs(answer.counterfactual) <= 1).all()
     assert json.loads(answer.to_json())["n"] == len(donors)
 
@@ -198,9 +196,7 @@ def test_several_targets_share_one_budget_whenever_they_were_treated() -> None:
         assert early.guarantee.loss == late.guarantee.loss == loss
         assert early.guarantee.ledger_head == late.guarantee.ledger_head
     with pytest.raises(ParameterError, match="name one"):
-        ask_one = dpc.Panel.from_arrays(donors, {"a": LINE, "b": LINE}, start=START, bounds=dpc.Bounded(-1, 1),
-                                        ledger=dpc.Ledger.in_memory(ONE))  # fmt: skip
-        dpc.synthetic_control(ask_one, loss=ONE)
+        dpc.synthetic_control(panel_of(donors, {"a": LINE, "b": LINE}, ONE, START), loss=ONE)
 
 
 def test_covariates_serve_matching_and_the_exact_references_only() -> None:
@@ -209,9 +205,8 @@ def test_covariates_serve_matching_and_the_exact_references_only() -> None:
     frame = {"u": units, "t": np.tile(np.arange(6), 60), "y": rng.uniform(-1, 1, 360), "c": rng.uniform(0, 1, 360)}
     for loss, method, fits in ((dpc.PureDP(2), "auto", True), (dpc.NoPrivacy(), "simplex", True),
                                (dpc.PureDP(2), "output-perturbation", False)):  # fmt: skip
-        ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
         panel = dpc.Panel(frame, unit="u", time="t", outcome="y", target="u0", start=4, bounds=dpc.Bounded(-1, 1),
-                          ledger=ledger, covariates={"c": dpc.Bounded(0, 1)})  # fmt: skip
+                          ledger=ledger_of(loss), covariates={"c": dpc.Bounded(0, 1)})  # fmt: skip
         if fits:
             assert dpc.synthetic_control(panel, loss=loss, method=method, force=True).n == 59  # type: ignore[arg-type]
         else:
@@ -238,9 +233,9 @@ def test_the_donors_order_and_names_do_not_matter() -> None:
     turned = dataclasses.replace(made, donors=made.donors[::-1].copy())
     for method in ("matched", "factor"):
         with dpc.simulated_noise(1):
-            one = dpc.synthetic_control(panel_of(made, dpc.ZCDP(1)), loss=dpc.ZCDP(1), method=method, force=True)
+            one = dpc.synthetic_control(simulated(made, dpc.ZCDP(1)), loss=dpc.ZCDP(1), method=method, force=True)
         with dpc.simulated_noise(1):
-            other = dpc.synthetic_control(panel_of(turned, dpc.ZCDP(1)), loss=dpc.ZCDP(1), method=method, force=True)
+            other = dpc.synthetic_control(simulated(turned, dpc.ZCDP(1)), loss=dpc.ZCDP(1), method=method, force=True)
         np.testing.assert_array_equal(one.counterfactual, other.counterfactual)
         assert (one.interval, one.pvalue) == (other.interval, other.pvalue)
 
@@ -259,7 +254,7 @@ def test_pictures_show_released_values_and_the_stamp(what: str) -> None:
         assert set(np.asarray(line.get_ydata(), dtype=float).tolist()) <= released
     one_period = dpc.simulate.factor_panel(10, after=1, seed=1)
     with dpc.simulated_noise(1):
-        small = dpc.synthetic_control(panel_of(one_period, ONE), loss=ONE, force=True)
+        small = dpc.synthetic_control(simulated(one_period, ONE), loss=ONE, force=True)
     assert small.plot(ax, what=what) is ax
 
 
@@ -275,12 +270,11 @@ def test_noise_that_cannot_be_drawn_is_refused_before_anything_is_spent(name: st
     made = dpc.simulate.factor_panel(20, seed=1)
     for epsilon in (1e-9, 3e-9):
         loss = dpc.PureDP(epsilon) if isinstance(WAYS[name]["loss"], dpc.PureDP) else dpc.ApproxDP(epsilon, 1e-6)
-        panel = panel_of(made, loss)
+        panel = simulated(made, loss)
         with pytest.raises(LossError):
             dpc.synthetic_control(panel, force=True, **(WAYS[name] | {"loss": loss}))
         assert not panel.ledger.entries()
-    many = dpc.Panel.from_arrays(np.zeros((1_000_001, 2)), np.zeros(2), start=1, bounds=dpc.Bounded(-1, 1),
-                                 ledger=dpc.Ledger.in_memory(ONE))  # fmt: skip
+    many = panel_of(np.zeros((1_000_001, 2)), np.zeros(2), ONE, 1)
     if WAYS[name]["loss"] == ONE:
         with pytest.raises(ParameterError, match="at most 1000000 numbers"):
             dpc.synthetic_control(many, force=True, **WAYS[name])
@@ -289,8 +283,7 @@ def test_noise_that_cannot_be_drawn_is_refused_before_anything_is_spent(name: st
 
 @pytest.mark.parametrize("method", ["matched", "output-perturbation"])
 def test_more_periods_than_the_ball_has_noise_for_are_refused_before_anything_is_spent(method: Any) -> None:
-    long = dpc.Panel.from_arrays(np.zeros((1, 1_000_002)), np.zeros(1_000_002), start=1, bounds=dpc.Bounded(-1, 1),
-                                 ledger=dpc.Ledger.in_memory(ONE))  # fmt: skip
+    long = panel_of(np.zeros((1, 1_000_002)), np.zeros(1_000_002), ONE, 1)
     with pytest.raises((LossError, ParameterError), match="at most 1000000 numbers"):
         dpc.synthetic_control(long, loss=ONE, method=method, force=True)
     assert not long.ledger.entries()

@@ -11,11 +11,11 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.audit import falsify
-from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.synthetic_control import factor
 from dpcausal.synthetic_control.rows import GRID, from_last, largest_length, on_grid, squared_lengths, within_radius
 from tests.conformance import check_claim
+from tests.synthetic_control.neighbours import granted
 
 RADIUS = 3000
 
@@ -96,11 +96,6 @@ def test_the_clip_is_exact_for_whole_numbers_and_leaves_short_rows_alone() -> No
         assert (clipped[short] == rows[short]).all()
     longest = np.sqrt(squared_lengths(from_last(on_grid(np.array([[-1.0, 1, 1, 1, -1]])), 5)).max())
     assert longest <= largest_length(5) <= longest * np.sqrt(4 / 3) + 2
-
-
-def granted(loss: Any) -> Any:
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
-    return ledger.allot(loss, task="test", unit=Unit.DONOR)
 
 
 def test_without_privacy_the_moments_are_those_of_numpy() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import DpCausalError, ParameterError
+from tests.synthetic_control.neighbours import panel_of
 
 NAME = "ZephyrQuill"
 VALUES = np.array([0.7319024658, -0.4410927735, 0.1828459045, 0.5772156649, -0.2718281828, 0.3141592653])
@@ -126,6 +127,5 @@ def test_donors_too_large_for_a_float_cause_no_warning() -> None:
     rows = np.full((3, 4), np.longdouble("1e4000"))
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        panel = dpc.Panel.from_arrays(rows, np.zeros(4), start=2, bounds=dpc.Bounded(-1, 1),
-                                      ledger=dpc.Ledger.in_memory(dpc.PureDP(2)))  # fmt: skip
+        panel = panel_of(rows, np.zeros(4), dpc.PureDP(2), 2)
     assert not warned and (panel.donors() == 1).all()

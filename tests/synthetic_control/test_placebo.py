@@ -17,6 +17,7 @@ from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.placebo import STEPS, Placebos, mean_residuals
 from dpcausal.synthetic_control.rows import FULL, GRID
 from tests.conformance import check_claim
+from tests.synthetic_control.neighbours import granted
 
 CUT = round(0.4 * STEPS)
 
@@ -57,11 +58,6 @@ def test_residuals_of_a_fit_per_donor_are_caught() -> None:
     found = falsify(statistic, float(FULL), sizes=(4,), columns=2, low=-1.0, norm=Norm.ABSOLUTE, evaluations=3_000,
                     starts={"near": near})  # fmt: skip
     assert found.violated
-
-
-def granted(loss: Any) -> Any:
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
-    return ledger.allot(loss, task="test", unit=Unit.DONOR)
 
 
 def test_without_privacy_the_interval_is_the_moment_inequality() -> None:

@@ -11,11 +11,7 @@ import dpcausal as dpc
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.objective_perturbation import calibrate
 from dpcausal.synthetic_control.forecast import LEAST_ERROR, UNKNOWN_ERROR, donor_free
-
-
-def panel_of(donors: Any, target: Any, loss: Any, start: int = 10) -> dpc.Panel:
-    return dpc.Panel.from_arrays(donors, target, start=start, bounds=dpc.Bounded(-1, 1),
-                                 ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+from tests.synthetic_control.neighbours import panel_of
 
 
 @pytest.mark.parametrize("loss", [dpc.PureDP(1), dpc.ApproxDP(3, 1e-6), dpc.ZCDP(0.5)])

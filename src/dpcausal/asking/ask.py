@@ -10,7 +10,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import check_consent, check_large
 from dpcausal.privacy.loss import Loss, NoPrivacy
-from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
 from dpcausal.privacy.unheard import unheard
 
@@ -19,16 +19,26 @@ def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unprov
     """Return the question with its settled method: from public arguments, before anything is spent or read."""
     if isinstance(loss, NoPrivacy) and not method.has_exact:
         raise ParameterError(f"method {method.name} has no form without privacy")
+    spent, note = method.pay(loss, question)
+    ready = method.settle(question, spent)
+    _check_records(question, ready)
+    if ready.unproven:
+        check_consent(accept_unproven, ready.unproven)
+    return Settled(question, ready, spent, note)
+
+
+def _check_records(question: Any, method: Method[Any, Any]) -> None:
+    """Refuse a method that has no proof for leaving records out, or for persons whose ids are private."""
     if question.leaves_out and not method.leaves_out:
         raise ParameterError(
             f"method {method.name!r} cannot leave out rows that lack a column: take another method, or make the table "
             "with missing='impute', where what is missing counts as the middle of its bounds or as the first level"
         )
-    spent, note = method.pay(loss, question)
-    ready = method.settle(question, spent)
-    if ready.unproven:
-        check_consent(accept_unproven, ready.unproven)
-    return Settled(question, ready, spent, note)
+    if question.unit is Unit.PERSON and not method.private_ids:
+        raise ParameterError(
+            f"method {method.name!r} deals persons by their places, which the ids decide: take another method, or make "
+            "the table with ids='public' if who is in the data is known anyway"
+        )
 
 
 def ask(

@@ -78,6 +78,9 @@ class Method(ABC, Generic[Asked, Paid]):
     leaves_out: ClassVar[bool] = False
     """Whether a record that lacks a column contributes nothing to its answer: proved, and tested, for each method."""
 
+    private_ids: ClassVar[bool] = False
+    """Whether it is proved where a replaced person may have another id: symmetric, or dealt into blocks by hash."""
+
     uses_coins: ClassVar[bool] = True
     """Whether it draws public coins, for blocks, splits, features or copies: their seed is public and in the result."""
 

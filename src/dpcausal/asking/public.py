@@ -14,6 +14,7 @@ from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.errors import LossError, ParameterError, SchemaError
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
+from dpcausal.privacy.neighbours import Unit
 
 LARGEST_BOUND, LEAST_WIDTH = 1e100, 1e-100
 """Bounds beyond these have squares or products that no float holds."""
@@ -65,10 +66,12 @@ def column(table: Table, name: str, asker: str) -> Column:
     return declared
 
 
-def check_table(table: object) -> None:
-    """Refuse what is no table."""
+def check_table(table: object, persons: bool = False) -> None:
+    """Refuse what is no table, or one of persons where they are not provided for."""
     if not isinstance(table, Table):
         raise ParameterError("table must be a dpcausal Table")
+    if table.unit is not Unit.ROW and not persons:
+        raise ParameterError("this question has no proof for persons: ask a table whose rows are one a person")
 
 
 def check_least(spent: Loss, asker: str, epsilon: Fraction, delta: Fraction = Fraction(1, 10**18)) -> None:

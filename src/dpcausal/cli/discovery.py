@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dpcausal.cli.methods import takes_method
+from dpcausal.cli.records import IdsOption, MissingOption, PersonOption, Records, WhereOption
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
@@ -44,12 +45,16 @@ def discover_command(
     require: Annotated[list[str] | None, typer.Option(help="CAUSE,EFFECT that must be; repeatable.")] = None,
     redraws: Annotated[int, typer.Option(help="Draws of fresh noise for the support of the edges; 0 for none.")] = 50,
     form: Annotated[str, typer.Option("--format", help="text, dagitty, dot or graphml.")] = "text",
+    where: WhereOption = None,
+    person: PersonOption = None,
+    ids: IdsOption = "private",
+    missing: MissingOption = "drop",
     accept_large_epsilon: LargeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Which columns cause which?"""
     with exit_codes():
-        from dpcausal import Knowledge, Ledger, Schema, Table, discover
+        from dpcausal import Knowledge, discover
         from dpcausal.errors import ParameterError
 
         texts = {"text": None, "dagitty": "to_dagitty", "dot": "to_dot", "graphml": "to_graphml"}
@@ -58,8 +63,7 @@ def discover_command(
         known = Knowledge(forbidden=_arrows(forbid), required=_arrows(require))
         chosen = names_in("--columns", columns) or None
         asked, way = loss_from(epsilon, delta, rho), method.built()
-        with Ledger.open(ledger) as opened:
-            table = Table(data, Schema.from_toml(schema), opened)
+        with Records(person, ids, missing, where).opened(data, schema, ledger) as (table, opened):
             result = discover(
                 table, loss=asked, method=way, columns=chosen, alpha=alpha, knowledge=known,
                 accept_large_epsilon=accept_large_epsilon,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dpcausal.cli.methods import takes_method
+from dpcausal.cli.records import IdsOption, MissingOption, PersonOption, Records, WhereOption
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
@@ -48,6 +49,10 @@ def ci_test_command(
     delta: DeltaOption = None,
     rho: RhoOption = None,
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
+    where: WhereOption = None,
+    person: PersonOption = None,
+    ids: IdsOption = "private",
+    missing: MissingOption = "drop",
     accept_large_epsilon: LargeOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -63,4 +68,5 @@ def ci_test_command(
                 table, columns[0], columns[1], given=columns[2], loss=asked, alpha=alpha, method=way,
                 accept_large_epsilon=accept_large_epsilon,
             ),
+            Records(person, ids, missing, where),
         )  # fmt: skip

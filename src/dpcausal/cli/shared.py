@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpcausal.cli.once import Program
+from dpcausal.cli.records import ALL_ROWS, Records
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LossError, ParameterError
 
 if TYPE_CHECKING:
@@ -103,15 +104,12 @@ def loss_from(
 
 
 def show_answer(
-    data: Path, schema: Path, ledger: Path, as_json: bool, question: Callable[[Table], Result]
-) -> None:
+    data: Path, schema: Path, ledger: Path, as_json: bool, question: Callable[[Table], Result],
+    records: Records = ALL_ROWS,
+) -> None:  # fmt: skip
     """Open the ledger, make the table, ask the question and show its answer."""
-    from dpcausal.data.schema import Schema
-    from dpcausal.data.table import Table
-    from dpcausal.privacy.ledger import Ledger
-
-    with Ledger.open(ledger) as opened:
-        show(question(Table(data, Schema.from_toml(schema), opened)), opened, as_json)
+    with records.opened(data, schema, ledger) as (table, opened):
+        show(question(table), opened, as_json)
 
 
 def show(result: Result, ledger: Ledger, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.persons import Persons
 from dpcausal.data.schema import Levels, Schema
 from dpcausal.errors import ParameterError
 
@@ -33,11 +34,14 @@ class Rows:
         Whether the record has all of the columns.
     present : dict
         Whether it has each of them.
+    keys : int64 array, shape (n,), or None
+        Of persons whose ids are private: blocks are dealt by it, not by position.
     """
 
     values: dict[str, NDArray[Any]]
     kept: NDArray[np.bool_]
     present: dict[str, NDArray[np.bool_]]
+    keys: NDArray[np.int64] | None = None
 
     @property
     def n(self) -> int:
@@ -48,11 +52,21 @@ class Rows:
         return _every((self.present[name] for name in names), self.n)
 
     @classmethod
-    def of(cls, found: Mapping[str, tuple[NDArray[Any], NDArray[np.bool_]]], n: int, missing: str) -> Rows:
-        """Return n records of columns with their masks, under a rule for what is missing."""
-        impute = missing == "impute"
-        present = {name: np.ones(n, dtype=np.bool_) if impute else mask for name, (_, mask) in found.items()}
-        return cls({name: values for name, (values, _) in found.items()}, _every(present.values(), n), present)
+    def of(
+        cls, found: Mapping[str, tuple[NDArray[Any], NDArray[np.bool_]]], inside: NDArray[np.bool_], missing: str
+    ) -> Rows:
+        """Return the records of columns with their masks, under a rule for what is missing; others are outside."""
+        impute, n = missing == "impute", len(inside)
+        present = {name: inside if impute else mask & inside for name, (_, mask) in found.items()}
+        values = {name: column for name, (column, _) in found.items()}
+        return cls(values, _every((inside, *present.values()), n), present)
+
+    def one_each(self, persons: Persons, by_key: bool) -> Rows:
+        """Return one record a person."""
+        rows, kept = persons.chosen(self.kept)
+        values = {name: column[rows] for name, column in self.values.items()}
+        present = {name: mask[rows] for name, mask in self.present.items()}
+        return Rows(values, kept, present, persons.keys if by_key else None)
 
 
 def _every(masks: Iterable[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:

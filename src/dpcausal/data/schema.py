@@ -22,8 +22,8 @@ def _short(number: float) -> str:
 class Bounded:
     """A number between two public bounds.
 
-    A record's value is x ↦ min(max(x, lower), upper); a null or a NaN counts as the midpoint, ±inf as the nearer
-    bound.  No row is dropped.
+    A record's value is x ↦ min(max(x, lower), upper); ±inf counts as the nearer bound.  A null or a NaN is
+    missing: see ``missing`` of ``Table``.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Bounded:
 
     @property
     def midpoint(self) -> float:
-        """What a null or a NaN counts as."""
+        """What a missing value counts as where it is imputed."""
         return self.lower + self.width / 2  # lower + upper could overflow
 
     def to_dict(self) -> dict[str, object]:
@@ -80,7 +80,7 @@ class Levels:
     """One of a public list of levels.
 
     A record's value becomes the code of its level: its place in ``labels``.  A null or a value outside the list
-    counts as ``other`` if one is declared, otherwise as the first level.  No row is dropped.
+    counts as ``other`` if one is declared, otherwise it is missing: see ``missing`` of ``Table``.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Levels:
 
     @property
     def substitute(self) -> int:
-        """The code that nulls and unseen values get."""
+        """The code of ``other``, or of the first level: what a missing value counts as where it is imputed."""
         return 0 if self.other is None else self.labels.index(self.other)
 
     def __len__(self) -> int:

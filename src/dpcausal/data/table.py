@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from dpcausal.data.cleaning import check_declared, check_named
 from dpcausal.data.coding import cleaned
 from dpcausal.data.frame import FrameSource, source_of
+from dpcausal.data.persons import Persons, check_id
 from dpcausal.data.rows import Rows, checked_rule, levelled
 from dpcausal.data.schema import Schema
-from dpcausal.data.source import Kind, Source, withheld
+from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
+from dpcausal.data.where import Predicate, predicate
 from dpcausal.errors import HiddenAnswerError, ParameterError, RowLimitError, SchemaError
 from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.neighbours import Unit
 
 DEFAULT_MAX_ROWS = 20_000_000
 """Most rows a table brings into memory unless told otherwise: 160 MB a column."""
@@ -46,6 +49,13 @@ class Table:
         Where each question about this table is paid.
     max_rows : int
         The most rows that may be brought into memory; checked against the count before any are.
+    person : str, optional
+        The column that names whose a row is, by a text or a whole number; it need not be in the schema.  Then a person
+        is one record whatever rows the person has: of each question the person's kept row of least hash.  Rows without
+        an id are nobody's.  ``n`` is the number of persons.
+    ids : str
+        Whether who is in the data is ``"private"``, so that a replaced person may have another id, or ``"public"``:
+        then blocks cost half the noise, and methods that deal persons by place can be asked.
     missing : str
         What becomes of a record that lacks a column of a question: a null, a NaN, what cannot be read, a level that is
         not declared (without ``other``).  ``"drop"``: it contributes nothing, inside its own block, cell or term, so
@@ -64,8 +74,9 @@ class Table:
     Notes
     -----
     *Guarantee*: each record is cleaned, and kept or left out, by itself by a total rule (see ``Bounded`` and
-    ``Levels``); no error or warning depends on a value.  The unit is a row, the relation is replace-one, the number of
-    rows ``n`` is public, left-out ones included.
+    ``Levels``); no error or warning depends on a value.  The unit is a row, or with
+    ``person`` a person with all rows, the relation is replace-one, the number ``n`` of them is public, left-out ones
+    included.
 
     *Lazy frames and relations*: every declared column is computed once for every row when the table is made, and
     nothing of it is kept; one record that a cast or a function refuses refuses the table, before any answer.  Each
@@ -90,18 +101,26 @@ class Table:
     3
     """
 
-    __slots__ = ("_ledger", "_missing", "_n", "_schema", "_source", "_stamp")
+    __slots__ = (
+        "_ids", "_inside", "_ledger", "_missing", "_n", "_person", "_rows", "_schema", "_share", "_source", "_stamp",
+    )  # fmt: skip
 
     _source: Source
     _schema: Schema
     _ledger: Ledger
     _missing: str
+    _person: str | None
+    _ids: str
+    _inside: tuple[Predicate, ...]
+    _share: float
     _n: int
+    _rows: int
     _stamp: Stamp | None
 
     def __init__(
-        self, frame: Any, schema: Schema, ledger: Ledger, *, max_rows: int = DEFAULT_MAX_ROWS, missing: str = "drop"
-    ) -> None:
+        self, frame: Any, schema: Schema, ledger: Ledger, *, person: str | None = None, ids: str = "private",
+        missing: str = "drop", max_rows: int = DEFAULT_MAX_ROWS,
+    ) -> None:  # fmt: skip
         if not isinstance(schema, Schema):
             raise ParameterError(f"schema must be a Schema, got {type(schema).__name__}")
         if not isinstance(ledger, Ledger):
@@ -121,21 +140,97 @@ class Table:
         check_named(schema, source.names)
         for name, column in schema.items():
             check_declared(name, column, source.declared(name))
+        if person is not None:
+            if not isinstance(person, str) or person not in source.names:
+                raise SchemaError("person must be the name of a column of the frame that has the ids")
+            check_id(person, source.declared(person), ids)
+        elif ids != "private":
+            raise ParameterError("ids goes with person=, the column that names the persons")
         rows = source.count()
         if rows < 1:
             raise SchemaError("a table needs at least one row")
         if rows > max_rows:
             raise RowLimitError(f"the table has more rows than max_rows = {max_rows}: raise it if memory allows")
         if isinstance(source, FrameSource):
-            source.evaluate(schema.names)
-        found = (source, schema, ledger, missing, rows, stamp)
-        for field, value in zip(("_source", "_schema", "_ledger", "_missing", "_n", "_stamp"), found, strict=True):
-            object.__setattr__(self, field, value)
+            source.evaluate(schema.names if person is None else [*schema.names, person])
+        self._settle(
+            source=source, schema=schema, ledger=ledger, missing=missing, person=person, ids=ids, inside=(), share=1.0,
+            rows=rows, n=rows, stamp=stamp,
+        )  # fmt: skip
+        if person is not None:
+            object.__setattr__(self, "_n", self._persons_in(source.collect([person])).n)
+            if self._n < 1:
+                raise SchemaError("a table needs at least one person, named by a text or a whole number")
+
+    def _settle(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, f"_{name}", value)
 
     @property
     def n(self) -> int:
-        """The number of rows: public under replace-one."""
+        """The number of rows, or of persons: public under replace-one, those that are left out included."""
         return self._n
+
+    @property
+    def expected(self) -> int:
+        """A public guess of how many records are in the subgroup: n, unless ``where`` was given a share."""
+        return max(1, int(self._n * self._share))
+
+    @property
+    def unit(self) -> Unit:
+        """Whose record one is."""
+        if self._person is None:
+            return Unit.ROW
+        return Unit.PERSON if self._ids == "private" else Unit.LISTED_PERSON
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What is public about whose the records are and which of them are asked: empty for all rows."""
+        told: dict[str, Any] = {} if self._person is None else {"person": self._person, "ids": self._ids}
+        return told | ({"where": [str(one) for one in self._inside]} if self._inside else {})
+
+    def told(self, public: tuple[str, ...]) -> tuple[str, ...]:
+        """Return what is public in an answer, in words: whose the records are, and which of them are asked, too."""
+        if self._person is not None:
+            listed = () if self._ids == "private" else ("who is in the data",)
+            left = (words for words in public if words not in ("the number of rows", "the order of the rows"))
+            public = ("the number of persons", *listed, *left)
+        return (*public, *(f"the subgroup: {one}" for one in self._inside))
+
+    def where(
+        self, name: str, *, at_least: float | None = None, at_most: float | None = None,
+        among: Iterable[str | int | bool] | None = None, share: float | None = None,
+    ) -> Table:  # fmt: skip
+        """Return the subgroup of which a public predicate is true: the same records, ledger and n, others left out.
+
+        Nothing is read and nothing is paid.  Asked again, it is true of fewer: "and".
+
+        Parameters
+        ----------
+        name : str
+            A column of the schema.  *Public*, as all that follows.
+        at_least, at_most : float, optional
+            Of a ``Bounded`` column, both ends inside, of the value as it counts within the bounds.
+        among : list of levels, optional
+            Of a ``Levels`` column.
+        share : float, optional
+            A public guess of the share of all records that is in the subgroup so far: it sets the number of blocks.
+            Not one that was looked up in the data.
+
+        Notes
+        -----
+        *Guarantee*: a record is inside or outside by itself, and one that lacks the column is outside; so every
+        bound for n records stays.  How many are inside is private.  Two subgroups, disjoint ones too, pay twice.
+        """
+        if self._missing == "impute":
+            raise ParameterError("a subgroup needs missing='drop' or 'level': records outside it are left out")
+        if share is not None and (isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1):
+            raise ParameterError("share must be a number above 0 and at most 1")
+        added = predicate(name, self._schema.column(name), at_least, at_most, among)
+        view = object.__new__(Table)
+        view._settle(**{slot[1:]: getattr(self, slot) for slot in Table.__slots__})
+        view._settle(inside=(*self._inside, added), share=self._share if share is None else float(share))
+        return view
 
     @property
     def missing(self) -> str:
@@ -154,7 +249,8 @@ class Table:
         A question asks for it just before it spends, so it is given only while the frame is what was declared: a
         SchemaError otherwise, before anything is spent.
         """
-        confirm(self._source, self._schema, self._n, self._stamp)
+        besides = () if self._person is None else (self._person,)
+        confirm(self._source, self._schema, self._rows, self._stamp, besides)
         return self._ledger
 
     def columns(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
@@ -186,25 +282,48 @@ class Table:
         asked = tuple(dict.fromkeys(names))
         for name in asked:
             self._schema.column(name)
-        found = self._read(asked) if asked else Rows.of({}, self._n, self._missing)
+        found = self._read(asked)
         if found is None:
             raise SchemaError(CHANGED)
         return found
 
     def _read(self, names: tuple[str, ...]) -> Rows | None:
-        collected = self._source.collect(names)
-        if len(collected) != self._n:
+        besides = [one.name for one in self._inside] + ([] if self._person is None else [self._person])
+        needed = tuple(dict.fromkeys([*names, *besides]))
+        if not needed:
+            return Rows.of({}, np.ones(self._n, dtype=np.bool_), self._missing)
+        collected = self._source.collect(needed)
+        if len(collected) != self._rows:
             return None
 
-        def read() -> Rows:
-            fields = {name: self._source.declared(name).kind is Kind.FIELD for name in names}
-            both = {name: cleaned(collected, name, self._schema[name], fields=fields[name]) for name in names}
-            return Rows.of(both, self._n, self._missing)
+        def read() -> Rows | None:
+            both = {
+                name: cleaned(collected, name, self._schema[name], fields=self._fields(name))
+                for name in needed if name in self._schema
+            }  # fmt: skip
+            inside = np.ones(self._rows, dtype=np.bool_)
+            for one in self._inside:
+                inside &= one.holds(*both[one.name])
+            rows = Rows.of({name: both[name] for name in names}, inside, self._missing)
+            if self._person is None:
+                return rows
+            persons = self._persons_in(collected)
+            return rows.one_each(persons, self._ids == "private") if persons.n == self._n else None
 
         return withheld(read, f"the {self._source.backend} columns cannot be read")
 
+    def _fields(self, name: str) -> bool:
+        return self._source.declared(name).kind is Kind.FIELD
+
+    def _persons_in(self, collected: Collected) -> Persons:
+        name = str(self._person)
+        return withheld(
+            lambda: Persons.of(collected, name, self._fields(name)), f"the {self._source.backend} ids cannot be read"
+        )
+
     def __repr__(self) -> str:
-        return f"Table(n={self._n}, columns={self._schema.names!r}, backend={self._source.backend!r})"
+        asked = "".join(f", {word}={told!r}" for word, told in self.declared.items())
+        return f"Table(n={self._n}{asked}, columns={self._schema.names!r}, backend={self._source.backend!r})"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a table is frozen")

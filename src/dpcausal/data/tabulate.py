@@ -38,7 +38,7 @@ def counts_of(table: Table, names: Sequence[str]) -> NDArray[np.int64]:
     lack of ``table.n`` is left out.
     """
     sizes, source = sizes_of(table, names), table._source
-    if isinstance(source, FrameSource) and source.lazy:
+    if isinstance(source, FrameSource) and source.lazy and not table.declared:
         columns = [table.schema.column(name) for name in names]
         found = source.tally(names, columns, sizes, apart=table.missing != "impute")
         if found is not None:

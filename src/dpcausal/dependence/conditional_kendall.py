@@ -81,7 +81,7 @@ def conditional_kendall_sensitivity(n: int, binary: bool = False, one_stratum: b
     across = 4 - Fraction(8, n + 1) if binary else max(inside, 6 - Fraction(16, n + 1))
     steps = inside if one_stratum and not binary else across
     return Sensitivity(
-        steps / n + Fraction(1, 2**52), Norm.ABSOLUTE, Relation.REPLACE_ONE, "conditional-kendall"
+        steps / n + Fraction(1, 2**52), Norm.ABSOLUTE, Relation.REPLACE_ONE, "conditional-kendall", symmetric=True
     )
 
 

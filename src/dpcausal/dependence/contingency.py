@@ -28,7 +28,7 @@ def contingency(codes: Sequence[Codes], sizes: Sequence[int]) -> Counts:
 def contingency_sensitivity(norm: Norm = Norm.L1) -> Sensitivity:
     """Return the sensitivity of a table of counts: 2 in l1, √2 in l2."""
     bound: int | float = 2 if norm is Norm.L1 else math.sqrt(2)  # the float of √2 lies above it
-    return Sensitivity(bound, norm, Relation.REPLACE_ONE, "contingency-table")
+    return Sensitivity(bound, norm, Relation.REPLACE_ONE, "contingency-table", symmetric=True)
 
 
 def histograms(columns: Sequence[Codes], bins: int) -> Counts:
@@ -39,4 +39,4 @@ def histograms(columns: Sequence[Codes], bins: int) -> Counts:
 def histograms_sensitivity(columns: int) -> Sensitivity:
     """Return the l2 sensitivity of the histograms of several columns: √(2 · columns)."""
     bound = math.nextafter(math.sqrt(2 * columns), math.inf)
-    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "column-histograms")
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "column-histograms", symmetric=True)

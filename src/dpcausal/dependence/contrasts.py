@@ -101,4 +101,4 @@ def contrasts_sensitivity(
     entries = sum(math.prod(sizes[i] - 1 for i in members) for members in batch)
     # 1e-9: the sums above in floats; then the error of the contrasts on both sides.
     bound = math.sqrt(max(square, 1e-6)) * (1 + 1e-9) + 2 * math.sqrt(entries) * n * ROUNDING
-    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "contrasts")
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "contrasts", symmetric=True)

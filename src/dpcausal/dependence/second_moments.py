@@ -61,4 +61,4 @@ def second_moments_sensitivity(radius: float, bits: int, columns: int) -> Sensit
     square = math.ldexp(radius, bits) ** 2
     entries = columns * (columns + 1) // 2
     bound = math.sqrt(2) * square * (1 + 2.0**-50) + 2 * math.sqrt(entries)
-    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "second-moments")
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "second-moments", symmetric=True)

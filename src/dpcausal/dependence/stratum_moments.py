@@ -89,14 +89,14 @@ def covariance_sensitivity(strata: int, unit: Unit = Unit.ROW) -> Sensitivity:
     (True, True)
     """
     bound = GRID if strata == 1 else 2 * GRID + 1
-    return Sensitivity(bound, Norm.ABSOLUTE, Relation.REPLACE_ONE, "stratum-covariance", unit)
+    return Sensitivity(bound, Norm.ABSOLUTE, Relation.REPLACE_ONE, "stratum-covariance", unit, symmetric=True)
 
 
 def variance_sensitivity(unit: Unit = Unit.ROW) -> Sensitivity:
     """Return the sensitivity of W in units: 3 GRID/8 + 1."""
-    return Sensitivity(3 * GRID // 8 + 1, Norm.ABSOLUTE, Relation.REPLACE_ONE, "stratum-variance", unit)
+    return Sensitivity(3 * GRID // 8 + 1, Norm.ABSOLUTE, Relation.REPLACE_ONE, "stratum-variance", unit, symmetric=True)
 
 
 def spread_sensitivity(unit: Unit = Unit.ROW) -> Sensitivity:
     """Return the sensitivity of the spread in units: GRID + 1."""
-    return Sensitivity(GRID + 1, Norm.ABSOLUTE, Relation.REPLACE_ONE, "stratum-spread", unit)
+    return Sensitivity(GRID + 1, Norm.ABSOLUTE, Relation.REPLACE_ONE, "stratum-spread", unit, symmetric=True)

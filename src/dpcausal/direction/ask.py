@@ -64,7 +64,7 @@ def direction(
         ``"holdout"``, for a training half ``"training"``.  For the score ``"iqr"`` of a test half also, by accuracy,
         ``"inverse-sensitivity"`` (pure ε; both scores), ``"smooth-sensitivity"`` and ``"propose-test-release"`` (both
         need an ``ApproxDP`` loss with δ; the last may decline to answer); none of the three says how sure the direction
-        is.  Published systems are objects of ``dpcausal.papers``.
+        is.  The papers' systems are objects of ``dpcausal.papers``.
     min_probability : float, optional
         In (.5, 1): where ``probability_correct`` is below it, the answer is undecided: ``cause`` and ``effect`` are
         ``None``, the margin is still there.  It costs nothing, a rule on what was released.  Without privacy there

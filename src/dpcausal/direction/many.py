@@ -114,7 +114,7 @@ def direction_all(
         unit=plans[0].question.unit,
         relation=Relation.REPLACE_ONE,
         zcdp=division.zcdp,
-        detail=detail(plans, division, scores),
+        detail=detail(plans, division, scores) | table.declared,
     )
     _, seed = public_generator()
     rows = table.rows(dict.fromkeys(name for plan in plans for name in _named(plan)))
@@ -138,7 +138,7 @@ def direction_all(
             allotment,
             proofs=_proofs(plans),
             caveats=tuple(caveat for caveat in told if caveat not in allotment.caveats),
-            public=PUBLIC,
+            public=table.told(PUBLIC),
         ),
     )
 
@@ -153,7 +153,7 @@ def planned(
     min_probability: float | None, accept_large_epsilon: bool,
 ) -> tuple[list[Settled[PairQuestion]], Division]:  # fmt: skip
     """Check every public argument and return a plan for each answer, and what each is paid; nothing is read."""
-    public.check_table(table)
+    public.check_table(table, persons=True)
     check_large(loss, accept_large_epsilon)
     asked = _all_pairs(table) if pairs is None else _checked_pairs(pairs)
     _check_scores(scores)

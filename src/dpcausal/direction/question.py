@@ -91,7 +91,7 @@ class Pair(Question[Direction]):
         cls, table: Table, first: str, second: str, score: str, protect: str, min_probability: float | None
     ) -> Pair:
         """Return the question of checked arguments."""
-        public.check_table(table)
+        public.check_table(table, persons=True)
         for name in (first, second):
             if not isinstance(public.column(table, name, "a direction"), Bounded):
                 raise SchemaError(
@@ -102,6 +102,8 @@ class Pair(Question[Direction]):
             raise ParameterError("first and second must be two different columns")
         public.one_of("score", score, NAMES)
         public.one_of("protect", protect, tuple(UNITS))
+        if protect != "everyone" and table.unit is not Unit.ROW:
+            raise ParameterError(f"protect={protect!r} protects rows of one half: persons need protect='everyone'")
         if min_probability is not None and not (isinstance(min_probability, float) and 0.5 < min_probability < 1):
             raise ParameterError("min_probability must be a float above 0.5 and below 1")
         if table.n < LEAST_ROWS:
@@ -118,7 +120,7 @@ class Pair(Question[Direction]):
 
     @property
     def unit(self) -> Unit:
-        return UNITS[self.protect]
+        return self.table.unit if self.protect == "everyone" else UNITS[self.protect]
 
     @property
     def n(self) -> int:
@@ -135,7 +137,7 @@ class Pair(Question[Direction]):
 
     def detail(self) -> dict[str, Any]:
         asked = {name: getattr(self, name) for name in ("score", "protect", "min_probability")}
-        return {"columns": [self.first, self.second], **asked}
+        return {"columns": [self.first, self.second], **asked, **self.table.declared}
 
     def read(self) -> Columns:
         return self.columns_of(self.table.rows([self.first, self.second]))
@@ -173,7 +175,7 @@ class Pair(Question[Direction]):
             seed=seed,
             min_probability=self.min_probability,
             spent=settled.spent,
-            guarantee=Guarantee.of(allotment, proofs=settled.claims, caveats=caveats, public=PUBLIC),
+            guarantee=Guarantee.of(allotment, proofs=settled.claims, caveats=caveats, public=self.table.told(PUBLIC)),
             penalty=released.penalty,
             width=released.width,
         )

@@ -14,7 +14,7 @@ from dpcausal.asking import public
 from dpcausal.asking.ask import ask_all, settle
 from dpcausal.asking.method import Settled
 from dpcausal.data.table import Table
-from dpcausal.discovery.pc import Test, Verdict
+from dpcausal.discovery.pc import Test, Verdict, find_skeleton
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, pure_pay
 from dpcausal.discovery.search import by_tests
 from dpcausal.errors import DpCausalError, LossError
@@ -42,6 +42,7 @@ class CiTest(GraphSearch[PureDP]):
     name: ClassVar[str] = "ci-test"
     about: ClassVar[str] = "tests of independence, one by one"
     leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
     usual_alpha: ClassVar[float] = 0.05
     cuts: ClassVar[bool] = False
@@ -106,5 +107,5 @@ class CiTest(GraphSearch[PureDP]):
             (found,) = ask_all([plan], allotment)
             return Verdict(found.decision != "dependent", found.pvalue)
 
-        skeleton = terms.skeleton(question.names, ask, begin)
+        skeleton = find_skeleton(question.names, ask, terms, begin)
         return Outcome(by_tests(question.names, skeleton, terms), terms, by_place=True)

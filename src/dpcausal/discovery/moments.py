@@ -85,6 +85,7 @@ class Moments(GraphSearch[ApproxDP | ZCDP]):
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy second moments"
     leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
     cuts: ClassVar[bool] = False
 

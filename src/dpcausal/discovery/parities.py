@@ -21,10 +21,10 @@ from dpcausal.dependence.contingency import contingency
 from dpcausal.dependence.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
 from dpcausal.discovery.foresight import of_levels, too_few
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Test
+from dpcausal.discovery.pc import Terms, Test, find_skeleton
 from dpcausal.discovery.pvalues import MOST_CELLS
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, gaussian_pay, rho_of
-from dpcausal.discovery.search import Terms, asker, by_tests
+from dpcausal.discovery.search import asker, by_tests
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
@@ -58,6 +58,7 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
     name: ClassVar[str] = "parities"
     about: ClassVar[str] = "noisy contrasts, order by order"
     leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:
@@ -99,7 +100,7 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
         # What lacks a column is left out of every sum; then the number of the others is not n, and is released.
         codes, counted = [column[rows.kept] for column in rows.values.values()], private.missing != "impute"
         releaser = Releaser(question.names, rows.n, question.sizes, codes, allotment, losses, counted)
-        skeleton = terms.skeleton(question.names, asker(releaser.noisy, terms), releaser.begin)
+        skeleton = find_skeleton(question.names, asker(releaser.noisy, terms), terms, releaser.begin)
         return Outcome(by_tests(question.names, skeleton, terms), terms, releaser.noisy)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Literal
 
 from dpcausal.discovery.graph import Cpdag
 from dpcausal.discovery.knowledge import Knowledge
@@ -16,6 +17,25 @@ from dpcausal.discovery.orient import Marks, close_under_meek, point_colliders
 
 Edge = frozenset[str]
 Test = tuple[str, str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How numbers are searched: public, and free to change.
+
+    ``"score"``: screen by tests, then the exact search for the best score; ``"pc"``: tests alone.  ``later`` is the
+    level of the tests given two or more columns, by default ``alpha``.
+    """
+
+    search: Literal["score", "pc"]
+    alpha: float
+    max_order: int
+    knowledge: Knowledge
+    later: float | None = None
+
+    def level(self, given: int) -> float:
+        """Return the level of a test given so many columns."""
+        return self.alpha if self.later is None or given < 2 else self.later
 
 
 @dataclass(frozen=True)
@@ -73,21 +93,19 @@ def starting_edges(nodes: Sequence[str], knowledge: Knowledge) -> set[Edge]:
     return {frozenset(pair) for pair in combinations(nodes, 2) if not knowledge.apart(*pair)}
 
 
-def find_skeleton(
-    nodes: Sequence[str], ask: Ask, *, knowledge: Knowledge, max_order: int, begin: Begin | None = None
-) -> Skeleton:
+def find_skeleton(nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | None = None) -> Skeleton:
     """Remove the edges whose ends some set separates; pairs that knowledge excludes or joins are not tested.
 
     ``ask`` is called once for each test that is still needed, in the order of ``tests_of_order``; ``begin`` with all
     tests of an order before the first of them is asked.
     """
-    edges = starting_edges(nodes, knowledge)
+    edges = starting_edges(nodes, terms.knowledge)
     separating: dict[Edge, tuple[str, ...]] = {}
     weakest: dict[Edge, float] = {}
     count = 0
-    for order in range(max_order + 1):
+    for order in range(terms.max_order + 1):
         neighbours = neighbours_of(nodes, edges)
-        tests = list(tests_of_order(nodes, neighbours, order, knowledge))
+        tests = list(tests_of_order(nodes, neighbours, order, terms.knowledge))
         if not tests:
             break
         if begin is not None:

@@ -16,14 +16,16 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import sizes_of
 from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.result import Discovery
-from dpcausal.discovery.search import Found, Terms
+from dpcausal.discovery.search import Found
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.report import Guarantee
@@ -77,7 +79,7 @@ class Graph(Question[Discovery]):
         """Return the question of checked arguments."""
         if isinstance(table, Release):
             raise ParameterError("a release is asked again free, by its own method: release.discover(alpha=..., ...)")
-        public.check_table(table)
+        public.check_table(table, persons=True)
         names = _names(table, columns)
         if table.n < 2:
             raise ParameterError(f"a discovery needs at least 2 rows, the table has {table.n}")
@@ -88,6 +90,10 @@ class Graph(Question[Discovery]):
     @property
     def ledger(self) -> Ledger:
         return self.table.ledger
+
+    @property
+    def unit(self) -> Unit:
+        return self.table.unit
 
     @property
     def leaves_out(self) -> bool:
@@ -105,7 +111,8 @@ class Graph(Question[Discovery]):
 
     def detail(self) -> dict[str, Any]:
         many = len(self.names) > MOST_NAMED
-        return {"columns": [*self.names[:MOST_NAMED], "..."] if many else list(self.names), "alpha": self.alpha}
+        columns = [*self.names[:MOST_NAMED], "..."] if many else list(self.names)
+        return {"columns": columns, "alpha": self.alpha, **self.table.declared}
 
     def read(self) -> Table:
         """Return the table: counts, codes or numbers are read of it by the method, each where its rows are."""
@@ -114,7 +121,7 @@ class Graph(Question[Discovery]):
     def report(
         self, settled: Settled[Any], released: Outcome, allotment: Allotment, seed: int | None
     ) -> Discovery:
-        told = PUBLIC + PLACES if released.by_place else PUBLIC
+        told = self.table.told(PUBLIC + PLACES if released.by_place else PUBLIC)
         guarantee = Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=told)
         return discovered(settled.method, released, guarantee, self.n, seed if released.seeded else None)
 

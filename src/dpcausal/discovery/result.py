@@ -9,7 +9,8 @@ from typing import Any
 from dpcausal.asking import public
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.search import Support, Terms, support
+from dpcausal.discovery.pc import Terms
+from dpcausal.discovery.search import Support, support
 from dpcausal.errors import MissingDependencyError, ParameterError
 from dpcausal.privacy.noise import public_generator
 from dpcausal.releases.release import Release

@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import Literal
 
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Ask, Begin, Skeleton, Verdict, find_skeleton, orient
+from dpcausal.discovery.pc import Ask, Skeleton, Terms, Verdict, find_skeleton, orient
 from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.discovery.score_search import best_dag, class_of, local_scores
 from dpcausal.privacy.noise import PublicGenerator
@@ -20,29 +19,6 @@ from dpcausal.releases.release import Release
 from dpcausal.releases.table import NoisyTable
 
 LARGEST_MARGIN = 300.0
-
-
-@dataclass(frozen=True)
-class Terms:
-    """How numbers are searched: public, and free to change.
-
-    ``"score"``: screen by tests, then the exact search for the best score; ``"pc"``: tests alone.  ``later`` is the
-    level of the tests given two or more columns, by default ``alpha``.
-    """
-
-    search: Literal["score", "pc"]
-    alpha: float
-    max_order: int
-    knowledge: Knowledge
-    later: float | None = None
-
-    def skeleton(self, names: tuple[str, ...], ask: Ask, begin: Begin | None = None) -> Skeleton:
-        """Return where the PC loop ends on these terms."""
-        return find_skeleton(names, ask, knowledge=self.knowledge, max_order=self.max_order, begin=begin)
-
-    def level(self, given: int) -> float:
-        """Return the level of a test given so many columns."""
-        return self.alpha if self.later is None or given < 2 else self.later
 
 
 @dataclass(frozen=True)
@@ -72,7 +48,7 @@ def asker(release: Release, terms: Terms) -> Ask:
 
 def search(release: Release, terms: Terms) -> Found:
     """Return the graph of released numbers."""
-    skeleton = terms.skeleton(release.names, asker(release, terms))
+    skeleton = find_skeleton(release.names, asker(release, terms), terms)
     if terms.search == "score" and isinstance(release, NoisyTable):
         return _by_score(release, skeleton, terms.knowledge)
     return by_tests(release.names, skeleton, terms)

@@ -13,9 +13,10 @@ from dpcausal.data.tabulate import counts_of
 from dpcausal.dependence.contingency import contingency_sensitivity
 from dpcausal.discovery.foresight import of_levels, too_few
 from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, check_cells, deviation_of, pure_pay
 from dpcausal.discovery.score_search import MOST_COLUMNS
-from dpcausal.discovery.search import Terms, search
+from dpcausal.discovery.search import search
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import gaussian, geometric, laplace_scale
 from dpcausal.privacy.allotment import Allotment
@@ -58,6 +59,7 @@ class ContingencyTable(GraphSearch[PureDP | ZCDP]):
     name: ClassVar[str] = "table"
     about: ClassVar[str] = "one noisy table of counts"
     leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     search: Literal["auto", "score", "pc"] = "auto"

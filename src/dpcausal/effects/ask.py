@@ -58,6 +58,10 @@ def effect(
         A short name, or an object of ``dpcausal.methods``.
 
         * ``"cells"`` (``Stratified``): noisy sums by treatment and strata.  ``PureDP`` or ``ZCDP``.
+        * ``"moments"`` (``Orthogonal``): a doubly robust score from noisy moments, for numbers that are adjusted for.
+          ``ApproxDP`` or ``ZCDP``.
+        * ``"auto"``: moments if a bounded column without ``cuts`` is adjusted for and the loss allows Gaussian noise,
+          cells otherwise.
     accept_large_epsilon : bool
         Consent to ε above 20.
 
@@ -75,7 +79,8 @@ def effect(
 
     Notes
     -----
-    *Guarantee*: the loss, under replace-one for every row; claim corner-counts.  That the effect is causal needs that
+    *Guarantee*: the loss, under replace-one for every row; claims corner-counts,
+    ellipse-moments.  That the effect is causal needs that
     ``adjust`` holds every common cause; privacy does not need it.
     *Source*: this library.
 

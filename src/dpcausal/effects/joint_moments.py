@@ -12,14 +12,15 @@ import numpy.typing as npt
 
 from dpcausal.asking import public
 from dpcausal.effects.contrast import checked_names
-from dpcausal.effects.regression import Regression, regress
-from dpcausal.effects.rounds import Noise
+from dpcausal.effects.regression import Regression, line, regress
+from dpcausal.effects.rounds import Moments, Noise
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
 from dpcausal.releases.release import Release
 
 Reals = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,26 @@ class JointMoments(Release):
     shortened: float
     towards: Reals
 
+    @classmethod
+    def of_rounds(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], found: Moments) -> Self:
+        """Return the release of what the last round left."""
+        return cls(
+            names, n, middles=ranges[0], halves=ranges[1], centre=found.shape.middle, spread=found.shape.spread,
+            sums=found.sums, radius=found.noise.radius, deviation=found.noise.deviation, shortened=found.shortened,
+            towards=found.towards,
+        )  # fmt: skip
+
+    @classmethod
+    def exact(cls, names: tuple[str, ...], ranges: tuple[Reals, Reals], unit: Reals, kept: Mask) -> Self:
+        """Return the moments of rows of [−1, 1] without noise."""
+        d = len(names)
+        centre = unit[kept].mean(axis=0) if kept.any() else np.zeros(d)
+        rows = np.column_stack([unit - centre, np.ones(len(unit))])[kept]
+        return cls(
+            names, len(unit), middles=ranges[0], halves=ranges[1], centre=centre, spread=np.eye(d), sums=rows.T @ rows,
+            radius=2 * math.sqrt(d), deviation=0.0, shortened=0.0, towards=np.zeros(d),
+        )  # fmt: skip
+
     def ols(
         self, outcome: str, regressors: Sequence[str], *, constant_spread: bool = False, coverage: float = 0.95
     ) -> Regression:
@@ -85,6 +106,20 @@ class JointMoments(Release):
         """The least eigenvalue of Σ zz′ over the norm of its noise, σ √(2d)."""
         least = float(np.linalg.eigvalsh(self.sums[:-1, :-1])[0])
         return least / (self.deviation * math.sqrt(2 * len(self.names))) if self.deviation > 0 else math.inf
+
+    @property
+    def count(self) -> float:
+        """The rows that count, noisy, at least a tenth of all."""
+        return max(float(self.sums[-1, -1]), self.n / 10)
+
+    def mean(self, place: int) -> float:
+        """Return the noisy mean of a column."""
+        unit = self.centre[place] + float(self.spread[place] @ self.sums[:-1, -1]) / self.count
+        return float(self.middles[place] + self.halves[place] * unit)
+
+    def residual(self, outcome: str, regressors: Sequence[str]) -> float:
+        """Return the noisy variance of a column about its line on others; about its mean, without any."""
+        return line(self, outcome, tuple(regressors)).residual
 
     def noise_of(self, vector: Reals) -> Reals:
         """Return Cov(Ev) for the noise E of the sums: C_ii = Σ_j Var(E_ij) v_j², C_ij = Var(E_ij) v_i v_j."""

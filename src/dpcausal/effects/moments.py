@@ -131,24 +131,11 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
     ) -> JointMoments:
         unit, kept = _unit_rows(question)
         found = learnt_moments(unit, kept, allotment, affordable_zcdp(spent))
-        middles, halves = question.ranges()
-        return JointMoments(
-            question.names, question.table.n, middles=middles, halves=halves, centre=found.shape.middle,
-            spread=found.shape.spread, sums=found.sums, radius=found.noise.radius, deviation=found.noise.deviation,
-            shortened=found.shortened, towards=found.towards,
-        )  # fmt: skip
+        return JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
 
     def exact(self, private: Table, question: JointSums, coins: PublicGenerator, allotment: Allotment) -> JointMoments:
         book_exact("moments", allotment)
-        unit, kept = _unit_rows(question)
-        centre = unit[kept].mean(axis=0) if kept.any() else np.zeros(unit.shape[1])
-        rows = np.column_stack([unit - centre, np.ones(len(unit))])[kept]
-        middles, halves = question.ranges()
-        d = len(question.names)
-        return JointMoments(
-            question.names, question.table.n, middles=middles, halves=halves, centre=centre, spread=np.eye(d),
-            sums=rows.T @ rows, radius=2 * math.sqrt(d), deviation=0.0, shortened=0.0, towards=np.zeros(d),
-        )  # fmt: skip
+        return JointMoments.exact(question.names, question.ranges(), *_unit_rows(question))
 
 
 def _unit_rows(question: JointSums) -> tuple[Any, Any]:

@@ -103,6 +103,32 @@ class Regression(Result):
         return forest(rows, ax, f"slope for {self.outcome}", self.stamp())
 
 
+@dataclass(frozen=True)
+class Line:
+    """Slopes about the released middle, the constant last; moments of outcome, regressors and constant."""
+
+    slopes: Reals
+    moments: Reals
+    lift: Reals
+    inverse: Reals
+    residual: float
+
+
+def line(release: JointMoments, outcome: str, regressors: tuple[str, ...]) -> Line:
+    """Return the least-squares line of noisy moments."""
+    places = [release.names.index(name) for name in (outcome, *regressors)]
+    # About the released middle, in the columns' units: slopes do not depend on it.
+    lift = np.zeros((len(places) + 1, len(release.names) + 1))
+    lift[:-1, :-1] = (release.halves[:, None] * release.spread)[places]
+    lift[-1, -1] = 1.0
+    moments = lift @ release.sums @ lift.T
+    inverse = np.asarray(np.linalg.pinv(moments[1:, 1:]), dtype=np.float64)
+    slopes = inverse @ moments[1:, 0]
+    contrast = np.concatenate([[1.0], -slopes])
+    residual = max(float(contrast @ moments @ contrast), 0.0) / max(release.count - len(slopes), 1.0)
+    return Line(slopes, moments, lift, inverse, residual)
+
+
 def regress(
     release: JointMoments, outcome: str, regressors: tuple[str, ...], constant_spread: bool, coverage: float
 ) -> Regression:
@@ -110,17 +136,9 @@ def regress(
     from scipy.special import ndtri
 
     places = [release.names.index(name) for name in (outcome, *regressors)]
-    # About the released middle, in the columns' units: slopes do not depend on it.
-    lift = np.zeros((len(places) + 1, len(release.names) + 1))
-    lift[:-1, :-1] = (release.halves[:, None] * release.spread)[places]
-    lift[-1, -1] = 1.0
-    moments = lift @ release.sums @ lift.T
-    gram = moments[1:, 1:]
-    inverse = np.linalg.pinv(gram)
-    slopes = inverse @ moments[1:, 0]
+    fitted, count = line(release, outcome, regressors), release.count
+    slopes, lift, inverse = fitted.slopes, fitted.lift, fitted.inverse
     contrast = np.concatenate([[1.0], -slopes])
-    count = max(float(release.sums[-1, -1]), release.n / 10)
-    residual = max(float(contrast @ moments @ contrast), 0.0) / max(count - len(slopes), 1.0)
     noise = inverse @ (lift @ release.noise_of(lift.T @ contrast) @ lift.T)[1:, 1:] @ inverse
     # Back to the columns' own origin: the intercept takes what the slopes make of the middle.
     centre = release.middles + release.halves * release.centre
@@ -128,12 +146,12 @@ def regress(
     back[-1, :-1] = -centre[places[1:]]
     slopes = back @ slopes
     slopes[-1] += centre[places[0]]
-    noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + residual * inverse))
+    noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + fitted.residual * inverse))
     errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (whole, noise))
     reason = WEAK if release.signal_to_noise < LEAST_SIGNAL else SIDED if one_sided(release) else ""
     reason = reason or ("" if constant_spread else SPREAD)
     reach = float(ndtri(0.5 + coverage / 2))
-    robust = _robustness(moments, count)
+    robust = _robustness(fitted.moments, count)
     return Regression(
         outcome=outcome,
         coefficients=tuple(

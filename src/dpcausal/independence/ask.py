@@ -46,7 +46,7 @@ def ci_test(
         ``"strata-covariance"``, ``"counts"`` or ``"kendall"`` given levels only, ``"gcm"``, regressions in blocks,
         otherwise.  ``"gcm-weighted"`` has power where the covariance changes its sign with z; ``"crt"`` and ``"cpt"``
         resample or permute x by a law of x given z that you know; ``"crt-decision"`` and ``"hsic"`` release a decision
-        only.  Published systems are objects of ``dpcausal.papers``.
+        only.  The papers' systems are objects of ``dpcausal.papers``.
     alpha : float
         Level, in (0, 1).
     accept_unproven, accept_large_epsilon : bool

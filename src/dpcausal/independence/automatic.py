@@ -17,6 +17,7 @@ from dpcausal.independence.rank_tests import Kendall
 from dpcausal.independence.strata import StrataCovariance
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 
 LEAST_CELL = 60
@@ -64,6 +65,13 @@ class Auto(PureTest):
 
 def choice(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
     """Return the test, and why in words."""
+    test, why = _by_columns(question, spent)
+    if question.unit is Unit.PERSON and not test.private_ids:
+        return Gcm(), "persons whose ids are private"
+    return test, why
+
+
+def _by_columns(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
     if len(question.x) > 1 or len(question.y) > 1:
         return Gcm(), "several columns x or y"
     both = question.declared((*question.x, *question.y))

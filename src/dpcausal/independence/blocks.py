@@ -92,6 +92,7 @@ class BlockTest(PureTest):
     """
 
     leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
 
     blocks: int | None = None
     regression: Any = None
@@ -117,8 +118,8 @@ class BlockTest(PureTest):
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         if isinstance(spent, NoPrivacy) or self.blocks is None:
             return ()
-        all_of_them = reach_of(self.blocks) * self.blocks
-        farthest = block_pvalue(all_of_them, self.blocks, spent.epsilon, self.two_sided(question))
+        all_of_them, epsilon = reach_of(self.blocks) * self.blocks, spent.epsilon / question.blocks_moved
+        farthest = block_pvalue(all_of_them, self.blocks, epsilon, self.two_sided(question))
         return (DROWNED,) if farthest > question.alpha else ()
 
     def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
@@ -133,7 +134,8 @@ class BlockTest(PureTest):
         return replace(self, blocks=None, resamples=None, workers=None)
 
     def _with_blocks(self, question: Hypothesis, spent: PureDP) -> Self:
-        default = default_blocks(question.n, spent.epsilon, bool(question.given))
+        epsilon = spent.epsilon / question.blocks_moved
+        default = max(2, default_blocks(question.table.expected, epsilon, bool(question.given)))
         blocks = settled_blocks(self.name, self.blocks, default, question.n)
         resamples = whole("resamples", RESAMPLES if self.resamples is None else self.resamples, 19, MOST_RESAMPLES)
         workers = whole("workers", 1 if self.workers is None else self.workers, 1, MOST_WORKERS)
@@ -147,8 +149,8 @@ class BlockTest(PureTest):
         """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
         reach = reach_of(self.blocks or 1)
         terms = [term(found, reach) for found in block_scores(self, private, question, coins)]
-        noisy = geometric(block_sum(terms, reach, "sum of block scores"), allotment, spent)
-        pvalue = block_pvalue(noisy, len(terms), spent.epsilon, self.two_sided(question))
+        noisy = geometric(block_sum(terms, reach, "sum of block scores", question.unit), allotment, spent)
+        pvalue = block_pvalue(noisy, len(terms), spent.epsilon / question.blocks_moved, self.two_sided(question))
         return Released(noisy / STEPS_PER_UNIT / math.sqrt(len(terms)), pvalue)
 
 
@@ -176,7 +178,7 @@ def block_scores(scorer: Scorer, rows: Rows, question: Hypothesis, generator: Pu
     nothing can be said: the score is the block's own coin, standard normal as a score is under the null.  Nothing is
     said of a failure, of whatever kind: it would depend on the rows.  Workers are threads: rows stay in this process.
     """
-    parts = assign_blocks(rows.n, scorer.blocks or 1, generator)
+    parts = assign_blocks(rows.n, scorer.blocks or 1, generator, rows.keys)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
     workers = getattr(scorer, "workers", None) or 1
 

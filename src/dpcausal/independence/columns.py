@@ -30,6 +30,8 @@ class Rows:
         The same in the order they were named: numbers in their own unit, levels as codes.
     kept : bool array, shape (n,)
         Whether the row has all columns of the question; the others hold what stands in for a missing value.
+    keys : int64 array, shape (n,), or None
+        Of persons whose ids are private: blocks are dealt by it, not by position.
     """
 
     x: Reals
@@ -37,6 +39,7 @@ class Rows:
     given: Given
     raw: Reals
     kept: npt.NDArray[np.bool_]
+    keys: Integers | None = None
 
     @property
     def n(self) -> int:
@@ -54,6 +57,7 @@ class Rows:
 def rows_of(
     columns: Mapping[str, npt.NDArray[Any]], schema: Schema, x: tuple[str, ...], y: tuple[str, ...],
     given: tuple[str, ...], kept: npt.NDArray[np.bool_] | None = None,
+    keys: Integers | None = None,
 ) -> Rows:  # fmt: skip
     """Return cleaned columns as the rows of a question; each row by itself."""
     n = len(columns[x[0]])
@@ -69,6 +73,7 @@ def rows_of(
         ),
         np.stack([columns[name].astype(np.float64) for name in given], axis=1) if given else np.empty((n, 0)),
         np.ones(n, dtype=np.bool_) if kept is None else kept,
+        keys,
     )
 
 

@@ -37,6 +37,7 @@ class NoisyCounts(PureTest):
     name: ClassVar[str] = "counts"
     about: ClassVar[str] = "a noisy table of counts of levels"
     leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:

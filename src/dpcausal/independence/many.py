@@ -108,8 +108,8 @@ def ci_tests(
     if len(set(asked)) < len(asked):
         raise ParameterError("a hypothesis is named twice: each would be paid for, and may answer otherwise")
     allotment = table.ledger.allot(
-        division.spent, task="ci_tests", relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
-        detail=_detail(plans, correction, division), unproven=bool(way.unproven),
+        division.spent, task="ci_tests", unit=table.unit, relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
+        detail=_detail(plans, correction, division) | table.declared, unproven=bool(way.unproven),
     )  # fmt: skip
     tests = ask_all(plans, allotment, told=progress)
     pvalues = [test.pvalue if test.pvalue is not None else 1.0 for test in tests]
@@ -127,7 +127,7 @@ def ci_tests(
             allotment,
             proofs=(*own, "allotment", *by_rho) if own else (),
             caveats=tuple(caveat for caveat in caveats if caveat),
-            public=PUBLIC,
+            public=table.told(PUBLIC),
         ),
     )
 

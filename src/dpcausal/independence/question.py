@@ -14,10 +14,12 @@ from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Rows, rows_of, width_of
 from dpcausal.independence.result import Independence
+from dpcausal.mechanisms.subsample import blocks_moved
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.report import Guarantee
 
 PUBLIC = (
@@ -56,7 +58,7 @@ class Hypothesis(Question[Independence]):
     @classmethod
     def of(cls, table: Table, x: object, y: object, given: object, alpha: object) -> Hypothesis:
         """Return the hypothesis of checked names."""
-        public.check_table(table)
+        public.check_table(table, persons=True)
         named = _names("x", x), _names("y", y), _names("given", given, some=False)
         everything = [name for part in named for name in part]
         if len(set(everything)) < len(everything):
@@ -70,6 +72,15 @@ class Hypothesis(Question[Independence]):
     @property
     def ledger(self) -> Ledger:
         return self.table.ledger
+
+    @property
+    def unit(self) -> Unit:
+        return self.table.unit
+
+    @property
+    def blocks_moved(self) -> int:
+        """How many blocks one unit moves."""
+        return blocks_moved(self.unit)
 
     @property
     def leaves_out(self) -> bool:
@@ -110,11 +121,11 @@ class Hypothesis(Question[Independence]):
 
     def detail(self) -> dict[str, Any]:
         named = {"x": list(self.x), "y": list(self.y), "given": list(self.given)}
-        return {"columns": list(self.names), **named, "alpha": self.alpha}
+        return {"columns": list(self.names), **named, "alpha": self.alpha, **self.table.declared}
 
     def read(self) -> Rows:
         rows = self.table.rows(self.names)
-        return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.kept)
+        return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.kept, rows.keys)
 
     def report(
         self, settled: Settled[Hypothesis], released: Released, allotment: Allotment, seed: int | None
@@ -133,7 +144,10 @@ class Hypothesis(Question[Independence]):
             settings=settled.method.options(),
             seed=seed,
             guarantee=Guarantee.of(
-                allotment, proofs=settled.claims, caveats=(*settled.caveats, *self.besides), public=PUBLIC
+                allotment,
+                proofs=settled.claims,
+                caveats=(*settled.caveats, *self.besides),
+                public=self.table.told(PUBLIC),
             ),
         )
 

@@ -139,6 +139,7 @@ class Kendall(RankTest):
 
     name: ClassVar[str] = "kendall"
     leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
 
     def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
         return conditional_kendall(x, y, strata)

@@ -49,6 +49,7 @@ class StrataCovariance(PureTest):
     name: ClassVar[str] = "strata-covariance"
     about: ClassVar[str] = "the covariance inside the strata of given levels"
     leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:

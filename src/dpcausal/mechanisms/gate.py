@@ -125,7 +125,7 @@ def release(query: Query, allotment: Allotment, event: Event, draw: Callable[[Ar
         raise FenceError(
             f"'{query.label}' is proved for {sensitivity.relation.value}, the budget counts {allotment.relation.value}"
         )
-    if sensitivity.unit is not allotment.unit:
+    if not sensitivity.covers(allotment.unit):
         raise FenceError(
             f"'{query.label}' is proved for one {sensitivity.unit.value}, the budget protects a {allotment.unit.value}"
         )

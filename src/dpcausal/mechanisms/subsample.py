@@ -8,15 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
+from dpcausal.privacy.hashing import mixed
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 
 
-def assign_blocks(rows: int, blocks: int, generator: PublicGenerator) -> list[npt.NDArray[np.int64]]:
+def assign_blocks(
+    rows: int, blocks: int, generator: PublicGenerator, keys: npt.NDArray[np.int64] | None = None
+) -> list[npt.NDArray[np.int64]]:
     """Return the row positions of each block: a public random partition into parts of nearly equal size.
 
-    The partition depends on the public number of rows and on public coins, never on a value.
+    The partition depends on the public number of rows and on public coins, never on a value.  With keys, each row goes
+    by its own key and a public salt alone: parts are of about equal size, and which size is private.
 
     Parameters
     ----------
@@ -26,16 +30,26 @@ def assign_blocks(rows: int, blocks: int, generator: PublicGenerator) -> list[np
         At least 1.
     generator : PublicGenerator
         Public randomness.
+    keys : int64 array, shape (rows,), optional
+        Hashes of ids that are private.
     """
     if not 1 <= blocks <= rows:
         raise ParameterError(f"blocks must be between 1 and the {rows} rows, got {blocks}")
+    if keys is not None:
+        dealt = mixed(keys, int(generator.integers(2**63))) % np.uint64(blocks)
+        return [np.flatnonzero(dealt == block).astype(np.int64) for block in range(blocks)]
     order = generator.permutation(rows).astype(np.int64)
     # Sorted inside a block: the block's fit then does not depend on the order in which its rows were drawn.
     return [np.sort(part) for part in np.array_split(order, blocks)]
 
 
+def blocks_moved(unit: Unit) -> int:
+    """Return how many blocks one unit moves: two where a person is dealt by an id that may be replaced."""
+    return 2 if unit is Unit.PERSON else 1
+
+
 def vote_count(votes: Sequence[bool], label: str, unit: Unit = Unit.ROW) -> Query:
-    """Return the number of blocks that vote yes, hidden, with sensitivity 1.
+    """Return the number of blocks that vote yes, hidden, with sensitivity 1; 2 for persons of private ids.
 
     Parameters
     ----------
@@ -44,7 +58,8 @@ def vote_count(votes: Sequence[bool], label: str, unit: Unit = Unit.ROW) -> Quer
 
     Notes
     -----
-    *Guarantee*: claim ``block-votes``: a replaced row keeps its block, and changes that block's vote at most.
+    *Guarantee*: claim ``block-votes``: a replaced row keeps its block, and changes that block's vote at most; a person
+    with another id leaves one block and enters another.
     """
     count = sum(1 for vote in votes if vote)
-    return Query(count, Sensitivity(1, Norm.L1, Relation.REPLACE_ONE, "block-votes", unit), label)
+    return Query(count, Sensitivity(blocks_moved(unit), Norm.L1, Relation.REPLACE_ONE, "block-votes", unit), label)

@@ -69,7 +69,7 @@ class Dpsc(WeightedDonors):
         first = published_weights_bound(donors, len(past), penalty)
         check_noise(past, after, donors, penalty, loss, first, donors * after)
 
-    def path(self, weights: Reals, Y: Reals, allotment: Allotment, loss: PureDP) -> Reals:
+    def weighted(self, weights: Reals, Y: Reals, allotment: Allotment, loss: PureDP) -> Reals:
         return printed_path(weights, Y, allotment, loss)
 
 

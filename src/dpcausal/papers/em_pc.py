@@ -15,9 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpcausal.discovery.pc import Edge, Skeleton, Test, Verdict
+from dpcausal.discovery.pc import Edge, Skeleton, Terms, Test, Verdict, find_skeleton
 from dpcausal.discovery.question import Graph
-from dpcausal.discovery.search import Terms
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.papers.pc_system import ALPHA, DELTA, Counts, PcSystem, Replica
@@ -53,7 +52,7 @@ class EmPc(PcSystem):
         threshold = scores.threshold(question.n, terms.alpha)
         each = spent.part(Fraction(1, len(question.names) * (terms.max_order + 1)))
         pruner = Eliminator(scores, allotment, each, threshold)
-        return terms.skeleton(question.names, pruner.ask, pruner.begin)
+        return find_skeleton(question.names, pruner.ask, terms, pruner.begin)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Run EM-PC with the G-test, as evaluated.
@@ -74,7 +73,7 @@ class EmPc(PcSystem):
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
             return Verdict(decided.get(frozenset((x, y))) == given)
 
-        found = replica.terms.skeleton(replica.names, ask, begin)
+        found = find_skeleton(replica.names, ask, replica.terms, begin)
         total = advanced_composition(replica.epsilon, replica.rounds, DELTA)
         return found, f"({total:.4g}, {DELTA:g})-DP after {replica.rounds} nodes"
 

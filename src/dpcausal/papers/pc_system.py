@@ -7,7 +7,6 @@ Corrected, their scores have a proved sensitivity, and rounds, tests and total c
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Any, ClassVar, Literal, Self
@@ -18,10 +17,9 @@ import numpy.typing as npt
 from dpcausal.asking import public
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import counts_of
-from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Ask, Edge, Skeleton, Test, orient, starting_edges
+from dpcausal.discovery.pc import Ask, Edge, Skeleton, Terms, Test, orient, starting_edges
 from dpcausal.discovery.question import LARGEST_ORDER, Graph, GraphSearch, Outcome, check_cells, pure_pay
-from dpcausal.discovery.search import Found, Terms
+from dpcausal.discovery.search import Found
 from dpcausal.mechanisms.replication import replicate
 from dpcausal.papers.rank_scores import RankScores, claimed_sensitivity, published_score
 from dpcausal.privacy.allotment import Allotment
@@ -158,29 +156,25 @@ class Replica:
         return RankScores(self.names, drawn.reshape(self.counts.shape))
 
     def skeleton(self, ask: Ask) -> Skeleton:
-        return find_skeleton_at_once(self.names, ask, knowledge=self.terms.knowledge, max_order=self.terms.max_order)
+        """Remove each edge as soon as a set separates its ends, as the first form of PC does.
 
-
-def find_skeleton_at_once(nodes: Sequence[str], ask: Ask, *, knowledge: Knowledge, max_order: int) -> Skeleton:
-    """Remove each edge as soon as a set separates its ends, as the first form of PC does.
-
-    The neighbours are those of the moment, of the first end only, over all ordered pairs; the outcome depends on the
-    order of the columns.  *Source*: Spirtes, Glymour & Scheines (2000), steps A and B; Wang, Pang & Song (2020),
-    Algorithms 2 and 3.
-    """
-    edges = starting_edges(nodes, knowledge)
-    separating: dict[Edge, tuple[str, ...]] = {}
-    count = 0
-    for order in range(max_order + 1):
-        for x, y in permutations(nodes, 2):
-            pair = frozenset((x, y))
-            if pair not in edges or knowledge.joined(x, y):
-                continue
-            around = [node for node in nodes if node != y and frozenset((x, node)) in edges and node != x]
-            for given in combinations(around, order):
-                count += 1
-                if ask(x, y, given).separated:
-                    edges.discard(pair)
-                    separating[pair] = given
-                    break
-    return Skeleton(frozenset(edges), separating, {}, count)
+        The neighbours are those of the moment, of the first end only, over all ordered pairs; the outcome depends on
+        the order of the columns.  *Source*: Spirtes, Glymour & Scheines (2000), steps A and B; Wang, Pang & Song
+        (2020), Algorithms 2 and 3.
+        """
+        nodes, terms, count = self.names, self.terms, 0
+        edges = starting_edges(nodes, terms.knowledge)
+        separating: dict[Edge, tuple[str, ...]] = {}
+        for order in range(terms.max_order + 1):
+            for x, y in permutations(nodes, 2):
+                pair = frozenset((x, y))
+                if pair not in edges or terms.knowledge.joined(x, y):
+                    continue
+                around = [node for node in nodes if node != y and frozenset((x, node)) in edges and node != x]
+                for given in combinations(around, order):
+                    count += 1
+                    if ask(x, y, given).separated:
+                        edges.discard(pair)
+                        separating[pair] = given
+                        break
+        return Skeleton(frozenset(edges), separating, {}, count)

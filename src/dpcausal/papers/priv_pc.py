@@ -15,10 +15,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dpcausal.discovery.pc import Edge, Skeleton, Test, Verdict, neighbours_of, starting_edges
+from dpcausal.discovery.pc import Edge, Skeleton, Terms, Test, Verdict, find_skeleton, neighbours_of, starting_edges
 from dpcausal.discovery.pc import tests_of_order as tests_of
 from dpcausal.discovery.question import Graph
-from dpcausal.discovery.search import Terms
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.sparse_vector import first_above
 from dpcausal.papers.pc_system import ALPHA, DELTA, Counts, PcSystem, Replica
@@ -58,7 +57,7 @@ class PrivPc(PcSystem):
         rounds = default_rounds(len(question.names))
         each = spent.part(Fraction(1, rounds))
         sieve = Sieve(scores, terms, allotment, each, rounds, threshold, self.examines)
-        return terms.skeleton(question.names, sieve.ask, sieve.begin)
+        return find_skeleton(question.names, sieve.ask, terms, sieve.begin)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Run Algorithm 2; report 2 · advanced composition of ε/2 over the rounds that fired, δ = 1e-3."""

@@ -19,9 +19,8 @@ from dpcausal.asking import public
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import codes_of
 from dpcausal.dependence.smooth_median import smooth_median, smooth_median_sensitivity
-from dpcausal.discovery.pc import Skeleton, Test, Verdict
+from dpcausal.discovery.pc import Skeleton, Terms, Test, Verdict, find_skeleton
 from dpcausal.discovery.question import Graph, check_cells
-from dpcausal.discovery.search import Terms
 from dpcausal.errors import LossError
 from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
 from dpcausal.mechanisms.subsample import assign_blocks
@@ -104,7 +103,7 @@ class ReconciledTests(PcSystem):
             query = Query(smooth_median(values, beta), smooth_median_sensitivity(beta), "median of blocks")
             return Verdict(smooth_laplace(query, allotment, each, largest=LARGEST) >= INDEPENDENT)
 
-        return terms.skeleton(question.names, ask, begin)
+        return find_skeleton(question.names, ask, terms, begin)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Run Algorithm 6 with the printed decay e^(−kε) and noise S/(ε/2); report ε times the tests made."""

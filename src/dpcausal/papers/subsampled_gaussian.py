@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcausal.discovery.pc import Skeleton, Test, Verdict
+from dpcausal.discovery.pc import Skeleton, Terms, Test, Verdict, find_skeleton
 from dpcausal.discovery.question import Graph, deviation_of, gaussian_pay, rho_of
-from dpcausal.discovery.search import Terms
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.papers.pc_system import ALPHA, DELTA, Counts, PcSystem, Replica
 from dpcausal.papers.rank_scores import STEPS, RankScores, steps_sensitivity, two_sided
@@ -69,7 +68,7 @@ class SubsampledGaussian(PcSystem):
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
             return Verdict(noisy[x, y, given] <= level[0])
 
-        return terms.skeleton(question.names, ask, begin)
+        return find_skeleton(question.names, ask, terms, begin)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Perturb every test of a subsample with Gaussian noise; report by the moments accountant."""

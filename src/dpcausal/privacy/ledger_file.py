@@ -34,7 +34,7 @@ from dpcausal.privacy.allotment import json_text
 from dpcausal.privacy.call import refusal
 from dpcausal.privacy.composition import Caps, Cost, Totals, admit, caps_of, cost_of
 from dpcausal.privacy.loss import Loss, NoPrivacy, parse_loss
-from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.neighbours import PERSONS, Relation, Unit
 
 FORMAT = 2  # of the lines; 1 was an SQLite file
 
@@ -69,6 +69,7 @@ class Account:
     caps: Caps | None = None
     totals: Totals = field(default_factory=Totals)
     relation: str = ""
+    unit: str = ""
     once: dict[str, str] = field(default_factory=dict)
     answers: dict[int, str] = field(default_factory=dict)
     head: str = ""
@@ -135,6 +136,9 @@ class Account:
             raise LedgerError("it names an unknown unit or relation")
         if self.relation not in ("", relation) and not isinstance(self.budget, NoPrivacy):
             raise LedgerError(f"this ledger counts {self.relation}: a spend under {relation} would not add up")
+        unit = record["unit"]
+        if self.unit not in ("", unit) and {self.unit, unit} & set(PERSONS) and not isinstance(self.budget, NoPrivacy):
+            raise LedgerError(f"this ledger protects a {self.unit}: a spend for a {unit} would not add up")
         once = {name: json_text(value) for name, value in record["once"].items()}
         for name, text in once.items():
             if self.once.get(name, text) != text:
@@ -142,7 +146,7 @@ class Account:
         totals = admit(self.budget, self.totals, written_cost(record["loss"], record["zcdp"]), self.caps)
         if totals is None:
             raise refusal(parse_loss(record["loss"]), self.budget, self.totals)
-        self.totals, self.relation = totals, relation
+        self.totals, self.relation, self.unit = totals, relation, unit
         self.once |= once
 
 

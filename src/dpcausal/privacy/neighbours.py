@@ -21,6 +21,12 @@ class Unit(Enum):
     ROW = "row"
     """One row of a table, usually one person."""
 
+    PERSON = "person"
+    """All rows of one person, and the id they have in common."""
+
+    LISTED_PERSON = "person, who is in the data being public"
+    """All rows of one person; the ids are public."""
+
     DONOR = "donor"
     """The whole series of one untreated unit of a panel."""
 
@@ -29,3 +35,7 @@ class Unit(Enum):
 
     TRAINING_ROW = "row of the training half"
     """One row of the training half; the test half is NOT protected."""
+
+
+PERSONS = (Unit.PERSON.value, Unit.LISTED_PERSON.value)
+"""Units that no other one goes with in a ledger: what a row may cost says nothing of a person."""

@@ -50,6 +50,8 @@ class Sensitivity:
         The claim's name, a heading of a proof page: ``dpcausal explain <proof>`` prints it.
     unit : Unit
         Whose record changes.
+    symmetric : bool
+        Whether the statistic is the same in whatever order the records stand, so that a record may change its place.
     """
 
     bound: float | int | Fraction
@@ -57,6 +59,15 @@ class Sensitivity:
     relation: Relation
     proof: str
     unit: Unit = Unit.ROW
+    symmetric: bool = False
+
+    def covers(self, unit: Unit) -> bool:
+        """Return whether it bounds what one unit moves: where persons have one record each, that of a record does.
+
+        A person whose id may change takes another place among them: then it must be symmetric, or proved for that.
+        """
+        as_record = unit is Unit.LISTED_PERSON or (unit is Unit.PERSON and self.symmetric)
+        return self.unit is unit or (self.unit is Unit.ROW and as_record)
 
     def __post_init__(self) -> None:
         bound = self.bound

@@ -33,7 +33,7 @@ if hasattr(os, "register_at_fork"):
 def _controller() -> Any:
     # Only libraries that are loaded already are found, so SciPy's own BLAS must be.
     import scipy.linalg  # noqa: F401
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+    from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 

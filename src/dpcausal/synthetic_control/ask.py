@@ -8,7 +8,6 @@ from dpcausal.asking import public
 from dpcausal.asking.ask import ask
 from dpcausal.data.panel import Panel
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.call import check_large
 from dpcausal.privacy.loss import Loss
 from dpcausal.synthetic_control.method import SyntheticMethod
 from dpcausal.synthetic_control.methods import METHODS, chosen
@@ -45,7 +44,7 @@ def synthetic_control(
         A short name, or an object of ``dpcausal.methods`` with its options, as ``Matched(cut=2.0)``.  ``"auto"``: by n,
         T and the budget ``"factor"`` (many donors; ZCDP or ApproxDP) or ``"matched"``; simplex weights without privacy.
         ``"output-perturbation"``, ``"objective-perturbation"``: noisy ridge weights.  ``"simplex"``, ``"ridge"``,
-        ``"robust"``: without privacy only.  Published systems are objects of ``dpcausal.papers``.
+        ``"robust"``: without privacy only.  The papers' systems are objects of ``dpcausal.papers``.
     coverage : float
         Nominal coverage of the interval, 5/6 to .9999.
     inference : bool
@@ -92,7 +91,6 @@ def synthetic_control(
     """
     public.refuse_options(misplaced, method, METHODS)
     question = _of_one(Treated.of(panel, target, coverage, inference, force))
-    check_large(loss, accept_large_epsilon)
     (answer,) = ask(
         question, chosen(method, panel, loss), loss, accept_unproven=accept_unproven,
         accept_large_epsilon=accept_large_epsilon,
@@ -132,7 +130,6 @@ def synthetic_controls(
     """
     public.refuse_options(misplaced, method, METHODS)
     question = Treated.of(panel, None, coverage, inference, force)
-    check_large(loss, accept_large_epsilon)
     return ask(question, chosen(method, panel, loss), loss, accept_large_epsilon=accept_large_epsilon)
 
 

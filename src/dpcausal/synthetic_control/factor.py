@@ -237,6 +237,9 @@ class Factor(SyntheticMethod):
         radius = 2 * free.last_error * math.sqrt(question.periods)
         return gaussian_scale(2 * radius, base.part(SHARES["mean"])) / question.panel.n
 
+    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+        return self.paths(scaled, question, [plan], spent, allotment)[0]
+
     def paths(
         self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
     ) -> list[Path]:

@@ -242,15 +242,10 @@ class Matched(SyntheticMethod):
             )
         return noise_deviation(by, base) / (FULL * GRID) / (question.panel.n / 2) or None
 
-    def paths(
-        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
-    ) -> list[Path]:
-        rows, covariates = on_grid(scaled), question.panel.donor_covariates()
-        return [self._path(question.panel, plan, rows, covariates, allotment) for plan in plans]
-
-    def _path(self, panel: Panel, plan: Plan, rows: Integers, covariates: Reals, allotment: Allotment) -> Path:
+    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+        panel, rows = question.panel, on_grid(scaled)
         y, by = to_scale(panel.series(plan.target), panel.bounds), self.by(panel, plan.target, plan.free)
-        weights, changes = weights_and_changes(rows, covariates, by)
+        weights, changes = weights_and_changes(rows, panel.donor_covariates(), by)
         released = release(weights, changes, by, plan.free, allotment, plan.base.part(plan.path))
         # A change by more than 2 lies outside the bounds.
         centre = round(min(max(float(released.change.mean()), -2.0), 2.0) * STEPS)

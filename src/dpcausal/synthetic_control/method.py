@@ -54,11 +54,15 @@ class SyntheticMethod(Method[Treated, Any]):
         """Return what the releases share of what is spent."""
         return affordable_zcdp(spent) if isinstance(spent, ApproxDP) else spent
 
-    @abstractmethod
     def paths(
         self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
     ) -> list[Path]:
         """Release a path for each plan."""
+        return [self.path(scaled, question, plan, spent, allotment) for plan in plans]
+
+    @abstractmethod
+    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+        """Release the path of one plan."""
 
     def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
         """Return the noise expected in each period, on the scale [−1, 1]; raise where it could not be drawn."""

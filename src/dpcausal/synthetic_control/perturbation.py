@@ -86,11 +86,11 @@ def release_objective(
     X: Reals, y: Reals, quadratic: float | None, projection: str, allotment: Allotment, loss: ApproxDP | NoPrivacy
 ) -> Reals:
     """Release weights by objective perturbation, then project them."""
-    if isinstance(loss, NoPrivacy):
-        term = checked_term("the quadratic term", 2.0 * len(y) if quadratic is None else quadratic)
-        return PROJECTIONS[projection](ridge_weights(X, y, term / 2))
-    query = Query(X, row_sensitivity(X.shape[1]), "weights")
-    return PROJECTIONS[projection](objective_perturbation(query, allotment, loss, target=y, quadratic=quadratic))
+    if isinstance(loss, ApproxDP):
+        query = Query(X, row_sensitivity(X.shape[1]), "weights")
+        return PROJECTIONS[projection](objective_perturbation(query, allotment, loss, target=y, quadratic=quadratic))
+    term = checked_term("the quadratic term", 2.0 * len(y) if quadratic is None else quadratic)
+    return PROJECTIONS[projection](ridge_weights(X, y, term / 2))
 
 
 def release_path(weights: Reals, Y: Reals, allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy) -> Reals:
@@ -148,21 +148,16 @@ class WeightedDonors(SyntheticMethod):
         """Raise where the noise of a step could not be drawn."""
         check_noise(past, after, donors, penalty, loss)
 
-    def paths(
-        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
-    ) -> list[Path]:
-        found = []
-        for plan in plans:
-            X, Y = later(scaled, plan.start)
-            weights = self.weights(X, past_of(question.panel, plan.target), plan, spent, allotment)
-            found.append(Path(self.path(weights, Y, allotment, plan.base.part(HALF)), None))
-        return found
+    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+        X, Y = later(scaled, plan.start)
+        weights = self.weights(X, past_of(question.panel, plan.target), plan, spent, allotment)
+        return Path(self.weighted(weights, Y, allotment, plan.base.part(HALF)), None)
 
     @abstractmethod
     def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
         """Release the weights of a target."""
 
-    def path(self, weights: Reals, Y: Reals, allotment: Allotment, loss: Any) -> Reals:
+    def weighted(self, weights: Reals, Y: Reals, allotment: Allotment, loss: Any) -> Reals:
         """Release what the donors' futures say, by weights that were released."""
         return release_path(weights, Y, allotment, loss)
 
@@ -234,7 +229,7 @@ class ObjectivePerturbation(NoisyWeights):
         return (*self.proofs, "l2-ball")
 
     def currency(self, spent: Loss) -> Base:
-        return PureDP(spent.exact_epsilon) if isinstance(spent, ApproxDP) else NoPrivacy()
+        return PureDP(spent.exact_epsilon) if isinstance(spent, ApproxDP) else super().currency(spent)
 
     def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
         return {}

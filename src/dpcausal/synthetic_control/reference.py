@@ -109,18 +109,13 @@ class Classic(SyntheticMethod):
             )
         return loss, ""
 
-    def paths(
-        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
-    ) -> list[Path]:
-        panel, found = question.panel, []
-        for plan in plans:
-            X, Y = later(scaled, plan.start)
-            past = np.concatenate([past_of(panel, plan.target), panel.target_covariates(plan.target)])
-            found.append(Path(self.path(np.hstack([X, panel.donor_covariates()]), Y, past, plan.start), 0.0))
-        return found
+    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+        panel, (X, Y) = question.panel, later(scaled, plan.start)
+        past = np.concatenate([past_of(panel, plan.target), panel.target_covariates(plan.target)])
+        return Path(self.future(np.hstack([X, panel.donor_covariates()]), Y, past, plan.start), 0.0)
 
     @abstractmethod
-    def path(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
+    def future(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
         """Return what the futures ``Y`` say, from pasts ``X`` and the target's ``y``, covariates behind; T0 periods."""
 
 
@@ -131,7 +126,7 @@ class Simplex(Classic):
     name: ClassVar[str] = "simplex"
     about: ClassVar[str] = "weights on the simplex, without privacy"
 
-    def path(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
+    def future(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
         return np.asarray(Y.T @ simplex_weights(X, y))
 
 
@@ -154,7 +149,7 @@ class Ridge(Classic):
     def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
         return {"penalty": float(self.penalty or question.panel.start(target))}
 
-    def path(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
+    def future(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
         return ridge_path(X, Y, y, float(self.penalty or start))
 
 
@@ -171,5 +166,5 @@ class Robust(Ridge):
     name: ClassVar[str] = "robust"
     about: ClassVar[str] = "denoised ridge weights, without privacy"
 
-    def path(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
+    def future(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
         return robust_path(X, Y, y, float(self.penalty or start))

@@ -1,0 +1,82 @@
+"""Persons of many rows: one record each, in an order and from a row that hashes choose.
+
+A person's record of a question is the kept row of least hash among the person's own, or none.  So replacing all rows of
+a person, however many, replaces one record of N.  A hash is of the id alone, tagged by its use, and the same whoever
+holds the frame; persons are told apart by their ids, never by hashes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.source import Collected, Declared, Kind
+from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.privacy.hashing import hashed, mixed
+
+Integers = NDArray[np.int64]
+
+IDS = ("private", "public")
+"""What ``ids=`` takes."""
+
+_FITS = {Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD}
+
+
+def check_id(name: str, declared: Declared, ids: str) -> None:
+    """Refuse a column that cannot name persons, or an unknown word for what is known of their names."""
+    if ids not in IDS:
+        raise ParameterError(f"ids must be one of {', '.join(IDS)}")
+    if declared.kind not in _FITS:
+        raise SchemaError(
+            f"column {name!r}: a person is named by a text or a whole number, but its declared type is "
+            f"{declared.dtype} ({declared.kind.value}); convert it, in pandas to 'Int64'"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Persons:
+    """Whose the rows are: ``codes`` counts persons by the order of their hashes, −1 for a row without an id."""
+
+    codes: Integers
+    keys: Integers
+    """Of each person, by which blocks are dealt."""
+
+    @property
+    def n(self) -> int:
+        return len(self.keys)
+
+    @classmethod
+    def of(cls, collected: Collected, name: str, fields: bool) -> Persons:
+        """Return the persons of a column of ids: texts, or whole numbers as they are written; others name nobody."""
+        texts = [_text(value, fields) for chunk in collected.objects(name) for value in chunk]
+        known = sorted({text for text in texts if text is not None}, key=lambda text: (hashed(text, "order"), text))
+        places = {text: place for place, text in enumerate(known)}
+        codes = np.fromiter((-1 if text is None else places[text] for text in texts), np.int64, len(texts))
+        return cls(codes, np.array([hashed(text, "block") for text in known], dtype=np.int64))
+
+    def chosen(self, kept: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.bool_]]:
+        """Return the row that stands for each person, and whether it is kept.
+
+        It is one that is kept if the person has any, the one of least hash of the key and the row's place among the
+        person's own rows: no other person's rows matter.
+        """
+        rows = np.flatnonzero(self.codes >= 0)
+        codes = self.codes[rows]
+        by_person = np.argsort(codes, kind="stable")
+        starts = np.searchsorted(codes[by_person], np.arange(self.n))
+        places = np.empty_like(codes)
+        places[by_person] = np.arange(len(codes)) - starts[codes[by_person]]
+        least = mixed(self.keys[codes] ^ (places << 1), 1)
+        order = np.lexsort((places, least, ~kept[rows], codes))
+        first = rows[order[starts]]
+        return first, kept[first]
+
+
+def _text(value: object, fields: bool) -> str | None:
+    if isinstance(value, str):
+        return value if value or not fields else None
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        return None
+    return str(int(value))

@@ -1,0 +1,71 @@
+"""Subgroups: public predicates on declared columns, true or false of a record by its own values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.schema import Bounded, Column
+from dpcausal.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A range of a bounded column, both ends inside, or some levels of another; what is missing is outside."""
+
+    name: str
+    at_least: float | None = None
+    at_most: float | None = None
+    among: tuple[str | int | bool, ...] | None = None
+    codes: tuple[int, ...] = ()
+
+    def holds(self, values: NDArray[Any], present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return of which records it is true, from their cleaned values and where they are not missing."""
+        inside = np.isin(values, self.codes) & present if self.among is not None else present.copy()
+        if self.at_least is not None:
+            inside &= values >= self.at_least
+        if self.at_most is not None:
+            inside &= values <= self.at_most
+        return inside
+
+    def __str__(self) -> str:
+        if self.among is not None:
+            return f"{self.name} in {list(self.among)!r}"
+        ends = ((">=", self.at_least), ("<=", self.at_most))
+        return " and ".join(f"{self.name} {sign} {end:g}" for sign, end in ends if end is not None)
+
+
+def predicate(name: str, column: Column, at_least: object, at_most: object, among: object) -> Predicate:
+    """Return a checked predicate, from its arguments and the schema alone."""
+    if isinstance(column, Bounded):
+        if among is not None or (at_least is None and at_most is None):
+            raise ParameterError(f"column {name!r} is Bounded: say at_least= or at_most=, or both")
+        ends = _end("at_least", at_least, name, column), _end("at_most", at_most, name, column)
+        if None not in ends and not ends[0] <= ends[1]:  # type: ignore[operator]
+            raise ParameterError("at_least must not be above at_most: nobody would be in the subgroup")
+        return Predicate(name, *ends)
+    if among is None or at_least is not None or at_most is not None:
+        raise ParameterError(f"column {name!r} has levels: say among=[...]")
+    if isinstance(among, (str, bytes)) or not isinstance(among, Iterable):
+        raise ParameterError("among must be a list of levels")
+    listed = tuple(among)
+    known = {(type(label), label): code for code, label in enumerate(column.labels)}
+    if not listed or any((type(one), one) not in known for one in listed):
+        raise ParameterError(f"among must list levels that are declared for column {name!r}, at least one")
+    return Predicate(name, among=listed, codes=tuple(known[type(one), one] for one in listed))
+
+
+def _end(word: str, value: Any, name: str, column: Bounded) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ParameterError(f"{word} must be a number")
+    if not column.lower <= float(value) <= column.upper:
+        raise ParameterError(
+            f"{word} must lie within the bounds of column {name!r}, {column.lower:g} to {column.upper:g}"
+        )
+    return float(value)

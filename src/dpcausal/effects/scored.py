@@ -1,0 +1,330 @@
+"""``"moments"``: an effect with numbers adjusted for, by a score whose models come from noisy moments.
+
+Three releases.  Moments of outcome, treatment and what is adjusted for give a line for the outcome and one for the
+probability of treatment.  With these fixed each row has the score
+
+    ψ = m(1) − m(0) + a (y − m(1)) / e − (1 − a) (y − m(0)) / (1 − e)
+
+whose mean is the effect if either line is right; errors of the lines, noise among them, enter as a product.  The scores
+are cut at a released multiple of their spread and summed by groups as ``cells`` are (claim ``corner-counts``: lines and
+cut are functions of what was released); a row whose score was cut lies in a cell of its own, so that their number is
+free.  How many probabilities lie near 0 or 1 is counted last.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.data.rows import Rows
+from dpcausal.data.schema import Bounded
+from dpcausal.data.table import Table
+from dpcausal.dependence.contingency import contingency_sensitivity
+from dpcausal.effects.contrast import arms_of, notes
+from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
+from dpcausal.effects.joint_moments import JointMoments
+from dpcausal.effects.noisy_cells import levels_of
+from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval
+from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, last_radius, learnt_moments, noise_of, tail_radius
+from dpcausal.effects.unmeasured import e_value, e_value_limit, ratio_of_difference
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale
+from dpcausal.mechanisms.gate import book_exact
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Norm, Query
+
+Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+MOMENTS, OVERLAPPING = Fraction(2, 5), Fraction(1, 20)
+"""Shares of ρ of the moments, and of the count of probabilities; the scores have the rest."""
+SCORES = 1 - MOMENTS - OVERLAPPING
+LEAST_SHARE, RARE_ARM = 0.95, 0.1
+"""No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not made up for."""
+LEAST_PROBABILITY = 0.05
+LEAST_SIGNAL = 3.0
+"""No interval where the moments are nearer to their noise."""
+MOST_CUT = 0.5
+"""No interval where cut scores could move the mean by so many standard errors, a quarter of the cut each."""
+MOST_COLUMNS = 40
+OUTCOME, TREATMENT = 0, 1
+
+CUT = "scores were cut at {cut:.3g} times their spread, too many for the interval: the outcome is too skewed"
+WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
+OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probability of treatment near 0 or 1"
+
+
+@dataclass(frozen=True)
+class Design:
+    """The columns of the moments: name, middle and half width of the range, code of the level that is 1 (or None)."""
+
+    names: tuple[str, ...]
+    sources: tuple[str, ...]
+    codes: tuple[int | None, ...]
+    middles: Reals
+    halves: Reals
+
+    @classmethod
+    def of(cls, question: Contrast) -> Design:
+        """Return the columns for a question: outcome, treatment, numbers as they are, one column a further level."""
+        found: list[tuple[str, str, int | None, float, float]] = []
+        treated = arms_of(
+            levels_of(question.column(question.treatment)), question.treatment, question.treated, question.control
+        )[1]
+        for name in (question.outcome, question.treatment, *question.strata):
+            column = question.column(name)
+            if isinstance(column, Bounded) and name != question.treatment:
+                found.append((name, name, None, column.midpoint, column.width / 2))
+                continue
+            levels = levels_of(column)
+            codes = [treated] if name == question.treatment else list(range(1, len(levels)))
+            named = [name if len(levels) == 2 else f"{name} = {levels[code]}" for code in codes]
+            found += [(text, name, code, 0.5, 0.5) for text, code in zip(named, codes, strict=True)]
+        names, sources, all_codes, middles, halves = zip(*found, strict=True)
+        return cls(names, sources, all_codes, np.array(middles), np.array(halves))
+
+    def rows(self, values: dict[str, Any]) -> Reals:
+        """Return the rows on [−1, 1]."""
+        columns = [
+            values[source].astype(np.float64) if code is None else (values[source] == code).astype(np.float64)
+            for source, code in zip(self.sources, self.codes, strict=True)
+        ]
+        return np.clip((np.stack(columns, axis=1) - self.middles) / self.halves, -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What the moments say, in units of the columns: the lines of outcome and treatment, where scores lie."""
+
+    outcome: Reals
+    treatment: Reals
+    centre: float
+    reach: float
+    cut: float
+
+    def scores(self, raw: Reals) -> tuple[Reals, Mask]:
+        """Return ψ, and whether the probability was cut, each row from itself alone, one column after another."""
+        a, m, e = raw[:, TREATMENT], np.full(len(raw), self.outcome[-1]), np.full(len(raw), self.treatment[-1])
+        for place in range(2, raw.shape[1]):
+            m += self.outcome[place - 1] * raw[:, place]
+            e += self.treatment[place - 2] * raw[:, place]
+        effect = self.outcome[0]
+        probability = np.clip(e, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        residual = raw[:, OUTCOME] - m - effect * a
+        return effect + residual * (a / probability - (1 - a) / (1 - probability)), probability != e
+
+
+def lines_of(moments: JointMoments, multiple: float) -> Lines:
+    """Return the lines, and where scores are cut, from released moments."""
+    outcome, *others = moments.names
+    first = moments.ols(outcome, others)
+    second = moments.ols(others[0], others[1:]) if others[1:] else None
+    mean = moments.mean(TREATMENT)
+    spread = math.sqrt(max(moments.residual(outcome, others), 0.0))
+    least = 1e-6 * float(moments.halves[OUTCOME])
+    sharp = float(np.clip(mean, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY))
+    reach = multiple * 1.2 * max(spread, least) * math.sqrt(1 / (sharp * (1 - sharp)))
+    treatment = np.array([mean]) if second is None else np.array([one.estimate for one in second.coefficients])
+    slopes = np.array([one.estimate for one in first.coefficients])
+    return Lines(slopes, treatment, float(slopes[0]), reach, multiple)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
+    """Lines for outcome and treatment from noisy moments, then the noisy mean of a doubly robust score."""
+
+    name: ClassVar[str] = "moments"
+    about: ClassVar[str] = "a doubly robust score from noisy moments"
+    uses_coins: ClassVar[bool] = False
+
+    def pay(self, loss: Loss, question: Contrast) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
+        if isinstance(loss, PureDP):
+            raise LossError("moments add Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho)")
+        return loss, ""
+
+    def settle(self, question: Contrast, spent: ApproxDP | ZCDP | NoPrivacy) -> Orthogonal:
+        if question.estimand != "ate":
+            raise ParameterError("method 'moments' has estimand='ate' only; method 'cells' has both")
+        if len(levels_of(question.column(question.treatment))) != 2:
+            raise ParameterError("method 'moments' needs a treatment of two levels")
+        d, n = len(Design.of(question).names), question.n
+        if d > MOST_COLUMNS:
+            raise ParameterError(f"method 'moments' takes {MOST_COLUMNS} columns and levels, here are {d}")
+        if not isinstance(spent, NoPrivacy):
+            rho = affordable_zcdp(spent)
+            try:
+                for share in (HISTOGRAM, *SHAPING, LAST):
+                    noise_of(d, n, tail_radius(d, 0.3), rho.part(MOMENTS).part(share))
+                _deviation(rho)
+            except FenceError:
+                raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
+            signal = _foretold(d, n, rho)
+            if signal < LEAST_SIGNAL:
+                enough = n
+                while _foretold(d, enough, rho) < LEAST_SIGNAL:
+                    enough = math.ceil(enough * 1.1)
+                raise InfeasibleError(
+                    f"{n} rows at {spent} foretell moments of {d} columns at {max(signal, 0):.2g} times their noise, "
+                    f"and {LEAST_SIGNAL:g} is needed: about {enough} rows would do, or {LEAST_SIGNAL / signal:.2g} "
+                    "times the epsilon, or adjust for fewer columns"
+                )
+        return self
+
+    def claims(self, question: Contrast, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+        return "scale-histograms", "ellipse-moments", "corner-counts", "contingency-table", "gaussian"
+
+    def caveats(self, question: Contrast, spent: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
+        return ("right if the outcome, or the probability of treatment, is linear in what is adjusted for",)
+
+    def release(
+        self, private: Table, question: Contrast, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Effect:
+        design, n, rho = Design.of(question), question.n, affordable_zcdp(spent)
+        rows = _read(question, design)
+        unit = design.rows(rows.values)
+        found = learnt_moments(unit, rows.kept, allotment, rho.part(MOMENTS))
+        moments = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
+        deviation = _deviation(rho)
+        lines = lines_of(moments, float(np.clip(0.28 * math.sqrt(n) / deviation, 4.0, 50.0)))
+        counts, inside = _counted(question, lines, rows, design.middles + design.halves * unit)
+        query = Query(counts, corner_counts_sensitivity(1, Norm.L2), "scores")
+        noisy = np.asarray(gaussian(query, allotment, rho.part(SCORES)), dtype=np.float64)
+        query = Query(inside, contingency_sensitivity(Norm.L2), "probabilities near 0 or 1")
+        shares = np.asarray(gaussian(query, allotment, rho.part(OVERLAPPING)), dtype=np.float64)
+        return _answer(question, moments, lines, noisy, shares, deviation)
+
+    def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
+        book_exact("effect", allotment)
+        design = Design.of(question)
+        rows = _read(question, design)
+        unit = design.rows(rows.values)
+        moments = JointMoments.exact(design.names, (design.middles, design.halves), unit, rows.kept)
+        raw, lines = design.middles + design.halves * unit, lines_of(moments, 1.0)
+        lines = replace(lines, reach=float(np.abs(lines.scores(raw)[0] - lines.centre).max()) * (1 + 1e-9) + 1e-9)
+        counts, inside = _counted(question, lines, rows, raw)
+        return _answer(question, moments, lines, counts.astype(np.float64), inside.astype(np.float64), 0.0)
+
+
+def _read(question: Contrast, design: Design) -> Rows:
+    grouped = () if question.groups is None else (question.groups,)
+    return question.table.rows(tuple(dict.fromkeys((*design.sources, *grouped))))
+
+
+def _counted(question: Contrast, lines: Lines, rows: Rows, raw: Reals) -> tuple[Integers, Integers]:
+    """Return the corner counts of the scores, in two cells a group: as they are, cut; and how many probabilities are in
+    and how many are near an end."""
+    scores, outside = lines.scores(raw)
+    groups, size = _groups(question, rows.values)
+    cut = np.abs(scores - lines.centre) > lines.reach
+    place = np.clip((scores - lines.centre) / (2 * lines.reach) + 0.5, 0.0, 1.0)
+    counts = corner_counts(groups * 2 + cut, 2 * size, rows.kept, [corners(place, 2)])
+    return counts, np.bincount(outside[rows.kept], minlength=2).astype(np.int64)
+
+
+def _deviation(rho: ZCDP) -> float:
+    """Return the deviation of the noise of one corner of the scores."""
+    bound = float(corner_counts_sensitivity(1, Norm.L2).bound)
+    return gaussian_scale(bound, rho.part(SCORES)) / GRID
+
+
+def _foretold(columns: int, n: int, rho: ZCDP) -> float:
+    noise = noise_of(columns, n, last_radius(columns, n, rho.part(MOMENTS)), rho.part(MOMENTS).part(LAST))
+    return 0.7 * n / (noise.deviation * math.sqrt(2 * columns))
+
+
+def _groups(question: Contrast, values: dict[str, Any]) -> tuple[Any, int]:
+    from dpcausal.data.coding import bin_codes
+
+    if question.groups is None:
+        return np.zeros(question.n, dtype=np.int64), 1
+    column = question.column(question.groups)
+    codes = values[question.groups]
+    return (bin_codes(codes, column) if isinstance(column, Bounded) else codes), len(levels_of(column))
+
+
+READ = np.concatenate([functionals(2), functionals(2) * [1, 0, 1]], axis=1)
+"""N, T and Q of a group's corners, those of cut scores last: these lie at an end, the middle corner is noise alone."""
+
+
+class _Mean:
+    """The mean score of some noisy cells, and why it has no interval."""
+
+    def __init__(
+        self, cells: Reals, lines: Lines, deviation: float, merged: int, reach: float, signal: float, thin: bool
+    ) -> None:
+        N, T, Q = READ @ cells
+        self.count, width = max(float(N), 1.0), 2 * lines.reach
+        middle = float(np.clip(T / self.count, 0.0, 1.0))
+        variance = merged * deviation**2
+        noise = READ[1] - middle * READ[0]
+        self.noise = width * math.sqrt(variance * float(noise @ noise)) / self.count
+        spread = max(float(Q) - 2 * middle * float(T) + middle**2 * float(N), 0.0) / self.count
+        self.estimate = lines.centre + width * (middle - 0.5)
+        self.error = math.hypot(width * math.sqrt(spread / self.count), self.noise)
+        # What the cut could have taken away; twice the noise is not told from none.
+        taken = max(float(cells[3] + cells[5]) - 2 * math.sqrt(2 * variance), 0.0) * lines.reach / 4 / self.count
+        self.reason = ""
+        if self.count < 30 + 6 * math.sqrt(5 * variance):
+            self.reason = "too few records for the noise"
+        elif thin:
+            self.reason = OVERLAP
+        elif signal < LEAST_SIGNAL:
+            self.reason = WEAK.format(signal=signal)
+        elif taken > MOST_CUT * self.error:
+            self.reason = CUT.format(cut=lines.cut)
+        half = reach * self.error
+        self.interval: Interval | None = None if self.reason else (self.estimate - half, self.estimate + half)
+
+
+def _answer(
+    question: Contrast, moments: JointMoments, lines: Lines, noisy: Reals, shares: Reals, deviation: float
+) -> Effect:
+    from scipy.special import ndtri
+
+    cells = noisy.reshape(-1, 6) / GRID
+    share = float(np.clip(1 - shares[1] / max(float(shares.sum()), 1.0), 0, 1))
+    thin = share < LEAST_SHARE or not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM
+    reach, signal = float(ndtri(0.5 + question.coverage / 2)), moments.signal_to_noise
+    size = len(cells)
+    whole = _Mean(cells.sum(axis=0), lines, deviation, size, reach, signal, thin)
+    by_group = []
+    for level, part in zip(levels_of(question.column(question.groups)) if question.groups else (), cells, strict=False):
+        one = _Mean(part, lines, deviation, 1, reach, signal, thin)
+        estimate = None if one.reason.startswith("too few") else one.estimate
+        by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, one.interval, one.reason, share))
+    levels = levels_of(question.column(question.treatment))
+    control, treated = arms_of(levels, question.treatment, question.treated, question.control)
+    outcome, arm, *others = moments.names
+    spread = math.sqrt(max(moments.residual(outcome, []), 0.0))
+    balance = []
+    for name in others:
+        slope, deep = moments.ols(name, [arm])[arm], math.sqrt(max(moments.residual(name, []), 1e-300))
+        mean, treats = moments.mean(moments.names.index(name)), moments.mean(TREATMENT)
+        balance.append(
+            Balance(name, mean + (1 - treats) * slope.estimate, mean - treats * slope.estimate, slope.estimate / deep,
+                    slope.noise_error / deep)
+        )  # fmt: skip
+    ends = whole.interval
+    return Effect(
+        treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
+        estimand=question.estimand, adjusted_for=question.strata, estimate=whole.estimate, interval=ends,
+        interval_reason=whole.reason, coverage=question.coverage, standard_error=whole.error, noise_error=whole.noise,
+        mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=signal,
+        share_supported=share,
+        e_value=e_value(ratio_of_difference(whole.estimate, spread)) if spread > 0 else None,
+        e_value_limit=None if ends is None or spread == 0 else e_value_limit(
+            (ratio_of_difference(ends[0], spread), ratio_of_difference(ends[1], spread))
+        ),
+        robustness_value=moments.ols(outcome, [arm, *others])[arm].robustness_value, by_group=tuple(by_group),
+        balance=tuple(balance), notes=notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
+        method="moments", settings={}, n=question.n, release=moments, guarantee=moments.guarantee,
+    )  # fmt: skip

@@ -1,0 +1,66 @@
+"""The options that say whose the records are and which of them are asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dpcausal as dpc
+from dpcausal.cli import app
+from dpcausal.cli.records import clauses_of
+from dpcausal.errors import ParameterError
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    rows = [f"p{k // 2},{rng.normal():.3f},{rng.normal():.3f},{'fm'[k % 2]},{20 + k % 50}" for k in range(800)]
+    (tmp_path / "data.csv").write_text("\n".join(["id,x,y,sex,age", *rows]))
+    (tmp_path / "schema.toml").write_text(
+        "[x]\nlower = -4\nupper = 4\n[y]\nlower = -4\nupper = 4\n"
+        '[sex]\nlevels = ["f", "m"]\n[age]\nlower = 0\nupper = 110\n'
+    )
+    dpc.Ledger.create("s.ledger", budget=dpc.PureDP(9)).close()
+    return tmp_path
+
+
+def asked(*options: str, command: tuple[str, ...] = ("ci-test", "data.csv", "x", "y")) -> tuple[int, str]:
+    shared = ["--schema", "schema.toml", "--ledger", "s.ledger", "--epsilon", "1", "--json"]
+    found = CliRunner().invoke(app, [*command, *shared, *options])
+    return found.exit_code, found.output
+
+
+@pytest.mark.usefixtures("study")
+def test_a_subgroup_of_persons_is_asked_and_told() -> None:
+    code, text = asked("--where", "age >= 30 and sex == 'f'", "--person", "id", "--ids", "public")
+    answer = json.loads(text)
+    assert code == 0 and answer["n"] == 400 and answer["guarantee"]["unit"].startswith("person")
+    assert {"the subgroup: age >= 30", "the subgroup: sex in ['f']"} <= set(answer["guarantee"]["public"])
+    code, text = asked("--where", "sex in ['m']", "--person", "id", "--ids", "public", command=("discover", "data.csv"))
+    assert code == 0 and json.loads(text)["n"] == 400
+    assert asked()[0] == 4 or "would not add up" in asked()[1]  # a ledger of persons pays for no rows
+
+
+@pytest.mark.usefixtures("study")
+@pytest.mark.parametrize(
+    "options",
+    [("--where", "age > 30"), ("--where", "__import__('os')"), ("--where", "height >= 1"), ("--where", "age >= 'x'"),
+     ("--where", "sex == 'q'"), ("--person", "who"), ("--ids", "public"), ("--missing", "skip"), ("--where", "")],
+)  # fmt: skip
+def test_a_word_that_does_not_fit_is_refused_and_nothing_is_spent(options: tuple[str, ...]) -> None:
+    assert asked(*options)[0] == 2
+    assert not dpc.Ledger.open("s.ledger").entries()
+
+
+def test_a_subgroup_is_read_and_never_run() -> None:
+    assert clauses_of("a in ['x', 'y'] and b <= 2 and b >= -1") == [
+        ("a", {"among": ["x", "y"]}), ("b", {"at_most": 2}), ("b", {"at_least": -1}),
+    ]  # fmt: skip
+    for text in ("a", "a == b", "f(a) >= 1", "a >= 1 or b >= 1", "not a >= 1", "1 <= a <= 2", "a.b >= 1", "(" * 500):
+        with pytest.raises(ParameterError, match="--where is written as"):
+            clauses_of(text)
