@@ -33,7 +33,10 @@ CUTS = (0.25, 0.5, 0.75)
 
 EXACT_PERMUTATIONS = 999
 
-JUMPS = "a jump in the means of x and y, where several numbers are given, is not learnt: a true null can look dependent"
+JUMPS = (
+    "of several numbers given, curves in each and products of two are learnt; a jump in the means of x and y, or a "
+    "wave along several numbers together, is not: a true null can look dependent"
+)
 
 
 def weights(rows: Rows) -> Reals:
