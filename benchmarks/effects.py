@@ -1,7 +1,10 @@
 """How large is the effect: error, coverage, width and share of answers by design, rows and loss, with what fails.
 
     python -m benchmarks effects                     400 runs a cell up to 10,000 rows, 100 beyond
-    python -m benchmarks effects --runs 2000 --designs trial,skewed --epsilons 1
+    python -m benchmarks effects --runs 2000 --designs "trial;skewed" --epsilons 1
+    python -m benchmarks effects --designs "line;competitor" --rows 1000,10000
+
+Cells are paid in pure ε; scores and slopes in (ε, 1e-6), the competitor's design at its own δ = 1e-5.
 
 Coverage of a nominal .95 is good if no less than .93, less three Monte-Carlo errors √(.95·.05/runs).
 """
@@ -103,51 +106,108 @@ DESIGNS = {
 }
 
 
-def run(design: Design, n: int, epsilon: float, runs: int, truth: float) -> str:
-    schema = dpc.Schema({**LEVELS, "y": design.outcome})
-    loss = dpc.PureDP(epsilon)
+NUMBERS = {f"x{place}": dpc.Bounded(-5, 5) for place in range(4)}
+SLOPES = (0.8, 0.5, -0.3, 0.2)
+ERRORS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "line": lambda rng, a, x: rng.normal(size=len(a)),
+    "line, spread": lambda rng, a, x: rng.normal(size=len(a)) * (0.5 + a) * np.exp(0.3 * x[:, 0]),
+    "line, exponential": lambda rng, a, x: rng.exponential(size=len(a)) - 1,
+    "line, log-normal": lambda rng, a, x: np.exp(rng.normal(size=len(a))) - math.exp(0.5),
+    "line, rare arm": lambda rng, a, x: rng.normal(size=len(a)),
+    "line, own effects": lambda rng, a, x: rng.normal(size=len(a)) + 0.3 * a * x[:, 0],
+}
+"""Four numbers are adjusted for; what is added to the line."""
+
+
+def scored(name: str, n: int, epsilon: float, seed: int, exact: bool) -> Any:
+    """Return the effect .4 with four numbers adjusted for."""
+    rng = np.random.default_rng([3, n, seed])
+    x = np.clip(rng.normal(size=(n, 4)), -5, 5)
+    share = 0.06 + 0.02 * x[:, 0] if name == "line, rare arm" else 0.5 + 0.12 * x[:, 0] - 0.08 * x[:, 1]
+    a = (rng.random(n) < np.clip(share, 0.01, 0.99)).astype(int)
+    y = np.clip(0.4 * a + x @ np.array(SLOPES) + ERRORS[name](rng, a, x), -15, 15)
+    columns = {"a": a, "y": y, **{name: x[:, place] for place, name in enumerate(NUMBERS)}}
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-15, 15), **NUMBERS})
+    table, loss = _paid(columns, schema, dpc.ApproxDP(epsilon, 1e-6), exact)
+    return dpc.effect(table, treatment="a", outcome="y", adjust=list(NUMBERS), loss=loss, method="moments")
+
+
+LINES: dict[str, Callable[[Any, Any], Any]] = {
+    "competitor": lambda rng, x: rng.normal(size=len(x)),
+    "slope": lambda rng, x: rng.normal(size=len(x)),
+    "slope, exponential": lambda rng, x: rng.exponential(size=len(x)) - 1,
+    "slope, t5": lambda rng, x: rng.standard_t(5, size=len(x)),
+    "slope, skewed spread": lambda rng, x: (rng.exponential(size=len(x)) - 1) * np.exp(0.5 * x[:, 0]),
+}
+"""Two regressors in ±5, the outcome in ±20; the slope of the first is 2."""
+
+
+def slope(name: str, n: int, epsilon: float, seed: int, exact: bool) -> Any:
+    rng = np.random.default_rng([5, n, seed])
+    x = rng.normal(size=(n, 2))
+    y = 1 + 2 * x[:, 0] - x[:, 1] + LINES[name](rng, x)
+    schema = dpc.Schema({"y": dpc.Bounded(-20, 20), "x": dpc.Bounded(-5, 5), "w": dpc.Bounded(-5, 5)})
+    loss = dpc.ApproxDP(epsilon, 1e-5 if name == "competitor" else 1e-6)
+    table, loss = _paid({"y": y, "x": x[:, 0], "w": x[:, 1]}, schema, loss, exact)  # type: ignore[assignment]
+    return dpc.moments(table, ["y", "x", "w"], loss=loss).ols("y", ["x", "w"], constant_spread=True)["x"]
+
+
+def _paid(columns: Any, schema: Any, loss: Any, exact: bool) -> tuple[dpc.Table, Any]:
+    ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(loss)
+    return dpc.Table(columns, schema, ledger), dpc.NoPrivacy() if exact else loss
+
+
+def by_cells(name: str, n: int, epsilon: float, seed: int, exact: bool) -> Any:
+    design = DESIGNS[name]
+    columns = design.columns(np.random.default_rng([7, n, seed]), n)
+    table, loss = _paid(columns, dpc.Schema({**LEVELS, "y": design.outcome}), dpc.PureDP(epsilon), exact)
+    return dpc.effect(table, treatment="a", outcome="y", adjust=list(design.adjust), loss=loss)
+
+
+ALL = {**dict.fromkeys(DESIGNS, by_cells), **dict.fromkeys(ERRORS, scored), **dict.fromkeys(LINES, slope)}
+
+
+def run(name: str, n: int, epsilon: float, runs: int) -> str:
+    """Return the line of one cell: of all estimates the error, of all intervals the coverage, their share of all."""
+    truth = DESIGNS[name].truth() if name in DESIGNS else 0.4 if name in ERRORS else 2.0
     errors, covered, widths, plain = [], [], [], []
     for seed in range(runs):
-        columns = design.columns(np.random.default_rng([7, n, seed]), n)
-        asked: Any = {"treatment": "a", "outcome": "y", "adjust": list(design.adjust)}
-        exact = dpc.effect(dpc.Table(columns, schema, dpc.Ledger.without_privacy()), loss=dpc.NoPrivacy(), **asked)
-        plain.append(exact.standard_error or math.nan)
+        plain.append(ALL[name](name, n, epsilon, seed, True).standard_error)
         with dpc.simulated_noise(seed):
             try:
-                found = dpc.effect(dpc.Table(columns, schema, dpc.Ledger.in_memory(loss)), loss=loss, **asked)
+                found = ALL[name](name, n, epsilon, seed, False)
             except InfeasibleError:
                 return "refused before the spend"
-        if found.estimate is not None and found.interval is not None:
+        if found.estimate is not None:
             errors.append(found.estimate - truth)
-            covered.append(found.interval[0] <= truth <= found.interval[1])
             widths.append(found.standard_error)
-    if not covered:
-        return "no interval in any run"
-    rmse, coverage = math.sqrt(float(np.mean(np.square(errors)))), float(np.mean(covered))
-    wide = float(np.mean(widths)) / float(np.nanmean(plain))
-    low = coverage < 0.93 - 3 * math.sqrt(0.95 * 0.05 / len(covered))
-    share = len(covered) / runs
-    return f"{rmse:8.4f}  {coverage:.3f}{' LOW' if low else ''}  width x {wide:5.2f}  answered {share:.2f}"
+        if found.interval is not None:
+            covered.append(found.interval[0] <= truth <= found.interval[1])
+    rmse = math.sqrt(float(np.mean(np.square(errors)))) if errors else math.nan
+    wide = float(np.mean(widths)) / float(np.mean(plain)) if errors else math.nan
+    coverage = float(np.mean(covered)) if covered else math.nan
+    low = bool(covered) and coverage < 0.93 - 3 * math.sqrt(0.95 * 0.05 / len(covered))
+    told = f"{rmse:8.4f}  {coverage:.3f}{' LOW' if low else '    '}  width x {wide:5.2f}"
+    return f"{told}  intervals in {len(covered) / runs:.2f} of {runs} runs"
 
 
 def main(arguments: list[str]) -> int:
     """Return 0 if no interval that was shown covers less than it should."""
     options = argparse.ArgumentParser()
     options.add_argument("--runs", type=int, default=400)
-    options.add_argument("--designs", default=",".join(DESIGNS))
+    options.add_argument("--designs", default=";".join(ALL), help="names, separated by ;")
     options.add_argument("--rows", default="1000,10000,100000")
     options.add_argument("--epsilons", default="0.1,0.5,1")
     asked = options.parse_args(arguments)
     failed = False
     print(f"{asked.runs} runs a cell (a quarter beyond 10,000 rows); RMSE, coverage of .95, width over that without "
           f"privacy.\nMonte-Carlo error of a coverage: {math.sqrt(0.0475 / asked.runs):.3f}.\n")  # fmt: skip
-    for name in asked.designs.split(","):
-        design, truth = DESIGNS[name], DESIGNS[name].truth()
+    for name in asked.designs.split(";"):
         for n in map(int, asked.rows.split(",")):
             for epsilon in map(float, asked.epsilons.split(",")):
-                line = run(design, n, epsilon, asked.runs if n <= 10_000 else max(asked.runs // 4, 1), truth)
+                line = run(name, n, epsilon, asked.runs if n <= 10_000 else max(asked.runs // 4, 1))
                 failed |= " LOW" in line
-                print(f"{name:<16}{n:>8} {epsilon:>5g}  {line}", flush=True)
+                print(f"{name:<21}{n:>8} {epsilon:>5g}  {line}", flush=True)
     return int(failed)
 
 

@@ -8,15 +8,7 @@ from dpcausal.errors import MissingDependencyError, ParameterError
 
 
 def axes(ax: Any = None, size: tuple[float, float] = (6, 2)) -> Any:
-    """Return the given axes, or new ones of a size in inches without touching the caller's current figure.
-
-    Raises
-    ------
-    MissingDependencyError
-        If matplotlib is not installed.
-    ParameterError
-        If something else than axes is given: a path, say.
-    """
+    """Return the given axes, or new ones of a size in inches without touching the caller's current figure."""
     if ax is not None:
         if not hasattr(ax, "set_xlim"):
             raise ParameterError(

@@ -124,6 +124,15 @@ def plain(value: Any) -> Any:
     return value
 
 
+def data_frame(rows: list[dict[str, Any]], columns: list[str] | None = None) -> Any:
+    """Return rows as a pandas data frame; a MissingDependencyError if pandas is not installed."""
+    try:
+        import pandas
+    except ImportError:
+        raise MissingDependencyError("pandas", "pandas") from None
+    return pandas.DataFrame(rows, columns=columns)
+
+
 class Result:
     """Base of all results: frozen, picklable, printable, holding released and public values only.
 
@@ -162,17 +171,7 @@ class Result:
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
     def to_frame(self) -> Any:
-        """Return one row as a pandas data frame: scalars as columns, the guarantee's loss and unit beside them.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
-        try:
-            import pandas
-        except ImportError:
-            raise MissingDependencyError("pandas", "pandas") from None
+        """Return one row as a pandas data frame: scalars as columns, the guarantee's loss and unit beside them."""
         entries = self.to_dict()
         guarantee = entries.pop("guarantee")
         row: dict[str, Any] = {}
@@ -183,7 +182,7 @@ class Result:
                 row[name] = value
         row |= {"loss": repr(self.guarantee.loss), "unit": guarantee["unit"], "private": guarantee["private"]}
         row["caveats"] = "; ".join(self.guarantee.caveats)
-        return pandas.DataFrame([row])
+        return data_frame([row])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the released values on a matplotlib axes and return it."""

@@ -38,18 +38,9 @@ _LENGTH = 0.8  # its length scale, in units of the cause
 
 @dataclass(frozen=True, eq=False)
 class SimulatedPair:
-    """Two columns of which ``x`` is the cause of ``y``.
+    """Two columns of which ``x`` is the cause of ``y``, within the bounds of ``schema``.
 
-    Attributes
-    ----------
-    columns : dict of str to float64 array
-        ``"x"`` and ``"y"``, each of shape (n,), within the bounds of ``schema``.
-    schema : Schema
-        Public bounds of both columns.
-    cause, effect : str
-        The truth, ``"x"`` and ``"y"``.
-    seed : int
-        ``anm_pair`` with the same arguments and this seed gives the same columns.
+    ``anm_pair`` with the same arguments and this ``seed`` gives the same columns.
     """
 
     columns: dict[str, Reals]

@@ -25,23 +25,10 @@ LEVEL, LOADING = 0.35, 0.35
 
 @dataclass(frozen=True, eq=False)
 class SimulatedPanel:
-    """Donors, a target, and the truth.
+    """Donors (n, T), a target (T,) as observed and ``untreated``, and the truth.
 
-    Attributes
-    ----------
-    donors : float array, shape (n, T)
-    target : float array, shape (T,)
-        As observed, the effect included.
-    untreated : float array, shape (T,)
-        The target without the effect.
-    start : int
-        T0: the first treated period has this place.
-    effect : float
-        Added in each treated period, before values are moved into the bounds.
-    bounds : Bounded
-        [−1, 1].
-    seed : int
-        The same arguments and this seed give the same panel.
+    ``start`` is T0, the place of the first treated period; ``effect`` was added in each of them, before values moved
+    into the bounds [−1, 1].  The same arguments and ``seed`` give the same panel.
     """
 
     donors: Reals

@@ -61,22 +61,24 @@ def test_it_finds_what_is_there(kind: Any) -> None:
 
 
 def test_the_list_of_short_names_is_all_that_the_command_and_the_namespace_read(
-    kind: Any, monkeypatch: pytest.MonkeyPatch
+    kind: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from typer.testing import CliRunner
 
-    from dpcausal.cli.methods import takes_method
+    from dpcausal.cli import methods as commands
     from dpcausal.cli.once import Program
 
     told: dict[str, Any] = {}
     app = Program()
+    monkeypatch.setattr(commands, "app", app)
 
-    @app.command()
-    @takes_method({**methods.METHODS, kind.name: kind})
-    def command(method: Any) -> None:
-        told["method"] = method.built()
+    @commands.asks("signs", {**methods.METHODS, kind.name: kind})
+    def command(call: Any) -> None:
+        told.update(call.settings)
 
-    result = CliRunner().invoke(app, ["--method", "gcm-signs", "--least", "0.5", "--blocks", "7"])
+    dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.PureDP(1)).close()
+    paid = ["--ledger", str(tmp_path / "study.ledger"), "--epsilon", "1"]
+    result = CliRunner().invoke(app, ["--method", "gcm-signs", "--least", "0.5", "--blocks", "7", *paid])
     assert result.exit_code == 0, result.output
     assert told["method"] == kind(least=0.5, blocks=7)
 

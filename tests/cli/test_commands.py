@@ -20,6 +20,9 @@ from tests.direction.neighbours import ask as answer_to
 CANARY = "0.6180339887"
 PERSON = "Ada-Lovelace"
 
+FILLED = ("--missing", "impute")
+"""A method that cannot leave out rows takes a table in which nothing is missing."""
+
 SCHEMA = """
 [x]
 lower = -1
@@ -102,9 +105,10 @@ def test_plain_output_says_direction_margin_probability_cost_and_what_remains(st
 
 
 def test_the_test_half_is_named_first(study: Path) -> None:
-    answered = ask("--epsilon", "0.5", "--protect", "test", "--score", "kendall")
+    answered = ask("--epsilon", "0.5", "--protect", "test", *FILLED, "--score", "kendall")
     assert "TEST HALF ONLY" in answered.stdout.splitlines()[0]
-    with_scores = ask("--epsilon", "0.5", "--protect", "test", "--method", "holdout", "--release-scores", "--json")
+    both = ("--method", "holdout", "--release-scores", "--json")
+    with_scores = ask("--epsilon", "0.5", "--protect", "test", *FILLED, *both)
     assert len(json.loads(with_scores.stdout)["scores"]) == 2
 
 
@@ -114,10 +118,10 @@ def ask_all(*arguments: str) -> Result:
 
 def test_the_training_half_is_named_first_and_its_penalty_may_be_chosen(study: Path) -> None:
     options = "--penalty", "0.5", "--penalty", "2", "--width", "0.4"
-    answered = ask("--epsilon", "0.5", "--protect", "training", "--method", "training", *options)
+    answered = ask("--epsilon", "0.5", "--protect", "training", *FILLED, "--method", "training", *options)
     assert answered.output.startswith("PROTECTS THE TRAINING HALF ONLY")
     assert "margin-choice, noisy-max" in answered.output
-    jointly = json.loads(ask("--epsilon", "0.5", "--method", "joint", "--penalty", "0.7", "--json").output)
+    jointly = json.loads(ask("--epsilon", "0.5", "--method", "joint", *FILLED, "--penalty", "0.7", "--json").output)
     assert (jointly["method"], jointly["settings"]["penalty"], jointly["guarantee"]["unit"]) == ("joint", 0.7, "row")
     assert ask("--epsilon", "0.1", "--penalty", "0.7").exit_code == 2  # blocks have no protected regressions
 
@@ -133,7 +137,8 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
     uneven = (*both, "--shares", "igci = 4", "--shares", "x, y=2")
     shares = ask_all("--epsilon", "0.25", *uneven, "--json")
     assert [one["spent"]["epsilon"] for one in json.loads(shares.stdout)["directions"]] == [0.05, 0.2]
-    plain = ask_all("--epsilon", "0.25", "--min-probability", "0.99", "--protect", "test", "--scores", "kendall")
+    half = ("--protect", "test", *FILLED, "--scores", "kendall")
+    plain = ask_all("--epsilon", "0.25", "--min-probability", "0.99", *half)
     assert plain.exit_code == 0 and "TEST HALF ONLY" in plain.stdout.splitlines()[0]
     assert "1 pair, 1 score, 200 rows" in plain.stdout and "remaining budget: epsilon 0" in plain.stdout
     assert ask_all("--epsilon", "0.1").exit_code == 3
@@ -142,7 +147,7 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
 
 
 def test_an_answer_below_the_least_probability_is_undecided(study: Path) -> None:
-    answered = ask("--epsilon", "0.001", "--min-probability", "0.999", "--protect", "test")
+    answered = ask("--epsilon", "0.001", "--min-probability", "0.999", "--protect", "test", *FILLED)
     assert answered.exit_code == 0 and "x and y: undecided (below 0.999)." in answered.stdout
 
 

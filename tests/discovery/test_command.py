@@ -64,7 +64,7 @@ def test_all_columns_are_in_the_graph_however_they_are_written(written: list[str
         (("--epsilon", "1", "--method", "ges"), 2, "--method must be one of auto, table, parities"),
         (("--epsilon", "1", "--max-order", "1"), 2, "--max-order goes with --method table or parities"),
         (("--epsilon", "1", "--method", "parities", "--search", "pc"), 2, "--search goes with --method table"),
-        (("--epsilon", "1", "--method", "papers.PrivPc"), 2, "constants='corrected' has a proof"),
+        (("--epsilon", "1", "--method", "papers.PrivPc", "--missing", "impute"), 2, "constants='corrected'"),
         (("--epsilon", "1", "--forbid", "a"), 2, "CAUSE,EFFECT"),
         (("--epsilon", "1", "--forbid", "a,b,c"), 2, "CAUSE,EFFECT"),
         (("--epsilon", "1", "--forbid", "a,"), 2, "a name is missing in 'a,'"),
@@ -85,7 +85,7 @@ def test_options_of_a_method_reach_it_and_the_ledger() -> None:
     assert told["settings"] == {"max_order": 1, "search": "pc"} and told["search"] == "pc"
     told = json.loads(ask(*asked, "--method", "ci-test", "--test", "kendall", "--max-order", "0").stdout)
     assert told["settings"]["test"]["method"] == "kendall"
-    told = json.loads(ask(*asked, "--method", "papers.SvtPc", "--constants", "corrected").stdout)
+    told = json.loads(ask(*asked, "--method", "papers.SvtPc", "--constants", "corrected", "--missing", "impute").stdout)
     assert told["method"] == "SVT-PC" and told["guarantee"]["private"]
     entries = json.loads(run("ledger", "show", "study.ledger", "--json").stdout)["entries"]
     assert len(entries) == 3

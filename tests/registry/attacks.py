@@ -23,7 +23,7 @@ from scipy.stats import norm
 
 import dpcausal as dpc
 from dpcausal.audit import compare
-from dpcausal.data import panel, table
+from dpcausal.data import coding, panel
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.errors import BudgetExceededError
 from dpcausal.privacy.loss import ZCDP, Loss
@@ -155,7 +155,7 @@ def keeps_nan() -> Iterator[None]:
     def filled(rows: Any, bounds: dpc.Bounded, missing: str) -> Any:
         return _kept(rows, bounds)
 
-    with mock.patch.object(table, "clean_numbers", _kept), mock.patch.object(panel, "filled", filled):
+    with mock.patch.object(coding, "clean_numbers", _kept), mock.patch.object(panel, "filled", filled):
         yield
 
 

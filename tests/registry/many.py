@@ -56,12 +56,12 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
         scores = ("igci", "igci-slope")
         way = by_blocks.Votes(blocks=1)
         plans, _ = planned(asked, None, loss_of(epsilon), scores, None, "everyone", way, None, False)
-        both = columns["x"], columns["y"]
+        both = columns["x"], columns["y"], np.ones(9, dtype=bool)
         whole = PureDP(PureDP(epsilon).exact_epsilon * size)
         allotment = Ledger.in_memory(whole).allot(whole, task="audit")
         with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
             return [
-                min(plan.released(both, generator_from_seed(1), allotment).margin or 0 for plan in plans)
+                min(plan.released(lambda: both, generator_from_seed(1), allotment).margin or 0 for plan in plans)
                 for _ in range(size)
             ]
 

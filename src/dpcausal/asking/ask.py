@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from dpcausal.asking.method import Answer, Method, Question, Settled
@@ -57,7 +58,7 @@ def ask(
         detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven),
     )  # fmt: skip
     coins, seed = public_generator() if settled.method.uses_coins else (None, None)
-    released = unheard(lambda: settled.released(question.read(), coins, allotment))
+    released = unheard(partial(settled.released, question.read, coins, allotment))
     return question.report(settled, released, allotment, seed)
 
 
@@ -65,24 +66,16 @@ def ask_all(
     plans: Sequence[Settled[Any]], allotment: Allotment, *, read: Callable[[Any], Any] | None = None,
     seed: int | None = None, told: Callable[[int, int], None] | None = None,
 ) -> list[Any]:  # fmt: skip
-    """Answer many settled questions from one allotment, in order.
+    """Answer many settled questions from one allotment, in order; their costs are within it, and it books each.
 
-    Parameters
-    ----------
-    plans : list of Settled
-        Their costs are within the allotment, which books each.
-    read : function of a question, optional
-        Brings its rows, where several share a reading; by default the question itself does.
-    seed : int, optional
-        One public seed for all, so that they deal the rows alike; by default each has its own.
-    told : function of (done, all), optional
-        Called after each.
+    ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike; ``told``
+    gets (done, all) after each.
     """
     answers = []
     for done, settled in enumerate(plans, start=1):
         coins, own = (None, None) if not settled.method.uses_coins else _dealt(seed)
-        bring = read or type(settled.question).read
-        released = unheard(lambda: settled.released(bring(settled.question), coins, allotment))  # noqa: B023
+        bring = partial(read, settled.question) if read else settled.question.read
+        released = unheard(partial(settled.released, bring, coins, allotment))
         answers.append(settled.question.report(settled, released, allotment, own))
         if told is not None:
             told(done, len(plans))

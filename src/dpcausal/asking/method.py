@@ -8,6 +8,7 @@ stands anywhere else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -155,8 +156,9 @@ class Settled(Generic[Asked]):
         """Return what the ledger's entry says: public arguments."""
         return {**self.question.detail(), "method": self.method.name, **self.method.options()}
 
-    def released(self, private: Any, coins: Any, allotment: Allotment) -> Any:
-        """Return what the method makes of the rows."""
+    def released(self, read: Callable[[], Any], coins: Any, allotment: Allotment) -> Any:
+        """Return what the method makes of the rows, which are read here."""
+        private = read()
         if self.exactly:
             return self.method.exact(private, self.question, coins, allotment)
         return self.method.release(private, self.question, self.spent, coins, allotment)

@@ -70,12 +70,8 @@ class BlackBoxAudit:
     lower_bound : float
         With probability at least 1 − ``false_alarm`` the mechanism's ε (at ``delta``) is at least this; 0 if nothing
         was found.
-    claimed : float
-        The ε that the mechanism claims.
-    delta : float
-        The δ of the claim.
-    draws : int
-        Fresh runs counted on each of the two data sets.
+    claimed, delta, draws : float, float, int
+        What the mechanism claims; fresh runs counted on each of the two data sets.
     false_alarm : float
         Largest probability that ``lower_bound`` is above the true ε: of this audit, if it was to be run once whatever
         it says.  Two audits have the sum of their probabilities.

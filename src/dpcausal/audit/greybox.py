@@ -25,16 +25,10 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class GreyBoxAudit:
-    """The outcome of a grey-box comparison.
+    """The outcome of a grey-box comparison, of so many ``passages`` through the gate.
 
-    Attributes
-    ----------
-    faults : tuple of str
-        What differs that must not, or moves by more than is declared; empty if nothing.
-    ratio : float
-        Largest change over declared bound among the passages.
-    passages : int
-        Answers that came to the gate.
+    ``faults`` say what differs that must not, or moves by more than is declared; ``ratio`` is the largest change over
+    declared bound.
     """
 
     faults: tuple[str, ...]

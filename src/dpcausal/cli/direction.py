@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dpcausal.cli.methods import takes_method
-from dpcausal.cli.shared import (
-    DeltaOption,
-    EpsilonOption,
-    JsonOption,
-    LargeOption,
-    LeastOption,
-    LedgerOption,
-    RhoOption,
-    SchemaOption,
-    app,
-    exit_codes,
-    loss_from,
-    names_in,
-    show_answer,
-)
+from dpcausal.cli.methods import Call, asks
+from dpcausal.cli.shared import DataArgument, LeastOption, SchemaOption, names_in
 from dpcausal.direction.methods import METHODS
 from dpcausal.direction.votes import Votes
 from dpcausal.papers import DIRECTIONS
@@ -49,78 +34,50 @@ def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
     return shares or None
 
 
-@app.command("direction")
-@takes_method(WAYS)
+@asks("direction", WAYS, of_records=True)
 def direction_command(
-    data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
+    data: DataArgument,
     x: Annotated[str, typer.Argument(help="First column.")],
     y: Annotated[str, typer.Argument(help="Second column.")],
     schema: SchemaOption,
-    ledger: LedgerOption,
-    method: Any,
-    epsilon: EpsilonOption = None,
-    delta: DeltaOption = None,
-    rho: RhoOption = None,
+    call: Call,
     score: Annotated[
         str, typer.Option(help="hsic, spearman, kendall, iqr; for everyone also variance, igci[-gaussian|-slope].")
     ] = "hsic",
     protect: Annotated[str, typer.Option(help="everyone, or test or training: that half only.")] = "everyone",
     min_probability: LeastOption = None,
-    accept_large_epsilon: LargeOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Which of two columns is the cause?"""
-    with exit_codes():
-        from dpcausal import direction
+    from dpcausal import direction
 
-        asked, way = loss_from(epsilon, delta, rho), method.built()
-        words: dict[str, Any] = {"score": score, "protect": protect}
-        show_answer(
-            data, schema, ledger, as_json,
-            lambda table: direction(
-                table, x, y, loss=asked, method=way, min_probability=min_probability,
-                accept_large_epsilon=accept_large_epsilon, **words,
-            ),
-        )  # fmt: skip
+    words: dict[str, Any] = {"score": score, "protect": protect, "min_probability": min_probability}
+    call.show(direction(call.table(data, schema), x, y, **words, **call.settings))
 
 
-@app.command("direction-all")
-@takes_method(WAYS)
+@asks("direction-all", WAYS, of_records=True)
 def direction_all_command(
-    data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
+    data: DataArgument,
     schema: SchemaOption,
-    ledger: LedgerOption,
-    method: Any,
+    call: Call,
     pair: Annotated[
         list[str] | None, typer.Option(help="Two columns, as a,b; repeatable. By default all bounded columns.")
     ] = None,
     scores: Annotated[
         list[str] | None, typer.Option(help="Scores, as hsic,igci; repeatable; hsic by default. Each is paid for.")
     ] = None,
-    epsilon: EpsilonOption = None,
-    delta: DeltaOption = None,
-    rho: RhoOption = None,
     protect: Annotated[str, typer.Option(help="everyone, or test or training: that half only.")] = "everyone",
     shares: Annotated[
         list[str] | None,
         typer.Option(help="a,b=3 or igci=3: pays that pair or score three times the others; repeatable."),
     ] = None,
     min_probability: LeastOption = None,
-    accept_large_epsilon: LargeOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Which of two columns is the cause, for many pairs under one budget?"""
-    with exit_codes():
-        from dpcausal import direction_all
+    from dpcausal import direction_all
 
-        asked, way = loss_from(epsilon, delta, rho), method.built()
-        named = [tuple(names_in("--pair", [each])) for each in pair] if pair else None
-        asked_scores = names_in("--scores", scores) or ["hsic"]
-        words: dict[str, Any] = {"pairs": named, "protect": protect, "shares": _shares(shares)}
-        show_answer(
-            data, schema, ledger, as_json,
-            lambda table: direction_all(
-                table, loss=asked, scores=asked_scores, method=way, min_probability=min_probability,
-                accept_large_epsilon=accept_large_epsilon, **words,
-            ),
-        )  # fmt: skip
+    named = [tuple(names_in("--pair", [each])) for each in pair] if pair else None
+    words: dict[str, Any] = {
+        "pairs": named, "scores": names_in("--scores", scores) or ["hsic"], "protect": protect,
+        "shares": _shares(shares), "min_probability": min_probability,
+    }  # fmt: skip
+    call.show(direction_all(call.table(data, schema), **words, **call.settings))

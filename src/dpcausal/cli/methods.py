@@ -1,32 +1,68 @@
-"""``--method`` and the options of the methods, read off their fields: a new option of a method needs nothing here."""
+"""What every command that asks takes; options of methods are read off their fields: a new one needs nothing here."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import wraps
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
 from dpcausal.asking.method import Method
+from dpcausal.cli.records import OPTIONS as RECORDS
+from dpcausal.cli.records import Records
+from dpcausal.cli.shared import (
+    DeltaOption,
+    EpsilonOption,
+    JsonOption,
+    LargeOption,
+    LedgerOption,
+    RhoOption,
+    app,
+    exit_codes,
+    loss_from,
+    show,
+)
+from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.report import Result
 
 Kinds = Mapping[str, type[Method[Any, Any]]]
 
 
-def takes_method(kinds: Kinds) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command ``--method`` and an option for each field of the methods that a word or number can fill.
+@dataclass(frozen=True)
+class Call:
+    """What every call says besides its question, on an open ledger."""
 
-    The command's function has a parameter ``method`` and gets the object.
+    ledger: Ledger
+    settings: dict[str, Any]
+    """The loss, the method and the consent to a large ε, as keywords of the library's function."""
+    as_json: bool
+    records: Records
 
-    Parameters
-    ----------
-    kinds : mapping
-        Methods by short name; "auto", the default, need not be among them: the task then chooses.
+    def table(self, data: Path, schema: Path) -> Table:
+        """Return the table of a file, which this ledger pays for."""
+        return self.records.table(data, schema, self.ledger)
+
+    def show(self, result: Result) -> None:
+        """Print an answer and what is left of the budget."""
+        show(result, self.ledger, self.as_json)
+
+
+def asks(
+    command_name: str, kinds: Kinds, *, of_records: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function a command that asks: it gets a ``call``, and its options are joined by those of every call.
+
+    These are the ledger, the loss, and ``--method`` with an option for each field of the methods that a word or number
+    can fill.  "auto", the default, need not be among ``kinds``: the task then chooses.  ``of_records`` adds whose the
+    records are and which of them are asked.
     """
     takers: dict[str, list[str]] = {}
     types: dict[str, Any] = {}
@@ -42,47 +78,62 @@ def takes_method(kinds: Kinds) -> Callable[[Callable[..., None]], Callable[..., 
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
-        def run(**arguments: Any) -> None:
-            given = {name: arguments.pop(name) for name in types}
-            command(**{**arguments, "method": _Asked(kinds, arguments["method"], given)})
+        def run(**given: Any) -> None:
+            with exit_codes():
+                options = {name: given.pop(name) for name in types}
+                settings = {
+                    "loss": loss_from(given.pop("epsilon"), given.pop("delta"), given.pop("rho")),
+                    "method": _built(kinds, given.pop("method"), options),
+                    "accept_large_epsilon": given.pop("accept_large_epsilon"),
+                }
+                records = Records(**{name: given.pop(name) for name, *_ in RECORDS if of_records})
+                as_json = given.pop("as_json")
+                with Ledger.open(given.pop("ledger")) as ledger:
+                    command(**given, call=Call(ledger, settings, as_json, records))
 
-        signature = inspect.signature(command, eval_str=True)
-        parameters = [one for one in signature.parameters.values() if one.name != "method"]
-        extra = [_parameter("method", str, f"{', '.join(dict.fromkeys(('auto', *kinds)))}.", "auto")]
-        extra += [
-            _parameter(name, plain | None, f"{helps[name]} Of {', '.join(takers[name])}.", None)
-            for name, plain in types.items()
+        own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != "call"]
+        extra = [
+            _parameter("method", str, f"{', '.join(dict.fromkeys(('auto', *kinds)))}.", "auto"),
+            *(
+                _parameter(name, plain | None, f"{helps[name]} Of {', '.join(takers[name])}.", None)
+                for name, plain in types.items()
+            ),
         ]
-        run.__signature__ = signature.replace(parameters=[*parameters, *extra])  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in (*parameters, *extra)}
+        shared = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for name, annotation, default in (*(RECORDS if of_records else ()), *SHARED)
+        ]
+        parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own] + shared + extra
+        setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
         del run.__wrapped__
-        return run
+        return app.command(command_name)(run)
 
     return decorate
 
 
-class _Asked:
-    """A method by the words of a command line; ``built`` makes it, inside the command's own handling of errors."""
+SHARED: tuple[tuple[str, Any, Any], ...] = (
+    ("ledger", LedgerOption, inspect.Parameter.empty), ("epsilon", EpsilonOption, None), ("delta", DeltaOption, None),
+    ("rho", RhoOption, None), ("accept_large_epsilon", LargeOption, False), ("as_json", JsonOption, False),
+)  # fmt: skip
 
-    def __init__(self, kinds: Kinds, name: str, given: Mapping[str, Any]) -> None:
-        self._kinds, self.name = kinds, name
-        self.given = {name: value for name, value in given.items() if value not in (None, [])}
 
-    def built(self) -> Any:
-        """Return the method, its options filled; without options the short name, so that the task may choose."""
-        kind = self._kinds.get(self.name)
-        if kind is None and self.name != "auto":
-            raise ParameterError(f"--method must be one of {', '.join(dict.fromkeys(('auto', *self._kinds)))}")
-        known = set() if kind is None else {field.name for field in fields(kind)}
-        for name in self.given:
-            if name not in known:
-                takers = [other for other, one in self._kinds.items() if name in {field.name for field in fields(one)}]
-                told = " or ".join(dict.fromkeys(other for other in takers if other != "auto"))
-                raise ParameterError(f"--{name.replace('_', '-')} goes with --method {told}")
-        if kind is None or not self.given:
-            return "auto" if kind is None or self.name == "auto" else kind()
-        # One number given once is a number, several are the tuple to choose from.
-        return kind(**{name: _one_or_several(value) for name, value in self.given.items()})
+def _built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
+    """Return the method, its options filled; without options the short name, so that the task may choose."""
+    given = {name: value for name, value in options.items() if value not in (None, [])}
+    kind = kinds.get(asked)
+    if kind is None and asked != "auto":
+        raise ParameterError(f"--method must be one of {', '.join(dict.fromkeys(('auto', *kinds)))}")
+    known = set() if kind is None else {field.name for field in fields(kind)}
+    for name in given:
+        if name not in known:
+            takers = [other for other, one in kinds.items() if name in {field.name for field in fields(one)}]
+            told = " or ".join(dict.fromkeys(other for other in takers if other != "auto"))
+            raise ParameterError(f"--{name.replace('_', '-')} goes with --method {told}")
+    if kind is None or not given:
+        return "auto" if kind is None or asked == "auto" else kind()
+    # One number given once is a number, several are the tuple to choose from.
+    return kind(**{name: _one_or_several(value) for name, value in given.items()})
 
 
 def _one_or_several(value: Any) -> Any:

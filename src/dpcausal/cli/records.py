@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,24 +34,22 @@ class Records:
     missing: str = "drop"
     where: str | None = None
 
-    @contextmanager
-    def opened(self, data: Path, schema: Path, ledger: Path) -> Iterator[tuple[Table, Ledger]]:
-        """Open the ledger and make the table."""
+    def table(self, data: Path, schema: Path, ledger: Ledger) -> Table:
+        """Return the table of a file, or the part of it that is asked."""
         from dpcausal.data.schema import Schema
         from dpcausal.data.table import Table
-        from dpcausal.privacy.ledger import Ledger
 
         clauses = [] if self.where is None else clauses_of(self.where)
-        with Ledger.open(ledger) as paying:
-            table = Table(
-                data, Schema.from_toml(schema), paying, person=self.person, ids=self.ids, missing=self.missing
-            )
-            for name, words in clauses:
-                table = table.where(name, **words)
-            yield table, paying
+        table = Table(data, Schema.from_toml(schema), ledger, person=self.person, ids=self.ids, missing=self.missing)
+        for name, words in clauses:
+            table = table.where(name, **words)
+        return table
 
 
-ALL_ROWS = Records()
+OPTIONS: tuple[tuple[str, Any, Any], ...] = (
+    ("where", WhereOption, None), ("person", PersonOption, None), ("ids", IdsOption, "private"),
+    ("missing", MissingOption, "drop"),
+)  # fmt: skip
 
 
 def clauses_of(text: str) -> list[tuple[str, dict[str, Any]]]:

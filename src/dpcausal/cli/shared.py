@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpcausal.cli.once import Program
-from dpcausal.cli.records import ALL_ROWS, Records
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LossError, ParameterError
 
 if TYPE_CHECKING:
-    from dpcausal.data.table import Table
     from dpcausal.privacy.ledger import Ledger
     from dpcausal.privacy.loss import Loss
     from dpcausal.report import Result
@@ -48,6 +46,7 @@ ledger_app = Program(help="Create, show and verify a privacy ledger.", no_args_i
 app.add_typer(ledger_app, name="ledger")
 
 SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML file: one table a column, with its public bounds.")]
+DataArgument = Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")]
 LedgerOption = Annotated[Path, typer.Option("--ledger", help="The ledger that pays; see 'dpcausal ledger create'.")]
 EpsilonOption = Annotated[float | None, typer.Option("--epsilon", help="Most that the call may cost, ε.")]
 DeltaOption = Annotated[float | None, typer.Option("--delta", help="δ beside ε.")]
@@ -101,15 +100,6 @@ def loss_from(
     if epsilon is None:
         raise LossError(f"say {what}: --epsilon E [--delta D], or --rho R")
     return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
-
-
-def show_answer(
-    data: Path, schema: Path, ledger: Path, as_json: bool, question: Callable[[Table], Result],
-    records: Records = ALL_ROWS,
-) -> None:  # fmt: skip
-    """Open the ledger, make the table, ask the question and show its answer."""
-    with records.opened(data, schema, ledger) as (table, opened):
-        show(question(table), opened, as_json)
 
 
 def show(result: Result, ledger: Ledger, as_json: bool) -> None:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from dpcausal.data.panel_cells import Cells, array_cells, filled, frame_cells
 from dpcausal.data.periods import Label, period_label
 from dpcausal.data.schema import Bounded
-from dpcausal.errors import HiddenAnswerError, ParameterError, SchemaError
+from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
 
 Reals = NDArray[np.float64]
@@ -22,7 +23,7 @@ MOST_CELLS = 200_000_000
 MISSING = ("carry", "midpoint")
 
 
-class Panel:
+class Panel(Single):
     """Donors and targets over time: a long frame, its public bounds, and the ledger.
 
     Parameters
@@ -86,6 +87,8 @@ class Panel:
     >>> panel
     Panel(n=2 donors, 3 periods, target A from 1989)
     """
+
+    confined = "a panel holds private records: it cannot be pickled"
 
     __slots__ = (
         "_bounds", "_cells", "_covariates", "_ledger", "_missing", "_n", "_series", "_starts", "_target_covariates",
@@ -254,17 +257,6 @@ class Panel:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError("a panel is frozen")
 
-    def __copy__(self) -> Panel:
-        return self
-
-    def __deepcopy__(self, memo: Mapping[int, object]) -> Panel:
-        return self
-
-    def __getstate__(self) -> NoReturn:
-        raise HiddenAnswerError("a panel holds private records: it cannot be pickled")
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise HiddenAnswerError("a panel holds private records: it cannot be pickled")
 
 
 def _check_public(bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from os import PathLike, fspath
 from typing import Any, NoReturn
 
@@ -18,7 +18,8 @@ from dpcausal.data.schema import Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
 from dpcausal.data.where import Predicate, predicate
-from dpcausal.errors import HiddenAnswerError, ParameterError, RowLimitError, SchemaError
+from dpcausal.errors import ParameterError, RowLimitError, SchemaError
+from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.neighbours import Unit
 
@@ -30,7 +31,7 @@ CHANGED = (
 )
 
 
-class Table:
+class Table(Single):
     """Rows of people: a frame, its public schema, and the ledger.
 
     Making a table reads the frame's column names, declared types and number of rows, and keeps nothing else.  It costs
@@ -100,6 +101,8 @@ class Table:
     >>> table.n
     3
     """
+
+    confined = "a table holds private records: it cannot be pickled"
 
     __slots__ = (
         "_ids", "_inside", "_ledger", "_missing", "_n", "_person", "_rows", "_schema", "_share", "_source", "_stamp",
@@ -331,14 +334,3 @@ class Table:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError("a table is frozen")
 
-    def __copy__(self) -> Table:
-        return self
-
-    def __deepcopy__(self, memo: Mapping[int, object]) -> Table:
-        return self
-
-    def __getstate__(self) -> NoReturn:
-        raise HiddenAnswerError("a table holds private records: it cannot be pickled")
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise HiddenAnswerError("a table holds private records: it cannot be pickled")

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcausal.dependence import flip
-from dpcausal.errors import HiddenAnswerError, ParameterError
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.confined import Confined
 
 Column = npt.NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def interquartile_range(x: Column) -> float:
     return float(ordered[high] - ordered[low])
 
 
-class IqrReach:
+class IqrReach(Confined):
     """The exact largest and smallest IQR after at most j replacements inside a public range [L, U].
 
     hi_j = max over a + b = j of x_(u+b) − x_(l−a),  lo_j = min over a + b = j of max(0, x_(u−b) − x_(l+a)),
@@ -40,6 +40,8 @@ class IqrReach:
     *Guarantee*: hi_j at a data set is at most hi_{j+1} at each neighbour, lo_j at least lo_{j+1}, as floats
     (``iqr.md``, iqr-reach).  The object holds private values: it shows none and does not pickle.
     """
+
+    confined = "an IqrReach holds private values and does not leave the process"
 
     __slots__ = ("_above", "_below", "_inner", "_outer_most", "iqr", "m", "width")
 
@@ -83,9 +85,6 @@ class IqrReach:
 
     def __repr__(self) -> str:
         return f"IqrReach(m={self.m}, width={self.width}, values hidden)"
-
-    def __reduce__(self) -> NoReturn:
-        raise HiddenAnswerError("an IqrReach holds private values and does not leave the process")
 
 
 def iqr_signed_distance(first: tuple[IqrReach, IqrReach], second: tuple[IqrReach, IqrReach]) -> int:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcausal.dependence.iqr import IqrReach, quartiles
 from dpcausal.dependence.log_iqr import GRID_DEPTH
-from dpcausal.errors import HiddenAnswerError, ParameterError
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.confined import Confined
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
 
@@ -32,7 +32,7 @@ _STEP_UP = 1 + 2.0**-40
 """Weights fall by this much less than e^−β a record, more than all roundings of a bound."""
 
 
-class LogIqrSteps:
+class LogIqrSteps(Confined):
     """A column's log IQR, cut off at a public floor, and bounds of its local sensitivity at a distance of k records.
 
     q = log max(IQR, F),  F = (U − L)·e^−16;  b_k = log(1 + G_k / max(lo_{k+1}, F)),  at most 16
@@ -43,6 +43,8 @@ class LogIqrSteps:
     *Guarantee*: one replaced record moves q by at most b_0, and b_k at a neighbour is at most b_{k+1}
     (``log_iqr_smooth.md``, log-iqr-smooth).  The object holds private values: it shows none and does not pickle.
     """
+
+    confined = "a LogIqrSteps holds private values and does not leave the process"
 
     __slots__ = ("_first", "_floor", "_ordered", "_second", "reach", "top")
 
@@ -66,9 +68,6 @@ class LogIqrSteps:
 
     def __repr__(self) -> str:
         return f"LogIqrSteps(m={self.reach.m}, width={self.reach.width}, values hidden)"
-
-    def __reduce__(self) -> NoReturn:
-        raise HiddenAnswerError("a LogIqrSteps holds private values and does not leave the process")
 
     def widest_gap(self, k: int) -> float:
         """Return G_k, 0 ≤ k < m, in O(k)."""

@@ -11,10 +11,10 @@ from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.search import Support, support
-from dpcausal.errors import MissingDependencyError, ParameterError
+from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import public_generator
 from dpcausal.releases.release import Release
-from dpcausal.report import Guarantee, Result, plain
+from dpcausal.report import Guarantee, Result, data_frame, plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,19 +158,8 @@ class Discovery(Result):
         }  # fmt: skip
 
     def to_frame(self) -> Any:
-        """Return one row an edge as a pandas data frame, with the guarantee's loss and unit beside each.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
-        try:
-            import pandas
-        except ImportError:
-            raise MissingDependencyError("pandas", "pandas") from None
-        columns = ["from", "to", "directed", "margin", "support", "tested"]
-        frame = pandas.DataFrame(self.edges(), columns=columns)
+        """Return one row an edge as a pandas data frame, with the guarantee's loss and unit beside each."""
+        frame = data_frame(self.edges(), ["from", "to", "directed", "margin", "support", "tested"])
         frame["loss"], frame["unit"] = repr(self.guarantee.loss), self.guarantee.unit.value
         frame["private"] = self.guarantee.private
         frame["caveats"] = "; ".join(self.guarantee.caveats)

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 Reals = npt.NDArray[np.float64]
 
-LEAST_SIGNAL = 5.0
+LEAST_SIGNAL = 7.0
 """No interval below: there its measured coverage falls short."""
+MARGIN = 1.25
+"""What the noise's covariance is multiplied by, for that of the shape: calibrated by measured coverage, not proved."""
 ONE_SIDED = 0.05
 """Level of the test that the shortened rows lie on no side."""
 
-WEAK = "the moments are too near their noise (signal to noise below 5): more rows, a larger loss or fewer columns"
+WEAK = "the moments are too near their noise (signal to noise below 7): more rows, a larger loss or fewer columns"
 SPREAD = (
     "the spread of the outcome about the line may differ from place to place, which second moments do not tell: say "
     "constant_spread=True if it does not"
@@ -139,7 +141,7 @@ def regress(
     fitted, count = line(release, outcome, regressors), release.count
     slopes, lift, inverse = fitted.slopes, fitted.lift, fitted.inverse
     contrast = np.concatenate([[1.0], -slopes])
-    noise = inverse @ (lift @ release.noise_of(lift.T @ contrast) @ lift.T)[1:, 1:] @ inverse
+    noise = MARGIN * inverse @ (lift @ release.noise_of(lift.T @ contrast) @ lift.T)[1:, 1:] @ inverse
     # Back to the columns' own origin: the intercept takes what the slopes make of the middle.
     centre = release.middles + release.halves * release.centre
     back = np.eye(len(slopes))

@@ -192,7 +192,7 @@ def block_scores(scorer: Scorer, rows: Rows, question: Hypothesis, generator: Pu
     with one_thread():
         if workers == 1:
             return [one(part, seed) for part, seed in zip(parts, seeds, strict=True)]
-        from joblib import Parallel, delayed  # type: ignore[import-untyped]
+        from joblib import Parallel, delayed
 
         tasks = (delayed(one)(part, seed) for part, seed in zip(parts, seeds, strict=True))
         # Whatever joblib was told elsewhere: no other process, and no word.

@@ -10,7 +10,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import own_streams
@@ -32,7 +32,7 @@ def guest(action: Callable[[], Result], seed: int) -> Result:
     """
 
     def visit() -> Result:
-        from joblib import parallel_config  # type: ignore[import-untyped]
+        from joblib import parallel_config
 
         # Whatever joblib was told elsewhere: rows go to no other process.
         with _settings_kept(), own_streams(seed), parallel_config(backend="threading", n_jobs=1):
@@ -74,5 +74,5 @@ def _settings_kept() -> Iterator[None]:
         yield
     finally:
         if warnings.filters is filters:  # or else another thread has put its own there, or taken it away
-            filters[:] = before  # type: ignore[index]
+            cast(Any, filters)[:] = before
         logging.disable(level)

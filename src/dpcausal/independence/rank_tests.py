@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -19,6 +20,7 @@ from dpcausal.dependence.conditional_kendall import (
     conditional_kendall,
     conditional_kendall_sensitivity,
 )
+from dpcausal.dependence.contingency import contingency, contingency_sensitivity
 from dpcausal.dependence.stratum_moments import GRID, spread_sensitivity, stratum_spread
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Integers, Reals, Rows, values_of
@@ -41,6 +43,9 @@ MOST_STRATA = 10_000
 
 TAU_SHARE = Fraction(17, 20)
 """Share of ε for tau where x or y has two levels."""
+
+COUNTED_SHARE = Fraction(19, 20)
+"""Share of ε for tau where rows may be left out: the rest is for how many are kept."""
 
 LEAST_ROWS = 20
 
@@ -153,7 +158,9 @@ class Kendall(RankTest):
 
     def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
         found = super().claims(question, spent)
-        return found if self.tied(question) is None else (*found, "stratum-spread", "geometric")
+        if self.tied(question) is not None:
+            return (*found, "stratum-spread", "geometric")
+        return (*found, "contingency-table", "geometric") if question.leaves_out else found
 
     def tied(self, question: Hypothesis) -> str | None:
         """Return the first of x and y that the schema gives two levels."""
@@ -175,19 +182,37 @@ class Kendall(RankTest):
         untied = self.deviation(question.n, self.strata_in(question))
         return min(untied, math.sqrt(4 / 3 * max(1.0, whole + more)) / question.n)
 
+    def kept_deviation(self, kept: float, question: Hypothesis) -> float:
+        """Return the deviation of the coefficient, which divides by all n, if so many rows are kept, or a bound on it.
+
+        n² Var T = (4/9) Σ (m + 3/2 − 5/(2m)), over strata of the kept.
+        """
+        rows = math.ceil(min(max(kept, 1.0), question.n))
+        return self.deviation(rows, self.strata_in(question)) * rows / question.n
+
     def release(
         self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
-        if self.tied(question) is None:
+        tied = self.tied(question) is not None
+        if not tied and not question.leaves_out:
             return super().release(private, question, spent, coins, allotment)
-        rest, bound = spent.part(1 - TAU_SHARE), spread_sensitivity()
-        noisy = geometric(Query(self.spread(private, question), bound, "spread within strata"), allotment, rest)
-        scale, first = laplace_scale(bound.bound, rest), spent.part(TAU_SHARE)
+        share = TAU_SHARE if tied else COUNTED_SHARE
+        rest, first = spent.part(1 - share), spent.part(share)
+        bounding: Callable[[float, Hypothesis], float]
+        if tied:
+            bound, bounding = spread_sensitivity(), self.tied_deviation
+            query = Query(self.spread(private, question), bound, "spread within strata")
+            noisy = float(geometric(query, allotment, rest))
+        else:
+            bound, bounding = contingency_sensitivity(), self.kept_deviation
+            query = Query(contingency([private.kept.astype(np.int64)], [2]), bound, "rows left out and kept")
+            noisy = float(geometric(query, allotment, rest)[1])
+        scale = laplace_scale(bound.bound, rest)
         claim = self.sensitivity(question.n, self.strata_in(question))
         found = laplace(Query(self.value(private, question), claim, "kendall within strata"), allotment, first)
 
         def at_most(miss: float) -> float:
-            return self.tied_deviation(upper_bound(noisy, scale, miss), question)
+            return bounding(upper_bound(noisy, scale, miss), question)
 
         p = bounded_pvalue(found, laplace_scale(claim.bound, first), at_most)
         return Released(found / at_most(MISSED * question.alpha), p)
@@ -196,7 +221,7 @@ class Kendall(RankTest):
         book_exact("kendall within strata", allotment)
         tied = self.tied(question) is not None
         deviation = (self.tied_deviation(self.spread(private, question), question) if tied
-                     else self.deviation(question.n, self.strata_in(question)))  # fmt: skip
+                     else self.kept_deviation(float(private.kept.sum()), question))  # fmt: skip
         value = self.value(private, question)
         return Released(value / deviation, normal_laplace_pvalue(value, deviation, deviation * 1e-9))
 

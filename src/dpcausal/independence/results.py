@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpcausal.errors import MissingDependencyError
 from dpcausal.independence.result import Decision, Independence, said
-from dpcausal.report import Guarantee, Result
+from dpcausal.report import Guarantee, Result, data_frame
 
 
 @dataclass(frozen=True)
@@ -65,18 +64,8 @@ class Independences(Result):
         }
 
     def to_frame(self) -> Any:
-        """Return one row a test as a pandas data frame.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
-        try:
-            import pandas
-        except ImportError:
-            raise MissingDependencyError("pandas", "pandas") from None
-        return pandas.DataFrame(
+        """Return one row a test as a pandas data frame."""
+        return data_frame(
             [
                 {
                     "x": ", ".join(test.x), "y": ", ".join(test.y), "given": ", ".join(test.given),

@@ -7,8 +7,12 @@ that the loss of the float that is used stays within the exact amount that is ch
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
 
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import event_of, exact, release
@@ -35,205 +39,100 @@ def gaussian_scale(sensitivity: float | int | Fraction, loss: ZCDP) -> float:
     return noise.check_scale(float(sensitivity) / math.sqrt(2 * loss.rho) * _ROUND_UP)
 
 
-def _check_norm(query: Query, norm: Norm) -> None:
-    """Refuse a bound in another norm, for a single number only one that is no norm: the norms agree there."""
-    stated = query.sensitivity.norm
-    if stated is not norm and (stated in CONDITIONAL or math.prod(query.shape) != 1):
-        raise FenceError(f"'{query.label}' is bounded in {query.sensitivity.norm.value}, the noise needs {norm.value}")
+Spent = TypeVar("Spent", PureDP, ZCDP)
 
 
-def _check_loss(loss: Loss, kind: type, mechanism: str) -> None:
+def _payable(query: Query, loss: Loss, kind: type[Spent], norm: Norm, mechanism: str) -> Spent:
+    """Return the loss, of the kind that pays for the noise, if the bound is in its norm.
+
+    For a single number only a bound that is no norm is refused: the norms agree there.
+    """
     if not isinstance(loss, kind):
         raise LossError(f"{mechanism} noise is paid for in {kind.__name__}")
+    stated = query.sensitivity.norm
+    if stated is not norm and (stated in CONDITIONAL or math.prod(query.shape) != 1):
+        raise FenceError(f"'{query.label}' is bounded in {stated.value}, the noise needs {norm.value}")
+    return loss
 
 
 def _like(query: Query, noisy: Any) -> Any:
     """Return a plain number for a single answer, the array otherwise."""
-    return noisy.item() if query.shape == () else noisy
+    return noisy.item() if query.shape == () and isinstance(noisy, (np.ndarray, np.generic)) else noisy
 
 
 def laplace(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
-    """Release a real answer with Laplace noise.
+    """Release a real answer, bounded in l1, with Laplace noise: answer + z, z_i ~ Lap(Δ₁/ε) independent.
 
-    answer + z,  z_i ~ Lap(Δ₁/ε) independent
-
-    Parameters
-    ----------
-    query : Query
-        Real, any shape, bounded in l1.
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : PureDP
-        ε of this release.
-
-    Returns
-    -------
-    float or float array, the shape of the answer
-
-    Notes
-    -----
-    *Guarantee*: ε-DP for the query's relation and unit, claim ``laplace``.
-    *Source*: Dwork, McSherry, Nissim & Smith (2006), Theorem 1.
+    *Guarantee*: ε-DP, claim ``laplace``.  *Source*: Dwork, McSherry, Nissim & Smith (2006), Theorem 1.
     """
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return exact(query, allotment)
-    _check_loss(loss, PureDP, "Laplace")
-    _check_norm(query, Norm.L1)
+    spent, bound = _payable(query, loss, PureDP, Norm.L1, "Laplace"), query.sensitivity.rounded_up
     if query.integral:
         raise FenceError(f"'{query.label}' is an integer: use geometric noise")
-    scale = laplace_scale(query.sensitivity.bound, loss)  # type: ignore[arg-type]
-
-    def draw(answer: noise.Reals) -> Any:
-        return _like(
-            query,
-            noise.add_laplace(answer, scale, sensitivity=query.sensitivity.rounded_up, epsilon=loss.epsilon),  # type: ignore[union-attr]
-        )
-
-    return release(query, allotment, event_of("laplace", query, loss, scale), draw)
+    scale = laplace_scale(query.sensitivity.bound, spent)
+    draw = partial(noise.add_laplace, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
+    return _like(query, release(query, allotment, event_of("laplace", query, spent, scale), draw))
 
 
 def geometric(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
-    """Release integers with two-sided geometric noise.
+    """Release integers, bounded in l1, with two-sided geometric noise: P(k_i) ∝ exp(−ε|k_i|/Δ₁) independent.
 
-    answer + k,  P(k_i) ∝ exp(−ε|k_i|/Δ₁) independent
-
-    Parameters
-    ----------
-    query : Query
-        Integer, any shape, bounded in l1 by an integer.
-    allotment, loss
-        As in ``laplace``.
-
-    Returns
-    -------
-    int or int64 array, the shape of the answer
-
-    Notes
-    -----
-    *Guarantee*: ε-DP for the query's relation and unit, claim ``geometric``.
-    *Source*: Ghosh, Roughgarden & Sundararajan (2009), Section 2.
+    *Guarantee*: ε-DP, claim ``geometric``.  *Source*: Ghosh, Roughgarden & Sundararajan (2009), Section 2.
     """
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return exact(query, allotment)
-    _check_loss(loss, PureDP, "geometric")
-    _check_norm(query, Norm.L1)
+    spent, bound = _payable(query, loss, PureDP, Norm.L1, "geometric"), math.ceil(query.sensitivity.bound)
     if not query.integral:
         raise FenceError(f"'{query.label}' is not an integer: use Laplace noise")
-    bound = math.ceil(query.sensitivity.bound)
-    scale = laplace_scale(bound, loss)  # type: ignore[arg-type]
-
-    def draw(answer: noise.Integers) -> Any:
-        return _like(query, noise.add_geometric(answer, scale, sensitivity=bound, epsilon=loss.epsilon))  # type: ignore[union-attr]
-
-    return release(query, allotment, event_of("geometric", query, loss, scale), draw)
+    scale = laplace_scale(bound, spent)
+    draw = partial(noise.add_geometric, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
+    return _like(query, release(query, allotment, event_of("geometric", query, spent, scale), draw))
 
 
 def cube(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
-    """Release a vector of integers with K-norm noise of the cube: one draw, whatever the number of entries.
+    """Release up to 8 integers, bounded in l∞, with K-norm noise of the cube: P(z) ∝ exp(−ε‖z‖_∞/Δ_∞), one draw.
 
-    answer + z,  P(z) ∝ exp(−ε‖z‖_∞/Δ_∞)
-
-    Parameters
-    ----------
-    query : Query
-        Integer, shape (d,) with d ≤ 8, bounded in l∞ by an integer.
-    allotment, loss
-        As in ``laplace``.
-
-    Returns
-    -------
-    int64 array, shape (d,)
-
-    Notes
-    -----
-    *Guarantee*: ε-DP for the query's relation and unit, claim ``cube``.
-    *Source*: Hardt & Talwar (2010), Section 4, on integers.
+    *Guarantee*: ε-DP, claim ``cube``.  *Source*: Hardt & Talwar (2010), Section 4, on integers.
     """
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return exact(query, allotment)
-    _check_loss(loss, PureDP, "cube")
-    _check_norm(query, Norm.LINF)
+    spent, bound = _payable(query, loss, PureDP, Norm.LINF, "cube"), math.ceil(query.sensitivity.bound)
     if not query.integral or len(query.shape) != 1 or not 1 <= query.shape[0] <= noise.MOST_SIDES:
         raise FenceError(f"'{query.label}' must be 1 to {noise.MOST_SIDES} integers for the cube's noise")
-    bound = math.ceil(query.sensitivity.bound)
-    scale = laplace_scale(bound, loss)  # type: ignore[arg-type]
+    scale = laplace_scale(bound, spent)
     noise.check_scale(2.0 * query.shape[0] * scale)  # of the candidates
-
-    def draw(answer: noise.Integers) -> Any:
-        return noise.add_cube(answer, scale, sensitivity=bound, epsilon=loss.epsilon)  # type: ignore[union-attr]
-
-    return release(query, allotment, event_of("cube", query, loss, scale), draw)
+    draw = partial(noise.add_cube, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
+    return release(query, allotment, event_of("cube", query, spent, scale), draw)
 
 
 def gaussian(query: Query, allotment: Allotment, loss: ZCDP | NoPrivacy) -> Any:
-    """Release an answer with Gaussian noise, discrete Gaussian noise for integers.
+    """Release an answer, bounded in l2, with noise N(0, σ²), σ = Δ₂/√(2ρ); discrete Gaussian for integers.
 
-    answer + z,  z_i ~ N(0, σ²) independent,  σ = Δ₂/√(2ρ)
-
-    Parameters
-    ----------
-    query : Query
-        Any shape, bounded in l2.
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : ZCDP
-        ρ of this release.
-
-    Returns
-    -------
-    number or array, the shape and kind of the answer
-
-    Notes
-    -----
-    *Guarantee*: ρ-zCDP for the query's relation and unit, claim ``gaussian``.
+    *Guarantee*: ρ-zCDP, claim ``gaussian``.
     *Source*: Bun & Steinke (2016), Proposition 1.6; Canonne, Kamath & Steinke (2020), Theorem 4.
     """
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return exact(query, allotment)
-    _check_loss(loss, ZCDP, "Gaussian")
-    _check_norm(query, Norm.L2)
-    scale = gaussian_scale(query.sensitivity.bound, loss)  # type: ignore[arg-type]
-    add = noise.add_discrete_gaussian if query.integral else noise.add_gaussian
+    spent, bound = _payable(query, loss, ZCDP, Norm.L2, "Gaussian"), query.sensitivity.rounded_up
+    scale = gaussian_scale(query.sensitivity.bound, spent)
+    add: Callable[..., Any] = noise.add_discrete_gaussian if query.integral else noise.add_gaussian
     name = "discrete-gaussian" if query.integral else "gaussian"
-
-    def draw(answer: Any) -> Any:
-        return _like(query, add(answer, scale, sensitivity=query.sensitivity.rounded_up, rho=loss.rho))  # type: ignore[union-attr]
-
-    return release(query, allotment, event_of(name, query, loss, scale), draw)
+    draw = partial(add, scale=scale, sensitivity=bound, rho=spent.rho)
+    return _like(query, release(query, allotment, event_of(name, query, spent, scale), draw))
 
 
 def l2_ball(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
-    """Release a real vector with K-norm noise of the Euclidean ball.
+    """Release a real vector, bounded in l2, with K-norm noise of the ball: density of z ∝ exp(−ε‖z‖₂/Δ₂).
 
-    answer + z,  density of z ∝ exp(−ε‖z‖₂/Δ₂),  so that ‖z‖₂ ~ Gamma(d, Δ₂/ε)
-
-    Parameters
-    ----------
-    query : Query
-        Real, shape (d,), bounded in l2.
-    allotment, loss
-        As in ``laplace``.
-
-    Returns
-    -------
-    float array, shape (d,)
-
-    Notes
-    -----
-    *Guarantee*: ε-DP for the query's relation and unit, up to a δ below 1e-29, claim ``l2-ball``.
+    *Guarantee*: ε-DP up to a δ below 1e-29, claim ``l2-ball``.
     *Source*: Hardt & Talwar (2010), Theorem 4.2; Chaudhuri, Monteleoni & Sarwate (2011), Theorem 1.
     """
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return exact(query, allotment)
-    _check_loss(loss, PureDP, "l2-ball")
-    _check_norm(query, Norm.L2)
+    spent, bound = _payable(query, loss, PureDP, Norm.L2, "l2-ball"), query.sensitivity.rounded_up
     if query.integral or len(query.shape) != 1 or not 1 <= query.shape[0] <= noise.LARGEST_BALL:
         raise FenceError(f"'{query.label}' must be a real vector of 1 to 1,000,000 values for the ball's noise")
-    scale = laplace_scale(query.sensitivity.bound, loss)  # type: ignore[arg-type]
-
-    def draw(answer: noise.Reals) -> Any:
-        return noise.add_l2_ball(
-            answer, scale, sensitivity=query.sensitivity.rounded_up, epsilon=loss.epsilon  # type: ignore[union-attr]
-        )
-
-    return release(query, allotment, event_of("l2-ball", query, loss, scale), draw)
+    scale = laplace_scale(query.sensitivity.bound, spent)
+    draw = partial(noise.add_l2_ball, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
+    return release(query, allotment, event_of("l2-ball", query, spent, scale), draw)

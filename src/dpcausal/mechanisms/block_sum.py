@@ -13,18 +13,9 @@ from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 def block_sum(terms: Sequence[int], reach: int, label: str, unit: Unit = Unit.ROW) -> Query:
     """Return Σ_j min(max(k_j, −reach), reach), hidden: sensitivity 2 · reach, twice that for persons of private ids.
 
-    Parameters
-    ----------
-    terms : sequence of int
-        One a block of ``assign_blocks``, a function of that block's rows and of public values.  A block whose
-        computation fails says a fixed number; it is not left out.
-    reach : int
-        Public, at least 1.
-
-    Notes
-    -----
-    *Guarantee*: claim ``block-sum``: a replaced row keeps its block, and changes that block's term at most; a person
-    with another id leaves one block and enters another.
+    A term for each block of ``assign_blocks``, a function of that block's rows and of public values; a block whose
+    computation fails says a fixed number, it is not left out.  Claim ``block-sum``: a replaced row keeps its block, and
+    changes that block's term at most; a person with another id leaves one block and enters another.
     """
     if reach < 1:
         raise ParameterError(f"the reach of a block's term must be at least 1, got {reach}")

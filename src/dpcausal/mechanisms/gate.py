@@ -102,23 +102,9 @@ def event_of(
 def release(query: Query, allotment: Allotment, event: Event, draw: Callable[[Array], T]) -> T:
     """Check, spend, then draw: the only reader of a query's answer.
 
-    Parameters
-    ----------
-    query : Query
-        The hidden answer with its proved sensitivity.
-    allotment : Allotment
-        The part of the budget that was committed for this call before any data was read.
-    event : Event
-        What is about to run and what it costs.
-    draw : callable
-        Takes the exact answer, returns the noisy one.
-
-    Raises
-    ------
-    FenceError
-        The proof's neighbours or unit are not those the allotment protects; the allotment is used up, or was
-        granted as private while noise is simulated here; or the noise could not be drawn.  The error is raised
-        where no frame below holds the answer.
+    A FenceError if the proof's neighbours or unit are not those the allotment protects; if the allotment is used up, or
+    was granted as private while noise is simulated here; or if the noise could not be drawn.  It is raised where no
+    frame below holds the answer.
     """
     sensitivity = query.sensitivity
     if sensitivity.relation is not allotment.relation:
@@ -156,7 +142,7 @@ def draw_fixed(answer: Array) -> Any:
 
 def exact(query: Query, allotment: Allotment) -> Any:
     """Return the exact answer: only for an allotment of ``NoPrivacy`` from a ledger without privacy."""
-    if not isinstance(allotment.loss, NoPrivacy):
+    if not allotment.exact:
         raise FenceError("an exact answer leaves only a ledger without privacy")
     event = event_of("exact", query, NoPrivacy(), 0.0)
     return release(query, allotment, event, draw_fixed)
@@ -164,6 +150,6 @@ def exact(query: Query, allotment: Allotment) -> Any:
 
 def book_exact(label: str, allotment: Allotment) -> None:
     """Book an exact answer that is made by no query, for want of a sensitivity: without privacy only."""
-    if not isinstance(allotment.loss, NoPrivacy):
+    if not allotment.exact:
         raise FenceError("an exact answer leaves only a ledger without privacy")
     allotment.spend(Event("exact", label, NoPrivacy(), math.inf, "l1", 0.0, ""))

@@ -27,12 +27,7 @@ _COINS_ROUNDING = Fraction(1, 2**45)
 def margin_sensitivity(own: Sensitivity, copies: Sensitivity, epsilon: float = 1.0) -> Sensitivity:
     """Return the sensitivity of ``rank_margin``: Δ_0 + Δ_1, and 2⁻²⁴ + 2⁻⁴⁵/ε of it for rounding.
 
-    Parameters
-    ----------
-    own, copies : Sensitivity
-        Of T_0, and of each T_j, j ≥ 1, for fixed coins.
-    epsilon : float
-        ε of the margin's release: the coins are as large as its noise, and so is their rounding.
+    ``own`` is that of T_0, ``copies`` that of each T_j for fixed coins, which are as large as the margin's noise.
     """
     slack = _ROUNDING + _COINS_ROUNDING / Fraction(epsilon)
     bound = (Fraction(own.bound) + Fraction(copies.bound)) * (1 + slack)
@@ -44,25 +39,9 @@ def rank_margin(
 ) -> Query:
     """Return T_0 less the k-th largest of the T_j + z_j, hidden; z_j ~ Laplace(scale) are public coins.
 
-    With Laplace noise of the same scale on it, the margin is above 0 just if the noisy T_0 is among the k largest.
-
-    Parameters
-    ----------
-    statistics : float array, shape (m + 1,)
-        T_0, T_1, …, T_m; large ones speak against the null.
-    rank : int
-        k, 1 to m.
-    scale : float
-        That of the noise which the margin will get.
-    claim : Sensitivity
-        From ``margin_sensitivity``.
-    generator : PublicGenerator
-        Public randomness.
-
-    Notes
-    -----
-    *Guarantee*: claim ``noisy-rank``.
-    *Source*: Kim & Schrab (2023), section 3, whose noise is all secret.
+    With Laplace noise of the same scale on it, the margin is above 0 just if the noisy T_0 is among the k largest of
+    all; large T speak against the null.  Claim ``noisy-rank``.  *Source*: Kim & Schrab (2023), section 3, whose noise
+    is all secret.
     """
     copies = statistics[1:] + generator.laplace(scale=scale, size=len(statistics) - 1)
     if not 1 <= rank <= len(copies):
@@ -71,20 +50,9 @@ def rank_margin(
 
 
 def rank_scores(statistics: Reals, bound: float, label: str, like: Sensitivity) -> Query:
-    """Return the scores −|Q_c − T_0|/(2Δ), Q the statistics from the largest down, hidden, with sensitivity 1.
+    """Return the scores −|Q_c − T_0|/(2Δ), Q the statistics T_0, …, T_m from the largest down, hidden, sensitivity 1.
 
-    Parameters
-    ----------
-    statistics : float array, shape (m + 1,)
-        T_0, T_1, …, T_m.
-    bound : float
-        Δ ≥ the sensitivity of each statistic.
-    like : Sensitivity
-        That of the statistics, in the maximum norm.
-
-    Notes
-    -----
-    *Guarantee*: claim ``rank-scores``.
+    Δ is at least the sensitivity of each statistic.  Claim ``rank-scores``.
     *Source*: Kalemaj, Kasiviswanathan & Ramdas (2024), Algorithm 2.
     """
     if not bound >= like.rounded_up:

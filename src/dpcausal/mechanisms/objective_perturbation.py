@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -32,41 +33,23 @@ MOST_STEPS = 1_000_000
 
 @dataclass(frozen=True)
 class Calibration:
-    """The constants of the corrected mechanism, all public.
+    """The constants of the corrected mechanism, all public."""
 
-    Attributes
-    ----------
-    quadratic : float
-        M of the term (M/2)‖f‖².
-    gradient : float
-        G, the most that one donor moves the gradient inside the l1 ball.
-    log_volume : float
-        log Φ, the most that one donor moves the log of the Jacobian.
-    scale : float
-        β, the standard deviation of the random linear term.
-    steps : int
-        Projected gradient steps.
-    solver_error : float
-        Distance from the exact minimiser, rounding included.
-    solver_scale : float
-        Scale of the noise that hides it.
-    """
-
-    quadratic: float
-    gradient: float
-    log_volume: float
-    scale: float
-    steps: int
-    solver_error: float
-    solver_scale: float
+    quadratic: float  # M of the term (M/2)‖f‖²
+    gradient: float  # G, the most that one donor moves the gradient inside the l1 ball
+    log_volume: float  # log Φ, the most that one donor moves the log of the Jacobian
+    scale: float  # β, the standard deviation of the random linear term
+    steps: int  # projected gradient steps
+    solver_error: float  # distance from the exact minimiser, rounding included
+    solver_scale: float  # of the noise that hides it
 
 
-def checked_term(name: str, value: object) -> float:
+def checked_term(name: str, value: Any) -> float:
     """Return the factor of a squared length: without one the weights have no density and no bound."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not (is_number and math.isfinite(value) and value > 0):  # type: ignore[arg-type, operator]
+    if not (is_number and math.isfinite(value) and value > 0):
         raise ParameterError(f"{name} must be a finite number above 0")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 def gradient_bound(donors: int, periods: int) -> float:
@@ -141,29 +124,13 @@ def objective_perturbation(
 
     argmin over ‖f‖₁ ≤ 1 of ‖y − X'f‖² + (M/2)‖f‖² + b'f,  b ~ N(0, β²I)
 
-    Parameters
-    ----------
-    query : Query
-        The donors before the treatment, real, shape (n, T0), a row for each unit; entries are cut to [−1, 1].
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : ApproxDP
-        (ε, δ) of this release.
-    target : float array, shape (T0,)
-        y, public, entries cut to [−1, 1].
-    quadratic : float, optional
-        M, finite and above 0; see ``calibrate``.
+    where X, hidden, are the donors before the treatment, a row for each unit, y is public, and the entries of both are
+    cut to [−1, 1]; M as in ``calibrate``.
 
-    Returns
-    -------
-    float array, shape (n,)
-
-    Notes
-    -----
     *Guarantee*: (ε, δ)-DP when one row is replaced, for the weights as computed, claim ``objective-perturbation``.
     *Source*: this library, after Rho, Cummings & Misra (2023), Algorithm 3, and Kifer, Smith & Thakurta (2012).
     """
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return np.asarray(exact(query, allotment))
     if not isinstance(loss, ApproxDP):
         raise LossError("objective perturbation is paid for in ApproxDP with delta above 0")
@@ -207,19 +174,7 @@ def published_objective_perturbation(
     argmin ‖y − X'f‖² + ((λ + Δ)/2)‖f‖² + b'f,  density of b ∝ exp(−‖b‖/β), or N(0, β²I) if δ > 0
 
     NOT PRIVATE AS CLAIMED, whatever β: the gradient that one donor moves grows with ‖f‖, which has no bound.  It runs
-    on unproven allotments only.
-
-    Parameters
-    ----------
-    query, allotment, loss, target
-        As for ``objective_perturbation``.
-    penalty : float
-        λ > 0.
-
-    Notes
-    -----
-    *Guarantee*: none.
-    *Source*: Rho, Cummings & Misra (2023), Algorithm 3.
+    on unproven allotments only.  *Source*: Rho, Cummings & Misra (2023), Algorithm 3.
     """
     if allotment.private:
         raise FenceError("the printed objective perturbation has no proof and runs on unproven allotments only")

@@ -48,34 +48,18 @@ def propose_test_release(query: Query, allotment: Allotment, loss: ApproxDP | No
     R_j = A_j + Lap(b) for j = 1, 2;  v + Lap(b) if some R_j > 1 + b·log(1/δ);  else ``None``,  b = 2Δ/ε
 
     where A_j is the number of records that must change to move v out of the j-th proposed interval and Δ the length
-    of the intervals.  One interval will do, too.
+    of the intervals; one will do, too.  The query is (A_1, A_2, v), with a sensitivity Δ ≥ 1 in ``Norm.TESTED``: each
+    distance moves by at most Δ, and so does v unless all distances are at most 1 at both neighbours.
 
-    Parameters
-    ----------
-    query : Query
-        Real, shape (3,) or (2,): the distances and then v, with a sensitivity Δ ≥ 1 in ``Norm.TESTED``: each distance
-        moves by at most Δ, and so does v unless all distances are at most 1 at both neighbours.
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : ApproxDP
-        ε and δ > 0 of all tests and the release together.
-
-    Returns
-    -------
-    float or None
-        Which test was passed is not told.
-
-    Notes
-    -----
-    *Guarantee*: (ε, δ)-DP for the query's relation and unit, claim ``propose-test-release``.  Noise Lap(1/ε′) on two
-    tests and a value costs (2ε′, δ), not (3ε′, δ), since it is not told which test was passed.
+    *Guarantee*: (ε, δ)-DP, claim ``propose-test-release``.  Noise Lap(1/ε′) on two tests and a value costs (2ε′, δ),
+    not (3ε′, δ), since it is not told which test was passed.
     *Source*: Dwork & Lei (2009); Kusner et al. (2016), appendix, Algorithm 1, corrected.
     """
     if len(query.shape) != 1 or not 2 <= query.shape[0] <= 3 or query.integral:
         raise FenceError(f"'{query.label}' must be one or two distances and a value")
     if query.sensitivity.norm is not Norm.TESTED or query.sensitivity.bound < 1:
         raise FenceError(f"'{query.label}' must have tested distances and a bound of at least 1")
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return float(exact(query, allotment)[-1])
     if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
         raise LossError("propose-test-release is paid for in ApproxDP with delta above 0")
@@ -85,30 +69,13 @@ def propose_test_release(query: Query, allotment: Allotment, loss: ApproxDP | No
 def published_log_iqr(
     query: Query, allotment: Allotment, loss: ApproxDP, *, epsilon: float, delta: float
 ) -> float | None:
-    """Return a noisy log IQR, or ``None`` for the printed algorithm's ⊥.
+    """Return a noisy log IQR, or ``None`` for the printed algorithm's ⊥, at its ε and δ.
 
     R_j = A_j + Lap(1/ε) for j = 1, 2;  log IQR + Lap(1/ε) if some R_j > 1 + log(1/δ), in order;  else ⊥
 
-    where A_j is the number of records that must change to move the IQR out of the j-th proposed interval.
-
     NOT PRIVATE AS CLAIMED: the second interval may miss the IQR, so that one record moves A_2 by hundreds; the
-    threshold lacks the factor 1/ε.  It runs on unproven allotments only.
-
-    Parameters
-    ----------
-    query : Query
-        Real, shape (3,): A_1, A_2 and log IQR, with the sensitivity 1 that the paper claims for each.
-    allotment : Allotment
-        Granted as unproven.
-    loss : ApproxDP
-        The share of the call's claimed loss that is booked.
-    epsilon, delta : float
-        The ε and δ of the printed algorithm.
-
-    Notes
-    -----
-    *Guarantee*: none.
-    *Source*: Kusner et al. (2016), appendix, Algorithm 1, after Dwork & Lei (2009).
+    threshold lacks the factor 1/ε.  It runs on unproven allotments only; ``loss`` is the share of the claimed loss that
+    is booked.  *Source*: Kusner et al. (2016), appendix, Algorithm 1, after Dwork & Lei (2009).
     """
     if query.shape != (3,):
         raise FenceError(f"'{query.label}' must be the two distances and the log IQR")

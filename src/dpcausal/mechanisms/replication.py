@@ -18,18 +18,7 @@ T = TypeVar("T")
 def replicate(query: Query, allotment: Allotment, run: Callable[[Array], T]) -> T:
     """Hand the exact answer to a published system that makes its own noise, from public randomness.
 
-    Parameters
-    ----------
-    query : Query
-        What the system reads, with the sensitivity that its paper claims.
-    allotment : Allotment
-        Granted as unproven, in memory, or without privacy; its whole loss is booked.
-    run : callable
-        Takes the exact answer, returns what the system releases.
-
-    Notes
-    -----
-    *Guarantee*: none.
+    The allotment was granted as unproven, in memory, or without privacy; its whole loss is booked.  *Guarantee*: none.
     """
     if allotment.private or allotment.durable:
         raise FenceError("a published system without a proof runs on unproven allotments in memory only")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -18,56 +18,22 @@ from dpcausal.privacy.sensitivity import Norm, Query
 
 
 def noisy_max(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> int:
-    """Release the index of a large score: report noisy max with exponential noise.
-
-    argmax_i (u_i + z_i),  z_i ~ Exp with MEAN 2Δ∞/ε
+    """Release the index of a large score, bounded in l∞: argmax_i (u_i + z_i), z_i ~ Exp with MEAN 2Δ∞/ε.
 
     The law is that of permute-and-flip, which is never less accurate than the exponential mechanism
-    P(i) ∝ exp(ε u_i / (2Δ∞)) at the same ε.
+    P(i) ∝ exp(ε u_i / (2Δ∞)) at the same ε.  Without privacy: the first index of the largest score.
 
-    Parameters
-    ----------
-    query : Query
-        Scores, shape (k,), k ≥ 1, higher is better, bounded in l∞: no score moves by more than the bound.
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : PureDP
-        ε of this release.
-
-    Returns
-    -------
-    int
-        Between 0 and k − 1.  Without privacy: the first index of the largest score.
-
-    Notes
-    -----
-    *Guarantee*: ε-DP for the query's relation and unit, claim ``noisy-max``.
-    *Source*: McKenna & Sheldon (2020), permute-and-flip; Ding et al. (2021): noisy max with exponential noise has
-    the same law.
+    *Guarantee*: ε-DP, claim ``noisy-max``.
+    *Source*: McKenna & Sheldon (2020), permute-and-flip; Ding et al. (2021): exponential noise has the same law.
     """
     return _select(query, allotment, loss, "noisy-max")
 
 
 def exponential(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> int:
-    """Release the index of a large score by the exponential mechanism.
+    """Release the index of a large score by the exponential mechanism, P(i) ∝ exp(ε u_i / (2Δ∞)).
 
-    P(i) ∝ exp(ε u_i / (2Δ∞)),  drawn as argmax_i (u_i + z_i) with Gumbel noise z_i of scale 2Δ∞/ε
-
-    For replications and where the law itself is needed; ``noisy_max`` is at least as accurate at the same ε.
-
-    Parameters
-    ----------
-    query, allotment, loss
-        As in ``noisy_max``.
-
-    Returns
-    -------
-    int
-        Between 0 and k − 1.  Without privacy: the first index of the largest score.
-
-    Notes
-    -----
-    *Guarantee*: ε-DP for the query's relation and unit, claim ``exponential``.
+    Drawn with Gumbel noise of scale 2Δ∞/ε.  For replications and where the law itself is needed; ``noisy_max`` is at
+    least as accurate at the same ε.  *Guarantee*: ε-DP, claim ``exponential``.
     *Source*: McSherry & Talwar (2007), Theorem 6.
     """
     return _select(query, allotment, loss, "exponential")
@@ -78,16 +44,13 @@ def _select(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, mechan
         raise FenceError(f"'{query.label}' must be one row of scores")
     if query.sensitivity.norm is not Norm.LINF:
         raise FenceError(f"'{query.label}' is bounded in {query.sensitivity.norm.value}, selection needs l-infinity")
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return int(np.argmax(exact(query, allotment)))
     if not isinstance(loss, PureDP):
         raise LossError("selection is paid for in PureDP")
     bound = math.ceil(query.sensitivity.bound) if query.integral else query.sensitivity.rounded_up
     scale = laplace_scale(2 * Fraction(bound), loss)
     gumbel = mechanism == "exponential"
-
-    def draw(answer: Any) -> int:
-        return noise.noisy_argmax(answer, scale, sensitivity=bound, epsilon=loss.epsilon, gumbel=gumbel)
-
+    draw = partial(noise.noisy_argmax, scale=scale, sensitivity=bound, epsilon=loss.epsilon, gumbel=gumbel)
     event = event_of(mechanism, query, loss, scale, bound=float(bound))
     return int(release(query, allotment, event, draw))

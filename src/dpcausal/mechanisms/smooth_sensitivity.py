@@ -43,11 +43,6 @@ def delta_needed(epsilon: float, alpha: float, beta: float) -> float:
     """Return the least δ at which the mechanism is (ε, δ)-DP, for α + β ≤ ε: exact.
 
     δ = ½(1 − e^{−β}) (e^{−(ε − α + β)/(e^β − 1)} + e^{−(ε + α + β)/(e^β − 1)})
-
-    Examples
-    --------
-    >>> round(delta_needed(1.0, 0.5, 0.1), 9), delta_needed(1.0, 0.5, 1e-4)
-    (0.000158423, 0.0)
     """
     growth = math.expm1(beta)
     return -math.expm1(-beta) / 2 * sum(math.exp(-(epsilon - side + beta) / growth) for side in (alpha, -alpha))
@@ -60,12 +55,6 @@ def smoothness(loss: ApproxDP) -> Smoothness:
     A smooth bound grows like 1/β and the scale like 1/(αβ): at the β that δ leaves, about (ε − α)/log(1/δ), the
     middle is best.  *Source*: claim ``smooth-laplace``; Nissim, Raskhodnikova & Smith (2007), Lemma 2.6, allows
     β = ε/(2 log(2/δ)), about two thirds of this.
-
-    Examples
-    --------
-    >>> smooth = smoothness(ApproxDP(1, 1e-6))
-    >>> round(smooth.alpha, 6), round(smooth.beta, 4), round(1 / (2 * math.log(2e6)), 4)
-    (0.5, 0.053, 0.0345)
     """
     if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
         raise LossError("noise scaled to a smooth bound is paid for in ApproxDP with delta above 0")
@@ -87,34 +76,19 @@ def smoothness(loss: ApproxDP) -> Smoothness:
 def smooth_laplace(query: Query, allotment: Allotment, loss: ApproxDP | NoPrivacy, *, largest: float) -> float:
     """Release a real value with Laplace noise of scale S/α, S its smooth bound.
 
-    Parameters
-    ----------
-    query : Query
-        Real, shape (2,): the value and S.  Its sensitivity is ``Norm.SMOOTH`` with a bound of at most
-        ``smoothness(loss).beta``: between neighbours the value moves by at most the smaller S, log S by at most β.
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : ApproxDP
-        ε and δ > 0 of this release.
-    largest : float
-        A public number that S never passes, such as the width of the value's range; at most about 1e14·ε.
+    The query is (value, S); its sensitivity is ``Norm.SMOOTH`` with a bound of at most ``smoothness(loss).beta``:
+    between neighbours the value moves by at most the smaller S, log S by at most β.  ``largest`` is a public number
+    that S never passes, at most about 1e14·ε.  Neither S nor the scale is told, nor may anything computed from them be.
 
-    Returns
-    -------
-    float
-        The noisy value.  Neither S nor the scale is told, nor may anything that is computed from them be.
-
-    Notes
-    -----
-    *Guarantee*: (ε, δ)-DP for the query's relation and unit, claim ``smooth-laplace``.  There is no pure variant: it
-    needs noise with polynomial tails, which OpenDP does not draw.
+    *Guarantee*: (ε, δ)-DP, claim ``smooth-laplace``.  There is no pure variant: it needs noise with polynomial tails,
+    which OpenDP does not draw.
     *Source*: Nissim, Raskhodnikova & Smith (2007); the exact δ is this library's.
     """
     if query.shape != (2,) or query.integral:
         raise FenceError(f"'{query.label}' must be a value and its smooth bound")
     if query.sensitivity.norm is not Norm.SMOOTH:
         raise FenceError(f"'{query.label}' is bounded in {query.sensitivity.norm.value}, not by a smooth bound")
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return float(exact(query, allotment)[0])
     if not isinstance(loss, ApproxDP):
         raise LossError("noise scaled to a smooth bound is paid for in ApproxDP")

@@ -21,36 +21,21 @@ from dpcausal.privacy.sensitivity import Norm, Query
 
 
 def first_above(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, *, threshold: int) -> int | None:
-    """Release the index of the first answer that is above a threshold, both with noise; ``None`` if none is.
+    """Release the index of the first answer that is above a public threshold, both with noise; ``None`` if none is.
 
     first i with  f_i + ν_i ≥ t + ρ,  ρ ~ Geo(2Δ/ε),  ν_i ~ Geo(4Δ/ε) independent
 
-    Parameters
-    ----------
-    query : Query
-        Integers, shape (k,), k ≥ 1, in a public order, bounded in l∞ by one Δ: the largest of all.
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : PureDP
-        ε of this round, whatever is found.
-    threshold : int
-        Public.
+    where f are integers in a public order, bounded in l∞ by one Δ.  Nothing else is told: neither the noisy answer nor
+    the noisy threshold, which a next round draws anew.
 
-    Returns
-    -------
-    int or None
-        Nothing else is told: neither the noisy answer nor the noisy threshold, which a next round draws anew.
-
-    Notes
-    -----
-    *Guarantee*: ε-DP for the query's relation and unit, claim ``sparse-vector``.
+    *Guarantee*: ε-DP, claim ``sparse-vector``.
     *Source*: Dwork & Roth (2014), Algorithm 1; Lyu, Su & Li (2017), Algorithm 1 with c = 1.
     """
     if len(query.shape) != 1 or query.shape[0] == 0 or not query.integral:
         raise FenceError(f"'{query.label}' must be one row of integers")
     if query.sensitivity.norm is not Norm.LINF:
         raise FenceError(f"'{query.label}' is bounded in {query.sensitivity.norm.value}, the search needs l-infinity")
-    if isinstance(allotment.loss, NoPrivacy):
+    if allotment.exact:
         return _first(exact(query, allotment), threshold)
     if not isinstance(loss, PureDP):
         raise LossError("the sparse vector is paid for in PureDP")

@@ -16,13 +16,7 @@ from dpcausal.privacy.sensitivity import Norm, Query
 
 
 def stable_threshold(loss: ApproxDP) -> int:
-    """Return t = 1 + ⌈log(1/δ)/ε⌉: a distance of 1 passes it with probability below δ.
-
-    Examples
-    --------
-    >>> stable_threshold(ApproxDP(1.0, 1e-6))
-    15
-    """
+    """Return t = 1 + ⌈log(1/δ)/ε⌉: a distance of 1 passes it with probability below δ."""
     return 1 + math.ceil(math.log(1 / loss.delta) / loss.epsilon * (1 + 1e-12))
 
 
@@ -32,20 +26,10 @@ def stable_value(query: Query, allotment: Allotment, loss: ApproxDP) -> Array | 
     The values if A + k ≥ 1 + ⌈log(1/δ)/ε⌉, P(k) ∝ e^{−ε|k|}
 
     where A, a lower bound on the records that must be replaced to change the values, is a whole number that moves by
-    at most 1 between neighbours, and is at most 1 wherever a neighbour has other values.
+    at most 1 between neighbours, and is at most 1 wherever a neighbour has other values.  The query is A, then the
+    values, with sensitivity 1 as ``Norm.TESTED``.
 
-    Parameters
-    ----------
-    query : Query
-        Real, shape (1 + j,): A ≥ 0, then the values, with sensitivity 1 as ``Norm.TESTED``.
-    allotment : Allotment
-        Where the loss is taken from.
-    loss : ApproxDP
-        ε and δ > 0 of this release.
-
-    Notes
-    -----
-    *Guarantee*: (ε, δ)-DP for the query's relation and unit, claim ``stable-value``.
+    *Guarantee*: (ε, δ)-DP, claim ``stable-value``.
     *Source*: Dwork & Roth (2014), Algorithm 13 and Theorem 7.3, with geometric noise; their distance is A − 1.
     """
     claim = query.sensitivity

@@ -19,19 +19,9 @@ def assign_blocks(
 ) -> list[npt.NDArray[np.int64]]:
     """Return the row positions of each block: a public random partition into parts of nearly equal size.
 
-    The partition depends on the public number of rows and on public coins, never on a value.  With keys, each row goes
-    by its own key and a public salt alone: parts are of about equal size, and which size is private.
-
-    Parameters
-    ----------
-    rows : int
-        Public number of rows, at least ``blocks``.
-    blocks : int
-        At least 1.
-    generator : PublicGenerator
-        Public randomness.
-    keys : int64 array, shape (rows,), optional
-        Hashes of ids that are private.
+    It depends on the public number of rows and on public coins, never on a value.  With keys, hashes of ids that are
+    private, each row goes by its own key and a public salt alone: parts are of about equal size, and which size is
+    private.
     """
     if not 1 <= blocks <= rows:
         raise ParameterError(f"blocks must be between 1 and the {rows} rows, got {blocks}")
@@ -51,15 +41,9 @@ def blocks_moved(unit: Unit) -> int:
 def vote_count(votes: Sequence[bool], label: str, unit: Unit = Unit.ROW) -> Query:
     """Return the number of blocks that vote yes, hidden, with sensitivity 1; 2 for persons of private ids.
 
-    Parameters
-    ----------
-    votes : sequence of bool
-        One vote a block; a block whose fit fails votes by a rule or a coin that is public, it does not abstain.
-
-    Notes
-    -----
-    *Guarantee*: claim ``block-votes``: a replaced row keeps its block, and changes that block's vote at most; a person
-    with another id leaves one block and enters another.
+    A block whose fit fails votes by a rule or a coin that is public, it does not abstain.  Claim ``block-votes``: a
+    replaced row keeps its block, and changes that block's vote at most; a person with another id leaves one block and
+    enters another.
     """
     count = sum(1 for vote in votes if vote)
     return Query(count, Sensitivity(blocks_moved(unit), Norm.L1, Relation.REPLACE_ONE, "block-votes", unit), label)

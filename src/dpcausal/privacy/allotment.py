@@ -8,9 +8,10 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
-from dpcausal.errors import FenceError, HiddenAnswerError, LedgerError, LossError, ParameterError, UnprovenError
+from dpcausal.errors import FenceError, LedgerError, LossError, ParameterError, UnprovenError
+from dpcausal.privacy.confined import Single
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, implies, largest_rho, loss_text
 from dpcausal.privacy.neighbours import Relation, Unit
@@ -59,7 +60,7 @@ def _zcdp_cost(event: Event) -> _Account | None:
     return _Account(loss.exact_epsilon**2 / 2, loss.exact_delta if isinstance(loss, ApproxDP) else _ZERO)
 
 
-class Allotment:
+class Allotment(Single):
     """The budget of one call: the ledger has committed all of it before any data is read, and gives none back.
 
     Inside it every release is booked before its noise is drawn, in exact fractions.  The releases must bear out
@@ -70,23 +71,10 @@ class Allotment:
     * a zCDP loss, or a ``zcdp`` given beside the loss: the ρ's sum to at most ρ, a pure ε counting ε²/2; the sums of
       ε are then booked as well, unless that ρ implies the loss.
 
-    Attributes
-    ----------
-    loss, zcdp, unit, relation
-        As they were asked for.
-    number : int
-        The ledger's entry.
-    ledger_head : str
-        The ledger's head just after that entry.
-    private : bool
-        False when the noise is simulated, a proof is missing or the ledger is without privacy.
-    caveats : tuple of str
-        Why it is not private; empty if it is.
-    durable : bool
-        Whether the ledger is a file.
-    events : tuple of Event
-        What was released so far.
+    ``number`` and ``ledger_head`` are those of the ledger's entry; ``caveats`` say why it is not ``private``.
     """
+
+    confined = "an allotment does not leave its process: it could be spent twice"
 
     __slots__ = ("_caps", "_caveats", "_durable", "_entry", "_events", "_lock", "_loss", "_pid", "_sums", "_zcdp")
 
@@ -134,6 +122,11 @@ class Allotment:
         return self._caveats
 
     @property
+    def exact(self) -> bool:
+        """Whether a ledger without privacy granted it: exact answers leave, and nothing else does."""
+        return isinstance(self._loss, NoPrivacy)
+
+    @property
     def private(self) -> bool:
         return not self._caveats
 
@@ -148,11 +141,8 @@ class Allotment:
     def spend(self, event: Event) -> None:
         """Book a release before its noise is drawn.
 
-        Raises
-        ------
-        FenceError
-            The release does not fit what is left of the allotment, or may not use it here: in a forked process,
-            where the same share could be spent twice, or with simulated noise under a private allotment.
+        A FenceError if it does not fit what is left, or may not use it here: in a forked process, where the same share
+        could be spent twice, or with simulated noise under a private allotment.
         """
         if os.getpid() != self._pid:
             raise FenceError(f"'{event.label}': an allotment serves the process that it was granted to, not a fork")
@@ -182,15 +172,6 @@ class Allotment:
 
     def __repr__(self) -> str:
         return f"Allotment({self._loss}, entry {self.number}, {len(self._events)} released)"
-
-    def __copy__(self) -> Allotment:
-        return self
-
-    def __deepcopy__(self, _memo: object) -> Allotment:
-        return self
-
-    def __reduce_ex__(self, _protocol: Any) -> NoReturn:
-        raise HiddenAnswerError("an allotment does not leave its process: it could be spent twice")
 
 
 def caveats_of(private: bool, durable: bool, unproven: bool) -> tuple[str, ...]:

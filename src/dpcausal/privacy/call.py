@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from typing import Any
 
 from dpcausal.errors import BudgetExceededError, LossError, UnprovenError
 from dpcausal.privacy.composition import Totals, remaining, spent_text
@@ -13,24 +14,18 @@ LARGEST_BUDGET = 10**6
 """No larger ε or ρ is taken as a budget: integer totals would come near their end."""
 
 
-def unfit(loss: object) -> LossError:
-    """Return the error for what is no loss; a bare number gets the loss it may have been meant as.
-
-    Examples
-    --------
-    >>> str(unfit(0.5))
-    'loss must be PureDP, ApproxDP, ZCDP or NoPrivacy, got float; PureDP(0.5)?'
-    """
+def unfit(loss: Any) -> LossError:
+    """Return the error for what is no loss; a bare number gets the loss it may have been meant as."""
     is_number = isinstance(loss, (int, float)) and not isinstance(loss, bool)
-    meant = f"; PureDP({loss!r})?" if is_number and 0 < loss <= LARGE_EPSILON else ""  # type: ignore[operator]
+    meant = f"; PureDP({loss!r})?" if is_number and 0 < loss <= LARGE_EPSILON else ""
     return LossError(f"loss must be PureDP, ApproxDP, ZCDP or NoPrivacy, got {type(loss).__name__}{meant}")
 
 
 def check_budget(budget: Loss) -> Loss:
     """Refuse what is no budget of a ledger with privacy."""
-    if type(budget) not in (PureDP, ApproxDP, ZCDP):
+    if type(budget) not in (PureDP, ApproxDP, ZCDP) or isinstance(budget, NoPrivacy):
         raise LossError("budget must be PureDP, ApproxDP or ZCDP")
-    amount = budget.exact_rho if isinstance(budget, ZCDP) else budget.exact_epsilon  # type: ignore[union-attr]
+    amount = budget.exact_rho if isinstance(budget, ZCDP) else budget.exact_epsilon
     if amount > LARGEST_BUDGET:
         raise LossError("a budget's epsilon or rho must be at most one million")
     return budget
@@ -57,12 +52,7 @@ def refusal(loss: Loss, budget: Loss, totals: Totals) -> BudgetExceededError:
 
 
 def check_large(loss: Loss, accept_large_epsilon: bool) -> None:
-    """Refuse an ε above 20, or a ρ that is worth more, unless the caller accepts it.
-
-    Examples
-    --------
-    >>> check_large(PureDP(20), False)
-    """
+    """Refuse an ε above 20, or a ρ that is worth more, unless the caller accepts it."""
     if isinstance(loss, NoPrivacy) or accept_large_epsilon is True:
         return
     if isinstance(loss, ZCDP):
@@ -81,11 +71,6 @@ def pure_part(loss: Loss, method: str) -> tuple[PureDP | NoPrivacy, str]:
     """Return what a pure method spends of a loss, and a note if that is not the loss itself.
 
     An (ε, δ) loss is spent as ε alone, which is stronger.  A ρ is refused with the pure ε that costs it.
-
-    Examples
-    --------
-    >>> pure_part(ApproxDP(1, 1e-6), "blocks")
-    (PureDP(1), 'asked ApproxDP(1, 1e-06); blocks needs no delta and spent PureDP(1)')
     """
     if isinstance(loss, (PureDP, NoPrivacy)):
         return loss, ""

@@ -33,14 +33,9 @@ SATURATED = 2**61
 
 @dataclass(frozen=True)
 class Cost:
-    """One mechanism's cost in whole units under two accounts, each rounded up.
+    """One mechanism's cost in whole units under two accounts, each rounded up; ``None`` where nothing is claimed.
 
-    Attributes
-    ----------
-    epsilon, delta : int or None, int
-        (ε, δ) in units of 1e-9 and 1e-18; ``None`` where no such guarantee is claimed.
-    rho, rho_delta : int or None, int
-        δ-approximate ρ-zCDP in units of 1e-9 and 1e-18; ``None`` where no such guarantee is claimed.
+    (ε, δ) in units of 1e-9 and 1e-18; δ-approximate ρ-zCDP likewise.
     """
 
     epsilon: int | None
@@ -58,17 +53,8 @@ def _cap(amount: Fraction, scale: int) -> int:
 
 
 def cost_of(loss: Loss, zcdp: ZCDP | None = None) -> Cost:
-    """Return the cost of a loss under both accounts.
+    """Return the cost of a loss under both accounts; ``zcdp`` is a guarantee that the same mechanism also has.
 
-    Parameters
-    ----------
-    loss : Loss
-        What the mechanism is charged.
-    zcdp : ZCDP, optional
-        A zCDP guarantee that the same mechanism also has, as Gaussian noise does under an (ε, δ) loss.
-
-    Notes
-    -----
     ε-DP is ε²/2-zCDP; (ε, δ)-DP is δ-approximate ε²/2-zCDP.  *Source*: Bun & Steinke (2016), Propositions 1.4
     and Lemma 8.8; claim ``cost-accounts``.
     """
@@ -166,14 +152,10 @@ def _within(caps: Caps, totals: Totals) -> bool:
 def admit(budget: Loss, totals: Totals, cost: Cost, caps: Caps | None = None) -> Totals | None:
     """Return the totals after a spend, or ``None`` if the budget's filter refuses it.
 
-    Constant time: it depends on the totals alone, not on how many spends made them.  ``caps`` are those of the budget,
-    for callers that have them at hand.
-
-    Guarantee
-    ---------
-    Whatever is admitted, chosen adaptively with all earlier releases in view, is within ``budget``.
-    *Source*: claims ``fully-adaptive-sums`` (Rogers et al. 2016), ``fully-adaptive-zcdp`` (Whitehouse et al.
-    2023), ``union-of-filters`` and ``single-spend``.
+    Constant time: it depends on the totals alone, not on how many spends made them.  *Guarantee*: whatever is admitted,
+    chosen adaptively with all earlier releases in view, is within ``budget``.  *Source*: claims
+    ``fully-adaptive-sums`` (Rogers et al. 2016), ``fully-adaptive-zcdp`` (Whitehouse et al. 2023), ``union-of-filters``
+    and ``single-spend``.
     """
     if totals.closed:
         return None
@@ -280,13 +262,7 @@ def _refuse_others(losses: Sequence[Loss], *kinds: type) -> None:
 
 
 def basic(losses: Sequence[PureDP | ApproxDP]) -> ApproxDP:
-    """Return the sum of (ε, δ) losses: basic composition.
-
-    Examples
-    --------
-    >>> basic([PureDP(0.1), ApproxDP(0.2, 1e-6)])
-    ApproxDP(0.3, 1e-06)
-    """
+    """Return the sum of (ε, δ) losses: basic composition."""
     _refuse_others(losses, PureDP, ApproxDP)
     delta = sum((loss.exact_delta for loss in losses if isinstance(loss, ApproxDP)), Fraction(0))
     return ApproxDP(sum((loss.exact_epsilon for loss in losses), Fraction(0)), delta)
@@ -311,13 +287,7 @@ def advanced(loss: PureDP | ApproxDP, times: int, slack: Amount) -> ApproxDP:
 
 
 def zcdp(losses: Sequence[PureDP | ZCDP]) -> ZCDP:
-    """Return the sum in zCDP, a pure ε counting ε²/2.
-
-    Examples
-    --------
-    >>> zcdp([PureDP(1), ZCDP(0.25)])
-    ZCDP(0.75)
-    """
+    """Return the sum in zCDP, a pure ε counting ε²/2."""
     _refuse_others(losses, PureDP, ZCDP)
     return ZCDP(
         sum(
@@ -336,11 +306,6 @@ def parallel(losses: Sequence[PureDP], relation: Relation, *, partition: Literal
 
     By value and replace-one, each ε must hold for one row more, one row less and one row replaced in its part: for
     a mechanism proved under add-or-remove-one alone, enter 2ε.
-
-    Examples
-    --------
-    >>> parallel([PureDP(1), PureDP(0.5)], Relation.REPLACE_ONE, partition="by value")
-    PureDP(1.5)
     """
     if partition not in ("by position", "by value"):
         raise LossError("partition must be 'by position' or 'by value'")

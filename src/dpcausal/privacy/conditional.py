@@ -27,13 +27,6 @@ def conditional_change(one: Any, other: Any, norm: Norm) -> float:
     TESTED, answers (A₁, …, A_k, v):  max_j |A_j − A′_j|, and |v − v′| too unless all A_j, A′_j ≤ 1
 
     where v is the value, S > 0 its smooth bound, and A_j a number of records.
-
-    Examples
-    --------
-    >>> [conditional_change([0.0, 2.0], [value, 2.0], Norm.SMOOTH) for value in (1.0, 3.0)]
-    [0.0, inf]
-    >>> [conditional_change([distance, 1, 0.0], [1, 1, 9.0], Norm.TESTED) for distance in (1, 2)]
-    [0.0, 9.0]
     """
     a, b = (np.asarray(answer, dtype=np.float64).ravel() for answer in (one, other))
     if a.shape != b.shape or len(a) < 2 or not (np.isfinite(a).all() and np.isfinite(b).all()):

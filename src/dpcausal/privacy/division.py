@@ -24,18 +24,9 @@ _ROOT_UNITS = 10**15
 
 @dataclass(frozen=True)
 class Division:
-    """A loss divided among pure releases.
+    """A loss divided among pure releases: the parts, and what the ledger is to be charged for all of them.
 
-    Attributes
-    ----------
-    spent : Loss
-        What the ledger is to be charged for all of them: the loss, or only its ε where δ is of no use.
-    zcdp : ZCDP or None
-        The zCDP guarantee that they have together, to be charged beside ``spent``.
-    parts : tuple of PureDP, or of NoPrivacy
-        What each release is paid.
-    note : str
-        What was not spent, in words; empty if all was.
+    ``zcdp`` is the guarantee that they have together, charged beside ``spent``; ``note`` says what was not spent.
     """
 
     spent: Loss
@@ -55,17 +46,9 @@ def divided(loss: Loss, shares: Sequence[Fraction]) -> Division:
     by ε: c = ε / Σ wᵢ;  by ρ: c = √(2ρ / Σ wᵢ²), since a pure εᵢ counts εᵢ²/2
 
     where wᵢ > 0 are the ``shares``.  A pure loss is divided by ε, a zCDP loss by ρ, and an (ε, δ) loss by whichever
-    gives more, at the largest ρ that implies (ε, δ).  With K equal shares the parts shrink like 1/K by ε and like
-    1/√K by ρ.  By ε the parts sum to ε exactly; by ρ, √ is rounded down at its 15th decimal.
+    gives more, at the largest ρ that implies (ε, δ).  By ε the parts sum to ε exactly; by ρ, √ is rounded down at its
+    15th decimal.  *Guarantee*: all together are within ``spent``, and within ``zcdp`` if given: claim ``divided-loss``.
 
-    Notes
-    -----
-    *Guarantee*: all parts together are within ``spent``, and within ``zcdp`` if it is given: claim ``divided-loss``.
-
-    Examples
-    --------
-    >>> divided(PureDP(1), [Fraction(1), Fraction(3)]).parts
-    (PureDP(0.25), PureDP(0.75))
     >>> divided(ApproxDP(1, 1e-6), [Fraction(1)] * 100).parts[0]
     PureDP(0.0220707815901)
     """

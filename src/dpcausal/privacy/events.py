@@ -9,28 +9,10 @@ from dpcausal.privacy.loss import ZCDP, Loss
 
 @dataclass(frozen=True)
 class Event:
-    """One release: the mechanism, its label, what it claims to cost, and how its noise was set.
+    """One release: what it claims to cost, and how its noise was set; all public and fixed before the draw.
 
-    Everything here is public and fixed before the draw.
-
-    Parameters
-    ----------
-    mechanism : str
-        For example ``"laplace"``.
-    label : str
-        The query's public name.
-    loss : Loss
-        What this release costs.
-    sensitivity : float
-        The proved bound that the noise was scaled to.
-    norm : str
-        The norm of that bound.
-    scale : float
-        The scale of the noise; 0 for an exact answer.
-    proof : str
-        The claim that proves the bound.
-    zcdp : ZCDP, optional
-        A zCDP guarantee that the same release also has and that is better than the ε²/2 of its ε.
+    ``label`` is the query's public name, ``scale`` 0 for an exact answer; ``zcdp`` a guarantee that the same release
+    also has and that is better than the ε²/2 of its ε.
     """
 
     mechanism: str

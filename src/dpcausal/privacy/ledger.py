@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
-from dpcausal.errors import HiddenAnswerError, LedgerDamagedError, LedgerError, ParameterError
+from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError
 from dpcausal.privacy.allotment import Allotment, caveats_of, json_text, plain, worded
 from dpcausal.privacy.call import check_budget, check_kind
 from dpcausal.privacy.composition import Cost, Remaining, Totals, remaining
+from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger_file import Account, Spends, Store, sealed, written_cost
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_text, loss_text, parse_loss
 from dpcausal.privacy.neighbours import Relation, Unit
@@ -34,22 +35,10 @@ LONGEST_DETAIL, LONGEST_ANSWER = 2**16, 2**24  # characters that a line takes, a
 
 @dataclass(frozen=True)
 class Entry:
-    """One spend, as the ledger keeps it.
+    """One spend, as the ledger keeps it: amounts exact, times UTC (nothing depends on the clock).
 
-    Attributes
-    ----------
-    number, at, pid, library : int, str, int, str
-        1 for the first; the clock's UTC time (nothing depends on it), the process and the version that wrote it.
-    task, loss, zcdp : str, str, str or None
-        What it paid for; the whole loss, and the zCDP guarantee beside it if one was given, with exact amounts.
-    unit, relation : str
-        Whose record is protected, against which change.
-    detail, once : str
-        Public arguments of the call, and what it declared for the whole ledger, as JSON with sorted keys.
-    caveats, previous, hash : str
-        Why the release is not private, empty if it is; the chain.
-    cost, totals : Cost, Totals
-        In whole units: of this spend, and of all up to it, worked out at each reading.
+    ``detail`` and ``once`` are JSON with sorted keys: public arguments of the call, and what it declared for the whole
+    ledger.  ``cost`` and ``totals``, in whole units, of this spend and of all up to it, are worked out at each reading.
     """
 
     number: int
@@ -81,16 +70,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Verification:
-    """The outcome of checking a ledger from its first line to its last.
+    """The outcome of checking a ledger from its first line to its last: the first rule that is broken, with its line.
 
-    Attributes
-    ----------
-    ok, problems : bool, tuple of str
-        Whether nothing was found; else the first rule that is broken, with its line.
-    entries, head : int, str
-        Spends that were found in order, and the hash of the last line that was.
-    torn : int
-        Bytes after the last line, of a write that failed: nothing was released after it.
+    ``entries`` and ``head``: spends found in order, and the hash of the last line that was.  ``torn``: bytes after it,
+    of a write that failed: nothing was released after it.
     """
 
     ok: bool
@@ -103,7 +86,7 @@ class Verification:
         return self.ok
 
 
-class Ledger:
+class Ledger(Single):
     """A privacy budget and the record of all that was spent from it.
 
     Attributes
@@ -128,6 +111,8 @@ class Ledger:
     >>> ledger.remaining.epsilon, ledger.verify().ok
     (0.75, True)
     """
+
+    confined = "a ledger does not leave its process: pass its path and open it there"
 
     __slots__ = ("__weakref__", "_budget", "_closed", "_store")
 
@@ -299,15 +284,6 @@ class Ledger:
         except LedgerError:
             left = "it cannot be read"
         return f"Ledger({name}, budget={self._budget}, {left})"
-
-    def __copy__(self) -> Ledger:
-        return self
-
-    def __deepcopy__(self, _memo: object) -> Ledger:
-        return self
-
-    def __reduce_ex__(self, _protocol: Any) -> NoReturn:
-        raise HiddenAnswerError("a ledger does not leave its process: pass its path and open it there")
 
 
 def _checked(path: str | os.PathLike[str]) -> Path:

@@ -195,7 +195,8 @@ def _whole_lines(raw: bytes) -> tuple[bytes, int]:
 @lru_cache(maxsize=1024)
 def written_cost(loss: str, zcdp: str | None) -> Cost:
     """Return the cost of a loss, and of the zCDP amount beside it, as a line words them."""
-    return cost_of(parse_loss(loss), None if zcdp is None else parse_loss(zcdp))  # type: ignore[arg-type]
+    beside: Any = None if zcdp is None else parse_loss(zcdp)
+    return cost_of(parse_loss(loss), beside)
 
 
 class Store:

@@ -32,11 +32,8 @@ Amount: TypeAlias = int | float | Fraction | Decimal
 def exact_amount(value: Amount, name: str, *, below_one: bool = False, zero: bool = False) -> Fraction:
     """Return ``value`` as an exact fraction, a float read as its shortest decimal.
 
-    Raises
-    ------
-    LossError
-        For a bool, a string, NaN, an infinity, a number beyond a float's range (so that ``.epsilon`` is never 0
-        or infinite), a negative number, zero unless ``zero``, or, with ``below_one``, a number of 1 or more.
+    Refused: a bool, text, NaN, an infinity, a number beyond a float's range (so that ``.epsilon`` is never 0 or
+    infinite), below 0, 0 unless ``zero``, and, with ``below_one``, 1 or more.
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(
         value, (int, float, Fraction, Decimal, np.integer, np.floating)
@@ -193,8 +190,6 @@ Loss: TypeAlias = PureDP | ApproxDP | ZCDP | NoPrivacy
 def exact_text(amount: Fraction) -> str:
     """Return an amount exactly: a decimal where there is a finite one, else a fraction.
 
-    Examples
-    --------
     >>> exact_text(Fraction(1, 1000)), exact_text(Fraction(1, 3))
     ('0.001', '1/3')
     """
@@ -213,13 +208,7 @@ def exact_text(amount: Fraction) -> str:
 
 
 def loss_text(loss: Loss) -> str:
-    """Return a loss with its exact amounts, as ``parse_loss`` reads it.
-
-    Examples
-    --------
-    >>> loss_text(ApproxDP(2, 1e-6))
-    'ApproxDP(2, 0.000001)'
-    """
+    """Return a loss with its exact amounts, as ``parse_loss`` reads it."""
     return f"{type(loss).__name__}({', '.join(exact_text(amount) for amount in vars(loss).values())})"
 
 
@@ -305,26 +294,12 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def to_zcdp(loss: PureDP | ZCDP) -> ZCDP:
-    """Return the zCDP that ``loss`` implies: ε-DP is ε²/2-zCDP (Bun & Steinke 2016, Proposition 1.4).
-
-    Examples
-    --------
-    >>> to_zcdp(PureDP(1))
-    ZCDP(0.5)
-    """
+    """Return the zCDP that ``loss`` implies: ε-DP is ε²/2-zCDP (Bun & Steinke 2016, Proposition 1.4)."""
     return loss if isinstance(loss, ZCDP) else ZCDP(loss.exact_epsilon**2 / 2)
 
 
 def affordable_zcdp(loss: ApproxDP | ZCDP) -> ZCDP:
-    """Return the largest ρ such that a ρ-zCDP mechanism costs at most ``loss``: what Gaussian noise may use.
-
-    The other direction of ``to_zcdp``: here ρ implies the loss.
-
-    Examples
-    --------
-    >>> affordable_zcdp(ApproxDP(1, 1e-6))
-    ZCDP(0.02435597)
-    """
+    """Return the largest ρ such that ρ-zCDP implies ``loss``: what Gaussian noise may use of it."""
     if isinstance(loss, ZCDP):
         return loss
     rho = largest_rho(loss.exact_epsilon, loss.exact_delta)
@@ -334,13 +309,7 @@ def affordable_zcdp(loss: ApproxDP | ZCDP) -> ZCDP:
 
 
 def to_approx(loss: PureDP | ApproxDP | ZCDP, delta: Amount) -> ApproxDP:
-    """Return the (ε, δ)-DP that ``loss`` implies at the given δ.
-
-    Examples
-    --------
-    >>> round(to_approx(ZCDP(0.5), 1e-6).epsilon, 2)
-    5.22
-    """
+    """Return the (ε, δ)-DP that ``loss`` implies at the given δ."""
     exact = exact_amount(delta, "delta", below_one=True, zero=True)
     if isinstance(loss, PureDP):
         return ApproxDP(loss.exact_epsilon, exact)
@@ -356,8 +325,6 @@ def to_approx(loss: PureDP | ApproxDP | ZCDP, delta: Amount) -> ApproxDP:
 def implies(strong: Loss, weak: Loss) -> bool:
     """Return whether a mechanism within ``strong`` is proved to be within ``weak``: a partial order.
 
-    Examples
-    --------
     >>> implies(PureDP(1), ZCDP(0.5)), implies(ZCDP(0.5), PureDP(1))
     (True, False)
     """

@@ -176,15 +176,9 @@ def _certify(measurement: Any, sensitivity: float | int, limit: float) -> None:
 
 
 def add_laplace(values: Reals, scale: float, *, sensitivity: float, epsilon: float) -> Reals:
-    """Return ``values`` plus independent Laplace noise of the given scale.
+    """Return ``values`` plus independent Laplace noise, density ∝ exp(−|z|/scale).
 
-    Parameters
-    ----------
-    values : float64 array, any shape
-    scale : float
-        b > 0: the density is ∝ exp(−|z|/b).
-    sensitivity, epsilon : float
-        The l1 sensitivity and the claimed ε; refused unless the scale pays for them, exactly and by OpenDP's map.
+    Refused unless the scale pays, exactly and by OpenDP's map, for the claimed ε at this l1 sensitivity.
     """
     _fence_cost(scale, sensitivity, pure=epsilon)
     _fence_reals(values)
@@ -201,13 +195,7 @@ def add_laplace(values: Reals, scale: float, *, sensitivity: float, epsilon: flo
 def add_geometric(values: Integers, scale: float, *, sensitivity: int, epsilon: float) -> Integers:
     """Return integers plus independent two-sided geometric noise, P(k) ∝ exp(−|k|/scale).
 
-    Parameters
-    ----------
-    values : int64 array, any shape
-    scale : float
-        sensitivity / ε.
-    sensitivity, epsilon : int, float
-        The l1 sensitivity and the claimed ε; refused unless the scale pays for them, exactly and by OpenDP's map.
+    Refused unless the scale pays, exactly and by OpenDP's map, for the claimed ε at this l1 sensitivity.
     """
     _fence_cost(scale, sensitivity, pure=epsilon)
     _fence_integers(values)
@@ -225,15 +213,9 @@ def add_geometric(values: Integers, scale: float, *, sensitivity: int, epsilon: 
 
 
 def add_gaussian(values: Reals, scale: float, *, sensitivity: float, rho: float) -> Reals:
-    """Return ``values`` plus independent Gaussian noise of standard deviation ``scale``.
+    """Return ``values`` plus independent Gaussian noise of standard deviation ``scale``, sensitivity / √(2ρ).
 
-    Parameters
-    ----------
-    values : float64 array, any shape
-    scale : float
-        σ = sensitivity / √(2ρ).
-    sensitivity, rho : float
-        The l2 sensitivity and the claimed ρ; refused unless the scale pays for them, exactly and by OpenDP's map.
+    Refused unless the scale pays, exactly and by OpenDP's map, for the claimed ρ at this l2 sensitivity.
     """
     _fence_cost(scale, sensitivity, rho=rho)
     _fence_reals(values)
@@ -274,23 +256,16 @@ def _simulated_discrete_gaussian(simulation: PublicGenerator, scale: float, shap
 
 
 def noisy_argmax(
-    scores: Reals | Integers, scale: float, *, sensitivity: float | int, epsilon: float, gumbel: bool = False
+    scores: npt.NDArray[Any], scale: float, *, sensitivity: float | int, epsilon: float, gumbel: bool = False
 ) -> int:
-    """Return the index of the largest score after adding noise of the given scale to each.
+    """Return the index of the largest score after adding noise of scale 2 · sensitivity / ε to each.
 
-    Parameters
-    ----------
-    scores : float64 or int64 array, shape (k,)
-    scale : float
-        2 · sensitivity / ε: the mean of exponential noise, or the scale of Gumbel noise.
-    sensitivity, epsilon : float
-        The l∞ sensitivity and the claimed ε; refused unless the scale pays for them, exactly and by OpenDP's map.
-    gumbel : bool
-        Gumbel noise: the law of the exponential mechanism, P(i) ∝ exp(score_i / scale).
+    Exponential noise of that mean, or Gumbel noise: the law of the exponential mechanism, P(i) ∝ exp(score_i / scale).
+    Refused unless the scale pays, exactly and by OpenDP's map, for the claimed ε at this l∞ sensitivity.
     """
     _fence_cost(scale, 2 * sensitivity, pure=epsilon)
     integral = getattr(scores, "dtype", None) == np.int64
-    _fence_integers(scores) if integral else _fence_reals(scores)  # type: ignore[arg-type]
+    _fence_integers(scores) if integral else _fence_reals(scores)
     if scores.ndim != 1 or scores.size == 0:
         raise FenceError("a selection needs one row of at least one score")
     simulation = _simulation.get()
@@ -347,20 +322,12 @@ def _uniform(context: decimal.Context) -> Decimal:
 def add_l2_ball(values: Reals, scale: float, *, sensitivity: float, epsilon: float) -> Reals:
     """Return a vector plus K-norm noise of the Euclidean ball, density ∝ exp(−‖z‖₂ / scale).
 
-    ‖z‖ ~ Gamma(d, scale), z/‖z‖ uniform on the sphere, where d is the vector's length.
+    ‖z‖ ~ Gamma(d, scale), z/‖z‖ uniform on the sphere, where d ≤ 10⁶ is the vector's length and scale sensitivity / ε.
 
     No library has this sampler.  Radius (a sum of d exponentials) and direction (normals by the polar method) are
     drawn and added in decimal arithmetic of 256 digits from 800-bit uniforms, and only the sum is rounded to a
-    float: the law is exact up to a total variation of d^2.5 · 2⁻²²⁰, claim ``l2-ball``.
-
-    Parameters
-    ----------
-    values : float64 array, shape (d,)
-        1 ≤ d ≤ 10⁶.
-    scale : float
-        sensitivity / ε.
-    sensitivity, epsilon : float
-        The l2 sensitivity and the claimed ε; refused unless sensitivity/scale ≤ ε, exactly.
+    float: the law is exact up to a total variation of d^2.5 · 2⁻²²⁰, claim ``l2-ball``.  Refused unless
+    sensitivity/scale ≤ ε, exactly.
     """
     _fence_cost(scale, sensitivity, pure=epsilon)
     _fence_reals(values)

@@ -38,20 +38,9 @@ class Norm(Enum):
 class Sensitivity:
     """A proved bound on the change of a statistic between neighbours.
 
-    Parameters
-    ----------
-    bound : int, float or Fraction
-        Largest change, between 1e-300 and 1e300; an int for an integer statistic.
-    norm : Norm
-        The norm of the change.
-    relation : Relation
-        The neighbours that the proof speaks of.
-    proof : str
-        The claim's name, a heading of a proof page: ``dpcausal explain <proof>`` prints it.
-    unit : Unit
-        Whose record changes.
-    symmetric : bool
-        Whether the statistic is the same in whatever order the records stand, so that a record may change its place.
+    ``bound`` lies between 1e-300 and 1e300, an int for an integer statistic; ``proof`` is a claim's name, a heading of
+    a proof page that ``dpcausal explain`` prints; ``symmetric`` says that the statistic is the same in whatever order
+    the records stand, so that a record may change its place.
     """
 
     bound: float | int | Fraction
@@ -95,20 +84,11 @@ class Sensitivity:
 
 
 class Query:
-    """A statistic's exact answer, hidden, with its sensitivity.
+    """A statistic's exact answer, hidden, with its sensitivity and a public name for the step.
 
-    Only ``dpcausal.mechanisms`` opens the answer.  It does not show in ``repr``, ``str``, ``vars`` or ``==``,
-    and a query refuses to be pickled or copied.
-
-    Parameters
-    ----------
-    answer : int, float, or array of int64 or float64
-        The exact value.  It must be finite; a statistic is total, so a value that is not is a defect of the
-        caller and raises ``FenceError`` without showing it.
-    sensitivity : Sensitivity
-        The proved bound.
-    label : str
-        A public name for the step, such as ``"margin"``.
+    Only ``dpcausal.mechanisms`` opens the answer.  It does not show in ``repr``, ``str``, ``vars`` or ``==``, and a
+    query refuses to be pickled or copied.  It must be finite, int64 or float64: a statistic is total, so a value that
+    is not is a defect of the caller and raises ``FenceError`` without showing it.
     """
 
     __slots__ = ("_answer", "integral", "label", "sensitivity", "shape")
@@ -131,17 +111,7 @@ class Query:
     def _refuse(self, *_: object) -> NoReturn:
         raise HiddenAnswerError(f"the query '{self.label}' holds a private answer and does not leave the process")
 
-    def __reduce_ex__(self, _protocol: Any) -> NoReturn:
-        self._refuse()
-
-    def __getstate__(self) -> NoReturn:
-        self._refuse()
-
-    def __copy__(self) -> NoReturn:
-        self._refuse()
-
-    def __deepcopy__(self, _memo: object) -> NoReturn:
-        self._refuse()
+    __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = _refuse
 
 
 def _frozen(answer: Answer) -> npt.NDArray[Any] | None:

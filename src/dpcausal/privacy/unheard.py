@@ -142,7 +142,7 @@ def _stand_before() -> None:
             except (AttributeError, TypeError):
                 if getattr(sys, name) is stream:
                     _hooks.append(_Hook(sys, name, _Stream))
-        filters: list[Any] = warnings.filters  # type: ignore[assignment]
+        filters: Any = warnings.filters
         if not filters or filters[0] is not _IGNORED:
             filters.insert(0, _IGNORED)  # no word of it to the registries: what was shown once is not shown again
             _filtered.append(filters)
@@ -155,7 +155,8 @@ def _leave() -> None:
             return
         while _hooks:
             _hooks.pop().remove()
-        _filtered.append(warnings.filters)  # type: ignore[arg-type]  # perhaps a copy
+        ours: Any = warnings.filters  # perhaps a copy
+        _filtered.append(ours)
         while _filtered:
             filters = _filtered.pop()
             filters[:] = [one for one in filters if one is not _IGNORED]
@@ -168,14 +169,33 @@ def unheard(action: Callable[[], Result]) -> Result:
     """Return ``action()``: what it warns of, prints, logs, or fails at without raising is not heard.
 
     What it raises is raised, but for a handler of a signal: what that raised, bare of where it interrupted.
-
-    Examples
-    --------
-    >>> unheard(lambda: print("a value"))
     """
     if _here.regions or threading.current_thread() is not threading.main_thread():
         return _inside(action)
-    return _attentive(action)
+    # In the main thread, the only one that signals reach, what their handlers raise is noted, and raised also where the
+    # code that it broke into held it back.
+    signalled: list[BaseException] = []
+    kept: dict[int, Any] = {}
+    _here.signalled = signalled
+    try:
+        for number in _SIGNALS:
+            handler = signal.getsignal(number)
+            if isinstance(handler, _Noting):  # left where a signal came in the last line of all
+                handler = handler.handler
+            if callable(handler):
+                kept[number] = handler
+                signal.signal(number, _Noting(handler, signalled))
+        found = _inside(action)
+    except BaseException:
+        if not signalled:
+            raise
+    finally:
+        _here.signalled = ()
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+    if signalled:
+        raise _bare(signalled[-1])
+    return found
 
 
 def _inside(action: Callable[[], Result]) -> Result:
@@ -196,11 +216,6 @@ def contained(action: Callable[[], Result], otherwise: Result) -> Result:
 
     A KeyboardInterrupt or SystemExit, a GeneratorExit, a MemoryError may come from a record as any other may; only
     what a handler of a real signal raised goes on.
-
-    Examples
-    --------
-    >>> contained(lambda: 1 // 0, 7)
-    7
     """
 
     def tried() -> Result:
@@ -234,35 +249,6 @@ _SIGNALS = [
     for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGBREAK")
     if hasattr(signal, name)
 ]
-
-
-def _attentive(action: Callable[[], Result]) -> Result:
-    """Run ``action`` inside, in the main thread, the only one that signals reach, and note what their handlers raise.
-
-    It is raised also where the code that it broke into held it back.
-    """
-    signalled: list[BaseException] = []
-    kept: dict[int, Any] = {}
-    _here.signalled = signalled
-    try:
-        for number in _SIGNALS:
-            handler = signal.getsignal(number)
-            if isinstance(handler, _Noting):  # left where a signal came in the last line of all
-                handler = handler.handler
-            if callable(handler):
-                kept[number] = handler
-                signal.signal(number, _Noting(handler, signalled))
-        found = _inside(action)
-    except BaseException:
-        if not signalled:
-            raise
-    finally:
-        _here.signalled = ()
-        for number, handler in kept.items():
-            signal.signal(number, handler)
-    if signalled:
-        raise _bare(signalled[-1])
-    return found
 
 
 class _Noting:

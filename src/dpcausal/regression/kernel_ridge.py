@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 import numpy as np
 
-from dpcausal.errors import HiddenAnswerError, ParameterError
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.confined import Confined
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.regression.features import CHUNK_ROWS, FourierFeatures, Integers, Reals, draw_features
 from dpcausal.regression.ridge import finite, solved
@@ -52,12 +52,14 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictor:
+class Predictor(Confined):
     """A fitted regression; predictions lie in the public range [lower, upper], one that is not finite counts as 0.
 
     The last bits of a prediction may depend on the other values of the same call, as those of a matrix product do:
     where values are protected one by one, tabulate at public places and interpolate.
     """
+
+    confined = "a fitted regression holds data and does not leave the process"
 
     features: FourierFeatures | None
     anchors: Reals = field(repr=False)
@@ -80,9 +82,6 @@ class Predictor:
                     part = slice(start, start + CHUNK_ROWS)
                     predictions[part] = gaussian_kernel(values[part], self.anchors, self.width) @ self.weights
         return np.clip(finite(predictions), self.lower, self.upper)
-
-    def __reduce__(self) -> NoReturn:
-        raise HiddenAnswerError("a fitted regression holds data and does not leave the process")
 
 
 def gaussian_kernel(left: Reals, right: Reals, width: float) -> Reals:

@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import NoReturn
 
 import numpy as np
 
-from dpcausal.errors import HiddenAnswerError, ParameterError
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.confined import Confined
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
 from dpcausal.regression.features import FourierFeatures, Integers, Reals
@@ -136,8 +136,10 @@ def tabulated(features: FourierFeatures) -> FeatureTable:
 
 
 @dataclass(frozen=True, eq=False)
-class StableFit:
+class StableFit(Confined):
     """A fitted regression: its predictions at the places of the grid.  Holds private values and does not pickle."""
+
+    confined = "a fitted regression holds data and does not leave the process"
 
     places: Reals = field(repr=False)
     heights: Reals = field(repr=False)
@@ -146,9 +148,6 @@ class StableFit:
         """Return the prediction at each value of [−1, 1], by interpolation: a function of that value alone."""
         predictions: Reals = np.interp(values, self.places, self.heights)
         return predictions
-
-    def __reduce__(self) -> NoReturn:
-        raise HiddenAnswerError("a fitted regression holds data and does not leave the process")
 
 
 def fit_stable(x: Reals, y: Reals, *, penalty: float, table: FeatureTable) -> StableFit:

@@ -22,17 +22,10 @@ Columns = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class NoisyContrasts(Release):
-    """Noisy contrasts of the sets that were released.
+    """Noisy contrasts by set of column numbers, and the standard deviation of each set's noise; ``sizes``: levels.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Levels of each column.
-    values : dict from tuples of column numbers to float arrays
-        Noisy contrasts; of ``()`` the noisy number of rows that lack none of the columns, in [1, n], or nothing where a
-        missing value counts as another.
-    deviations : dict
-        The standard deviation of each set's noise.
+    Of ``()`` it has the noisy number of rows that lack none of the columns, in [1, n], or nothing where a missing value
+    counts as another.
     """
 
     kind: ClassVar[str] = "contrasts"

@@ -18,19 +18,10 @@ Reals = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class NoisyMoments(Release):
-    """A noisy covariance.
+    """A noisy covariance of columns measured as (x − middle) / width.
 
-    Attributes
-    ----------
-    middles, widths : tuple of float
-        Each column was measured as (x − middle) / width.
-    covariance : float array, shape (p, p)
-        Noisy covariance in these units.
-    variance : float
-        Variance of an off-diagonal entry's noise; a diagonal one's is twice that.
-    count : float or None
-        Noisy number of rows that lack none of the columns, at most n; ``None`` for n where a missing value counts as
-        another.
+    ``variance`` is that of an off-diagonal entry's noise; a diagonal one's is twice that.  ``count`` is the noisy
+    number of rows that lack none of the columns, at most n; ``None`` for n where a missing value counts as another.
     """
 
     kind: ClassVar[str] = "moments"
