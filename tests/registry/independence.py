@@ -15,13 +15,10 @@ from dpcausal.dependence.neighbour_pairs import signed_sensitivity, untied_sensi
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
 from dpcausal.dependence.stratum_moments import covariance_sensitivity, spread_sensitivity, variance_sensitivity
 from dpcausal.independence import blocks, hsic, many, scalar
-from dpcausal.independence.crt import Crt
 from dpcausal.independence.crt_global import GlobalCrt
-from dpcausal.independence.gcm import Gcm
 from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_scores
 from dpcausal.papers import priv_gcm
 from dpcausal.papers.priv_kendall import published_spearman, published_spearman_sensitivity
-from dpcausal.papers.priv_tot import PrivToT
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.noise import generator_from_seed
@@ -40,6 +37,7 @@ from tests.dependence.test_stratum_moments import corners, covariance, spread, v
 from tests.independence.neighbours import (
     BLOCKS,
     HIGH,
+    KINDS,
     LOW,
     METHODS,
     SCHEMA,
@@ -170,7 +168,7 @@ def asked_on_neighbours(method: str, **arguments: Any) -> Neighbours:
 def _by_first_value() -> Iterator[None]:
     """Let a block's score be far above or below 0 by x of its first row, and fits of all rows run once."""
     with ExitStack() as stack:
-        for kind in (Gcm, Crt, PrivToT):
+        for kind in (one for one in KINDS.values() if "score" in vars(one)):
             stack.enter_context(
                 mock.patch.object(kind, "score", lambda self, rows, question, coins: 9.0 * np.sign(rows.x[0, 0]))
             )
