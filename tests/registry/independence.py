@@ -110,14 +110,14 @@ SENSITIVITIES = (
         ("scores of ranks without the two",), FIVE,
     ),
     SensitivityRow(
-        "neighbour-pairs", lambda rows: sums(rows, (len(rows) - 3) // 13).signed,
-        lambda m: signed_sensitivity((m - 3) // 13), PAIRED, 0.66,
+        "neighbour-pairs", lambda rows: sums(rows, (len(rows) - 3) // 29).signed,
+        lambda m: signed_sensitivity((m - 3) // 29), PAIRED, 0.3,
         ("sign products by the bound of partners that stay", "neighbours by the number of rows kept"),
         {**BOX, "starts": {"worst": worst_start}},
     ),
     SensitivityRow(
-        "untied-pairs", lambda rows: sums(rows, (len(rows) - 3) // 13).untied,
-        lambda m: untied_sensitivity((m - 3) // 13), PAIRED, 0.66,
+        "untied-pairs", lambda rows: sums(rows, (len(rows) - 3) // 29).untied,
+        lambda m: untied_sensitivity((m - 3) // 29), PAIRED, 0.3,
         ("neighbours by the number of rows kept",), {**BOX, "starts": {"worst": tied_start}},
     ),
     SensitivityRow(
@@ -202,7 +202,7 @@ def pair(method: str, side: int) -> Rows:
             ordered[-1] = 1, 1, 2
         return np.column_stack([ordered[:, :2], 2 * ordered[:, 2] - 2, np.zeros(len(ordered))])
     if method == "neighbours":
-        rows = worst(2, 30, moved=bool(side))
+        rows = worst(2, 61, moved=bool(side))
         return np.column_stack([2 * rows[:, 0] - 1, 4 * rows[:, 1] - 1, rows[:, 2], np.zeros(len(rows))])
     if method == "strata-covariance":
         rows = corners(None, ROWS, None, None)
