@@ -88,8 +88,9 @@ def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
     allotment = Ledger.in_memory(whole).allot(whole, task="audit")
     with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
         way, question = by_blocks.Votes(blocks=3), Pair.of(table(np.zeros((9, 2)), Ledger.in_memory(loss)), *ASKED)
+        private = x, x, np.ones(x.shape, dtype=bool)
         return [
-            way.release((x, x), question, loss, generator_from_seed(1), allotment).margin for _ in range(size)
+            way.release(private, question, loss, generator_from_seed(1), allotment).margin for _ in range(size)
         ]
 
 
