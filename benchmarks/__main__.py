@@ -19,8 +19,9 @@ BENCHMARKS = (
     "paper1_tables", "training_privacy",
     "effects", "rows",
     "joint", "discovery", "discovery_level", "discovery_scale",
-    "independence", "independence_level", "independence_bounds", "independence_speed", "independence_data",
-    "independence_figures", "synthetic_control", "synthetic_control_real", "synthetic_control_speed", "paper4_figures",
+    "independence", "independence_level", "sample_cost", "independence_bounds", "independence_speed",
+    "independence_data", "independence_figures", "synthetic_control", "synthetic_control_real",
+    "synthetic_control_speed", "paper4_figures",
 )  # fmt: skip
 AUDITS = tuple(sorted(path.stem for path in HERE.glob("audit_*.py")))
 """Longer runs, of guarantees rather than of speed: by name only."""

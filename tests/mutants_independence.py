@@ -100,7 +100,7 @@ def unhalved_scores(rows: Rows) -> Rows:
 
 def by_rows_kept(rows: Rows) -> int:
     """As many neighbours as the kept rows allow."""
-    return sums(rows, int(np.sum(rows[:, 4] > 0.25)) // 20).signed
+    return sums(rows, int(np.sum(rows[:, 4] > 0.25)) // 60).signed
 
 
 def undivided(rows: Rows) -> float:
@@ -111,9 +111,9 @@ def undivided(rows: Rows) -> float:
 
 
 def in_line(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
-    """All in one order, 100 kept: one less, and each has fewer neighbours."""
+    """All in one order, 300 kept: one less, and each has fewer neighbours."""
     rows = np.tile(np.linspace(0, 1, m)[:, None], (1, 5))
-    rows[:, 3], rows[:, 4] = 0, np.arange(m) < 100
+    rows[:, 3], rows[:, 4] = 0, np.arange(m) < 300
     return rows
 
 
@@ -150,8 +150,8 @@ MUTANTS: list[Case] = [
     by_falsifier("rho as published by the bound of one stratum", lambda rows: published_spearman(*in_strata(rows)),
                  lambda m: 6 / (m - 3) ** 0.5, columns=3, sizes=(31,), starts={"opposed": opposed}),
     by_falsifier("sign products by the bound of partners that stay", lambda rows: sums(rows).signed, 2 * 2 * 2 - 1,
-                 sizes=(29,), **{**PAIRS, "starts": {"worst": worst_start}}),
-    by_falsifier("neighbours by the number of rows kept", by_rows_kept, 6 * 5, sizes=(110,),
+                 sizes=(61,), **{**PAIRS, "starts": {"worst": worst_start}}),
+    by_falsifier("neighbours by the number of rows kept", by_rows_kept, 6 * 5, sizes=(310,),
                  **{**PAIRS, "starts": {"line": in_line}}),
     by_falsifier("covariance inside strata by the bound of one stratum", covariance,
                  lambda m: covariance_sensitivity(1).bound, **{**MOMENTS, "starts": {"corners": corners}}),
@@ -173,7 +173,7 @@ CONTROLS: list[Case] = [
                  **{**BOX, "evaluations": 600}, norm=Norm.SMOOTH),
     by_falsifier("permuted HSIC by its own bound", permuted, lambda m: float(permuted_root_hsic_sensitivity(m).bound),
                  sizes=(40,), evaluations=600, starts={"halves": halves_in_step}),
-    by_falsifier("sign products of neighbours", lambda rows: sums(rows).signed, 6 * 2, sizes=(29,),
+    by_falsifier("sign products of neighbours", lambda rows: sums(rows).signed, 6 * 2, sizes=(61,),
                  **{**PAIRS, "starts": {"worst": worst_start}}),
     by_falsifier("the spread inside strata", spread, lambda m: spread_sensitivity().bound, **MOMENTS),
     by_falsifier("clipped block terms", clipped_terms, 2 * REACH, **LINE),

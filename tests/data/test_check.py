@@ -126,9 +126,36 @@ def test_the_command_prints_the_same_and_leaves_no_file(tmp_path: Path, monkeypa
     Path("table.csv").write_text("age,name\n-1,Ada\n50,Ada\n", encoding="utf-8")
     Path("schema.toml").write_text("[age]\nlower = 0\nupper = 100\n", encoding="utf-8")
     shown = CliRunner().invoke(app, ["check", "table.csv", "--schema", "schema.toml"])
-    assert shown.exit_code == 0 and shown.stdout.startswith(STAMP) and "50.00 %" in shown.stdout
+    assert shown.exit_code == 1 and shown.stdout.startswith(STAMP) and "50.00 %" in shown.stdout
     as_json = CliRunner().invoke(app, ["check", "table.csv", "--schema", "schema.toml", "--json"])
     assert json.loads(as_json.stdout) == dpc.Schema.from_toml("schema.toml").check("table.csv").to_dict()
     refused = CliRunner().invoke(app, ["check", "absent.csv", "--schema", "schema.toml"])
     assert refused.exit_code == 2 and "absent.csv" in refused.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["schema.toml", "table.csv"]
+
+
+def noted(frame: dict[str, np.ndarray], **columns: dpc.Bounded | dpc.Levels) -> tuple[str, ...]:
+    return dpc.Schema(columns).check(frame).notes
+
+
+def test_the_check_says_what_to_look_at() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 10, 400)
+    fine = {"x": x, "g": rng.choice(["a", "b"], 400), "id": np.arange(400)}
+    assert noted(fine, x=dpc.Bounded(0, 10), g=dpc.Levels(["a", "b"])) == ()
+    odd = {
+        "a tenth lacks it": (np.where(np.arange(400) % 10, x, np.nan), dpc.Bounded(0, 10), "10.00 % of the rows"),
+        "another unit": (x * 1000, dpc.Bounded(0, 10), "outside the bounds"),
+        "constant": (np.full(400, 3.0), dpc.Bounded(0, 10), "constant"),
+        "wide": (x, dpc.Bounded(0, 1e6), "1,000 times as wide"),
+        "sorted": (np.sort(x), dpc.Bounded(0, 10), "sorted by it"),
+        "spelled": (fine["g"], dpc.Levels(["A", "b"]), "levels that never occur: 'A'"),
+        "one level": (np.array(["a"] * 400), dpc.Levels(["a"]), "constant"),
+    }  # fmt: skip
+    for name, (values, column, words) in odd.items():
+        found = noted({"x": values}, x=column)
+        assert any(words in note for note in found), name
+    visits = {"x": x, "patient_id": np.repeat(np.arange(100), 4), "valid": np.repeat(np.arange(100), 4)}
+    (note,) = noted(visits, x=dpc.Bounded(0, 10))
+    assert note.startswith("patient_id: ") and "person=" in note
+    assert "person=" in dpc.Schema({"x": dpc.Bounded(0, 10)}).check(visits).summary()

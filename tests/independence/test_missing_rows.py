@@ -165,3 +165,70 @@ def test_a_method_that_cannot_leave_rows_out_is_refused_before_the_spend(method:
     with pytest.raises(dpc.errors.ParameterError, match="cannot leave out rows that lack a column"):
         dpc.ci_test(table, "x", "y", given=["z"], method=method, loss=dpc.ApproxDP(1, 1e-6), accept_unproven=True)
     assert not table.ledger.entries()
+
+
+# ------------------------------------------------------------------------------------------- mutants
+
+
+def _changed(method: Any, alter: Callable[[Any], Any]) -> list[int]:
+    """Return in how many blocks a left-out row shows, for ten rows, all altered before they are dealt."""
+    before, counts = frame(3), []
+    for place in np.flatnonzero(~np.isnan(before["x"]))[60:70]:
+        after = {key: value.copy() for key, value in before.items()}
+        after["x"][place] = np.nan
+        found = []
+        for columns in (before, after):
+            rows, question = rows_of_test(columns)
+            found.append(block_scores(method, alter(rows), question, generator_from_seed(5)))
+        counts.append(sum(one != other for one, other in zip(*found, strict=True)))
+    return counts
+
+
+def test_rows_that_are_left_out_before_they_are_dealt_are_caught() -> None:
+    method = dpc.methods.Gcm(blocks=6, resamples=19).settle(rows_of_test(frame(3))[1], dpc.PureDP(1.0))
+    assert max(_changed(method, lambda rows: rows)) <= 1
+    assert max(_changed(method, lambda rows: rows.complete())) > 1
+
+
+def test_blocks_whose_coins_follow_the_number_of_kept_rows_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    method = dpc.methods.Gcm(blocks=6, resamples=19).settle(rows_of_test(frame(3))[1], dpc.PureDP(1.0))
+    from dpcausal.independence import blocks
+
+    kept = []
+
+    def counted(rows: Any) -> Any:
+        kept[:] = [int(rows.kept.sum())]
+        return rows
+
+    monkeypatch.setattr(blocks, "generator_from_seed", lambda seed: generator_from_seed(seed // 2 + kept[0]))
+    assert max(_changed(method, counted)) > 1
+
+
+def test_kept_rows_that_are_permuted_afresh_are_caught() -> None:
+    """The mutant of ``first_returns``: a permutation of the kept ones, in the order in which all are permuted."""
+    rng = np.random.default_rng(11)
+
+    def afresh(order: np.ndarray, kept: np.ndarray) -> np.ndarray:
+        places = np.flatnonzero(kept)
+        return places[np.argsort(np.argsort(order[: places.size]))]
+
+    changed = []
+    for _ in range(50):
+        order, kept = rng.permutation(30), rng.random(30) < 0.6
+        less = kept.copy()
+        less[np.flatnonzero(kept)[0]] = False
+        whole = dict(zip(np.flatnonzero(kept), afresh(order, kept), strict=True))
+        part = dict(zip(np.flatnonzero(less), afresh(order, less), strict=True))
+        changed.append(sum(whole[row] != partner for row, partner in part.items()))
+    assert max(changed) > 1
+
+
+def test_what_is_imputed_in_silence_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that promises to leave rows out and keeps them: what such a row holds elsewhere then counts."""
+    from dpcausal.data.rows import Rows
+
+    of = Rows.of
+    monkeypatch.setattr(Rows, "of", lambda found, inside, _missing: of(found, inside, "impute"))
+    before = frame(1)
+    after = {**before, "y": np.where(np.isnan(before["x"]), 3.0, before["y"])}
+    assert asked(before, "gcm").statistic != asked(after, "gcm").statistic

@@ -90,6 +90,13 @@ def test_auto_takes_the_table_where_its_noise_is_less_and_strata_where_there_are
     assert taken == ["counts", "strata-covariance", "strata-covariance"]
 
 
+def test_what_fails_is_said_by_public_facts_with_every_answer() -> None:
+    near, jumps = "change much between neighbours in z", "a jump in the means"
+    for x, given, words in (("x", ["z"], near), ("x", ["z", "w"], jumps), ("a", ["s"], None)):
+        told = " ".join(asked(columns(500, 1), x, "b", given).guarantee.caveats)
+        assert [one in told for one in (near, jumps)] == [words == near, words == jumps]
+
+
 def test_auto_runs_without_privacy() -> None:
     for x, y, given in (*CASES.values(), ("a", "c", ["s"])):
         table = dpc.Table(columns(500, 3), SCHEMA, dpc.Ledger.without_privacy())

@@ -42,6 +42,7 @@ from tests.independence.neighbours import (
     new_row,
     plan_of,
     replaced,
+    rows_for,
     some_rows,
 )
 
@@ -71,9 +72,10 @@ def passed(rows: Rows, method: str, **arguments: Any) -> tuple[list[Passage], An
 def test_no_replaced_row_brings_other_events_or_moves_a_value_beyond_its_bound(method):
     rng = np.random.default_rng(3)
     answers = list(ANSWERS.values())
-    for rows in some_rows(rng, 24):
+    n = rows_for(method)
+    for rows in some_rows(rng, n):
         for turn in range(3):
-            found = audit(rows, replaced(rows, int(rng.integers(24)), new_row(rng, rows)), answers[turn], method=method)
+            found = audit(rows, replaced(rows, int(rng.integers(n)), new_row(rng, rows)), answers[turn], method=method)
             assert found.passages and not found.violated, found.summary()
 
 

@@ -15,13 +15,10 @@ from dpcausal.dependence.neighbour_pairs import signed_sensitivity, untied_sensi
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
 from dpcausal.dependence.stratum_moments import covariance_sensitivity, spread_sensitivity, variance_sensitivity
 from dpcausal.independence import blocks, hsic, many, scalar
-from dpcausal.independence.crt import Crt
 from dpcausal.independence.crt_global import GlobalCrt
-from dpcausal.independence.gcm import Gcm
 from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_scores
 from dpcausal.papers import priv_gcm
 from dpcausal.papers.priv_kendall import published_spearman, published_spearman_sensitivity
-from dpcausal.papers.priv_tot import PrivToT
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.noise import generator_from_seed
@@ -40,6 +37,7 @@ from tests.dependence.test_stratum_moments import corners, covariance, spread, v
 from tests.independence.neighbours import (
     BLOCKS,
     HIGH,
+    KINDS,
     LOW,
     METHODS,
     SCHEMA,
@@ -112,14 +110,14 @@ SENSITIVITIES = (
         ("scores of ranks without the two",), FIVE,
     ),
     SensitivityRow(
-        "neighbour-pairs", lambda rows: sums(rows, (len(rows) - 3) // 13).signed,
-        lambda m: signed_sensitivity((m - 3) // 13), PAIRED, 0.66,
+        "neighbour-pairs", lambda rows: sums(rows, (len(rows) - 3) // 29).signed,
+        lambda m: signed_sensitivity((m - 3) // 29), PAIRED, 0.3,
         ("sign products by the bound of partners that stay", "neighbours by the number of rows kept"),
         {**BOX, "starts": {"worst": worst_start}},
     ),
     SensitivityRow(
-        "untied-pairs", lambda rows: sums(rows, (len(rows) - 3) // 13).untied,
-        lambda m: untied_sensitivity((m - 3) // 13), PAIRED, 0.66,
+        "untied-pairs", lambda rows: sums(rows, (len(rows) - 3) // 29).untied,
+        lambda m: untied_sensitivity((m - 3) // 29), PAIRED, 0.3,
         ("neighbours by the number of rows kept",), {**BOX, "starts": {"worst": tied_start}},
     ),
     SensitivityRow(
@@ -170,7 +168,7 @@ def asked_on_neighbours(method: str, **arguments: Any) -> Neighbours:
 def _by_first_value() -> Iterator[None]:
     """Let a block's score be far above or below 0 by x of its first row, and fits of all rows run once."""
     with ExitStack() as stack:
-        for kind in (Gcm, Crt, PrivToT):
+        for kind in (one for one in KINDS.values() if "score" in vars(one)):
             stack.enter_context(
                 mock.patch.object(kind, "score", lambda self, rows, question, coins: 9.0 * np.sign(rows.x[0, 0]))
             )
@@ -204,7 +202,7 @@ def pair(method: str, side: int) -> Rows:
             ordered[-1] = 1, 1, 2
         return np.column_stack([ordered[:, :2], 2 * ordered[:, 2] - 2, np.zeros(len(ordered))])
     if method == "neighbours":
-        rows = worst(2, 30, moved=bool(side))
+        rows = worst(2, 61, moved=bool(side))
         return np.column_stack([2 * rows[:, 0] - 1, 4 * rows[:, 1] - 1, rows[:, 2], np.zeros(len(rows))])
     if method == "strata-covariance":
         rows = corners(None, ROWS, None, None)

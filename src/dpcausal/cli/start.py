@@ -32,12 +32,14 @@ def check_command(
     schema: SchemaOption,
     as_json: JsonOption = False,
 ) -> None:
-    """NOT PRIVATE: how many values the schema clips or substitutes, for the curator alone.  Spends nothing."""
+    """NOT PRIVATE: what the schema does to the data, for the curator alone.  Spends nothing; exit 1: look again."""
     with exit_codes():
         from dpcausal import Schema
 
         found = Schema.from_toml(schema).check(data)
         print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else found.summary())
+        if found.notes:
+            raise typer.Exit(1)
 
 
 @app.command("explain")

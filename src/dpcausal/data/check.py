@@ -5,16 +5,19 @@ The shares are exact: they are not protected, cost nothing, and touch no ledger.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcausal.data.cleaning import check_declared, check_named
 from dpcausal.data.coding import MISSING, level_codes
 from dpcausal.data.frame import source_of
-from dpcausal.data.schema import Bounded, Column, Schema
+from dpcausal.data.persons import Persons
+from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.source import Kind, Source, withheld
 from dpcausal.errors import HiddenAnswerError, SchemaError
 
@@ -24,6 +27,14 @@ USE = (
     "Use it to find slips: a wrong unit, a level spelled otherwise, a file read wrongly. Bounds that are fitted to "
     "these shares are a release that nobody paid for."
 )
+
+
+MUCH_MISSING, MUCH_OUTSIDE = 0.05, 0.01
+"""Shares from which on a column is worth a look."""
+
+LIKE_ID = re.compile(r"(?i)(.*[_ .-])?(p?id|uu?id|person|patient|subject|participant|household)([_ .-]?(id|no|nr))?")
+
+PERSONS = "it looks like the id of persons with several rows: say person= to protect a person and not a row"
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,9 @@ class ColumnCheck:
     below, above : float
         Share of the rows below ``lower`` and above ``upper``, ±inf included, which count as the bound; 0 for levels.
     substituted : float
-        Share that counts as the midpoint (null, NaN, no number), or as the substitute level (null, not declared).
+        Share that is missing: a null, NaN or no number; a null or what is no declared level, ``other`` or not.
+    notes : tuple of str
+        What to look at, in words.
     """
 
     name: str
@@ -45,6 +58,7 @@ class ColumnCheck:
     below: float
     above: float
     substituted: float
+    notes: tuple[str, ...] = ()
 
     @property
     def changed(self) -> float:
@@ -61,10 +75,19 @@ class SchemaCheck:
     rows : int
     columns : tuple of ColumnCheck
         In the order of the schema.
+    persons : tuple of str
+        Columns that look like ids and occur more than once.
     """
 
     rows: int
     columns: tuple[ColumnCheck, ...]
+    persons: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to look at before anything is spent, in words."""
+        told = [f"{one.name}: {note}" for one in self.columns for note in one.notes]
+        return (*told, *(f"{name}: {PERSONS}" for name in self.persons))
 
     def summary(self) -> str:
         """Return the shares as text, stamped in its first line."""
@@ -75,7 +98,8 @@ class SchemaCheck:
             f"{_percent(one.substituted):>11}  {one.declared!r}"
             for one in self.columns
         ]
-        return "\n".join([f"{STAMP}.", USE, f"{self.rows} rows.", head, *lines])
+        notes = ["", "Look at this first:", *(f"* {note}" for note in self.notes)] if self.notes else []
+        return "\n".join([f"{STAMP}.", USE, f"{self.rows} rows.", head, *lines, *notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the shares as plain numbers, stamped in the first entry."""
@@ -87,6 +111,7 @@ class SchemaCheck:
                 one.name: {"below": one.below, "above": one.above, "substituted": one.substituted}
                 for one in self.columns
             },
+            "notes": list(self.notes),
         }
 
     def __repr__(self) -> str:
@@ -110,7 +135,19 @@ def check(frame: Any, schema: Schema) -> SchemaCheck:
     rows = source.count()
     if rows < 1:
         raise SchemaError("a table needs at least one row")
-    return SchemaCheck(rows, tuple(_checked(source, name, column, rows) for name, column in schema.items()))
+    columns = tuple(_checked(source, name, column, rows) for name, column in schema.items())
+    return SchemaCheck(rows, columns, tuple(name for name in source.names if _repeats(source, name)))
+
+
+def _repeats(source: Source, name: str) -> bool:
+    """Return whether a column is named like an id, holds texts or whole numbers, and has one of them twice."""
+    fields = source.declared(name).kind
+    if not LIKE_ID.fullmatch(name) or fields not in (Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD):
+        return False
+    persons = withheld(
+        lambda: Persons.of(source.collect([name]), name, fields is Kind.FIELD), "the column of ids cannot be read"
+    )
+    return 0 < persons.n < int((persons.codes >= 0).sum())
 
 
 def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnCheck:
@@ -119,19 +156,50 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
         raise SchemaError("the frame no longer has the rows that were counted")
     if isinstance(column, Bounded):
         raw = withheld(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
-        return ColumnCheck(
-            name,
-            column,
-            below=float((raw < column.lower).mean()),
-            above=float((raw > column.upper).mean()),
-            substituted=float(np.isnan(raw).mean()),
-        )
+        outside = float((raw < column.lower).mean()), float((raw > column.upper).mean())
+        absent = float(np.isnan(raw).mean())
+        return ColumnCheck(name, column, *outside, absent, _notes_of_numbers(raw, column, sum(outside), absent))
     fields = source.declared(name).kind is Kind.FIELD
     codes = withheld(
         lambda: level_codes(collected, name, column, fields=fields),
         f"the {source.backend} columns cannot be read",
     )
-    return ColumnCheck(name, column, 0.0, 0.0, substituted=float((codes == MISSING).mean()))
+    absent = float((codes == MISSING).mean())
+    return ColumnCheck(name, column, 0.0, 0.0, absent, _notes_of_levels(codes, column, absent))
+
+
+def _notes_of_numbers(raw: NDArray[np.float64], column: Bounded, outside: float, absent: float) -> tuple[str, ...]:
+    known = np.clip(raw[~np.isnan(raw)], column.lower, column.upper)
+    spread = float(np.ptp(known)) if known.size else 0.0
+    told = (
+        (_lacking(absent), absent >= MUCH_MISSING),
+        (f"{_percent(outside)} of the values lie outside the bounds: another unit, or bounds too narrow?",
+         outside > MUCH_OUTSIDE),
+        ("it is constant, and says nothing", known.size > 0 and spread == 0),
+        ("the bounds are more than 1,000 times as wide as the data: noise is made for the bounds",
+         0 < spread < column.width / 1000),
+        ("the rows are sorted by it, so one new value moves others: leave them in the order in which they came",
+         spread > 0 and known.size == raw.size and bool((np.diff(raw) >= 0).all() or (np.diff(raw) <= 0).all())),
+    )  # fmt: skip
+    return tuple(words for words, holds in told if holds)
+
+
+def _notes_of_levels(codes: NDArray[np.int64], column: Levels, absent: float) -> tuple[str, ...]:
+    never = [level for code, level in enumerate(column.labels) if level != column.other and not (codes == code).any()]
+    found = np.unique(codes[codes != MISSING])
+    told = (
+        (_lacking(absent), absent >= MUCH_MISSING and column.other is None),
+        (f"levels that never occur: {', '.join(map(repr, never))}; spelled otherwise?", bool(never)),
+        ("it is constant, and says nothing", found.size == 1),
+    )  # fmt: skip
+    return tuple(words for words, holds in told if holds)
+
+
+def _lacking(share: float) -> str:
+    return (
+        f"{_percent(share)} of the rows lack it, and are left out of every question about it: that is right only where "
+        "they are missing by chance or by columns of the question"
+    )
 
 
 def _percent(share: float) -> str:

@@ -2,7 +2,7 @@
 
 | declared | null, NaN | ±inf | outside | comes out as |
 |---|---|---|---|---|
-| Bounded | midpoint | nearer bound | clipped | float64 in [lower, upper] |
+| Bounded | midpoint, and told apart as missing | nearer bound | clipped | float64 in [lower, upper] |
 
 A column of levels comes out as codes: see ``coding``.
 A record is cleaned by itself, so replacing one record changes one cleaned record: the map from tables to arrays

@@ -18,6 +18,7 @@ from dpcausal.discovery.pc import Test, Verdict, find_skeleton
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, pure_pay
 from dpcausal.discovery.search import by_tests
 from dpcausal.errors import DpCausalError, LossError
+from dpcausal.independence.automatic import Auto
 from dpcausal.independence.methods import METHODS
 from dpcausal.independence.question import Hypothesis, IndependenceTest
 from dpcausal.privacy.allotment import Allotment
@@ -33,7 +34,7 @@ class CiTest(GraphSearch[PureDP]):
     ----------
     test : str or method
         How ``ci_test`` tests: a short name, or an object of ``dpcausal.methods`` with its options; by default
-        ``"gcm"``.  It is paid for in ``PureDP``.
+        ``"auto"``, test by test.  It is paid for in ``PureDP``.
     max_order : int, optional
         Largest conditioning set, 0 to 8; by default 1.
     """
@@ -46,7 +47,7 @@ class CiTest(GraphSearch[PureDP]):
     usual_alpha: ClassVar[float] = 0.05
     cuts: ClassVar[bool] = False
 
-    test: str | IndependenceTest[Any] = "gcm"
+    test: str | IndependenceTest[Any] = "auto"
 
     @property
     def chosen(self) -> IndependenceTest[Any]:
@@ -86,7 +87,7 @@ class CiTest(GraphSearch[PureDP]):
         return settle(hypothesis, self.chosen, loss, accept_unproven=True)
 
     def claims(self, question: Graph, spent: PureDP) -> tuple[str, ...]:
-        return self.rehearsed(question, spent).claims
+        return Auto.CLAIMS if isinstance(self.chosen, Auto) else self.rehearsed(question, spent).claims
 
     def release(
         self, private: Table, question: Graph, spent: PureDP | NoPrivacy, coins: PublicGenerator, allotment: Allotment

@@ -43,6 +43,12 @@ class Auto(PureTest):
         """Return the test that was chosen, settled: nothing of this object is left in the plan."""
         return choice(question, spent)[0].settle(question, spent)
 
+    CLAIMS: ClassVar[tuple[str, ...]] = (
+        "neighbour-pairs", "untied-pairs", "neighbour-variance", "stratum-covariance", "stratum-variance",
+        "conditional-kendall", "stratum-spread", "contingency-table", "block-sum", "geometric", "laplace",
+    )  # fmt: skip
+    """Of all tests that it may take, where one call asks many questions that are not known before."""
+
     @property
     def has_exact(self) -> bool:
         return True

@@ -29,6 +29,8 @@ LEAST_ROWS = 20
 
 DROWNED_CELLS = "most strata may be too small for their cells' noise, and then say nothing: fewer levels would say more"
 
+MANY_CELLS = "with several levels and a small epsilon a true null can look dependent about twice as often as alpha says"
+
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyCounts(PureTest):
@@ -56,7 +58,8 @@ class NoisyCounts(PureTest):
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         if isinstance(spent, NoPrivacy):
             return ()
-        return () if reaches(question.n, self.shape(question), spent.epsilon) else (DROWNED_CELLS,)
+        drowned = () if reaches(question.n, self.shape(question), spent.epsilon) else (DROWNED_CELLS,)
+        return (*drowned, *((MANY_CELLS,) if question.pairs > 1 and spent.epsilon < 1 else ()))
 
     def shape(self, question: Hypothesis) -> tuple[int, int, int]:
         """Return the levels of x and of y and the strata."""

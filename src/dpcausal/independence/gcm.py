@@ -33,6 +33,11 @@ CUTS = (0.25, 0.5, 0.75)
 
 EXACT_PERMUTATIONS = 999
 
+JUMPS = (
+    "of several numbers given, curves in each and products of two are learnt; a jump in the means of x and y, or a "
+    "wave along several numbers together, is not: a true null can look dependent"
+)
+
 
 def weights(rows: Rows) -> Reals:
     """Return the weights of the weighted measure, shape (n, k): 1, signs around quantiles, signs of levels.
@@ -73,6 +78,10 @@ class Gcm(BlockTest):
         if question.pairs > MOST_COLUMNS:
             raise ParameterError(f"x and y may have at most {MOST_COLUMNS} pairs of columns, levels counted one by one")
         return super().settle(question, spent)
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        unlearnt = (JUMPS,) if question.numbers > 1 and self.regression == "likely" else ()
+        return (*super().caveats(question, spent), *unlearnt)
 
     def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         """Return the measure of all rows: normal for one pair of columns, by permutations for more."""

@@ -31,8 +31,13 @@ from dpcausal.privacy.sensitivity import Query
 SIGNED_SHARE = Fraction(17, 20)
 """Share of ε for the signed sum where x or y has two levels; the rest counts the untied pairs."""
 
-LEAST_ROWS = 20
+LEAST_ROWS = 60
 MOST_CELLS = 10**15
+FAR_NEIGHBOURS = (
+    "where means of x and y change much between neighbours in z, as for a z with Cauchy's tails, a true null can look "
+    "dependent; fewer neighbours help"
+)
+
 ROWS_PER_NEIGHBOUR, MOST_BY_RULE = 90, 16
 """k is a 90th of a cell's rows, at most 16: windows are to stay short beside what the means of x and y do along z."""
 
@@ -79,6 +84,9 @@ class Neighbours(PureTest):
         default = default_neighbours(question.n, question.cells)
         asked = default if self.neighbours is None else self.neighbours
         return replace(self, neighbours=public.whole("neighbours", asked, 1, min(MOST_NEIGHBOURS, question.n // 10)))
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        return (FAR_NEIGHBOURS,)
 
     def sums(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> PairSums:
         """Return the sums; ties of z are broken by public coins, one a position."""
