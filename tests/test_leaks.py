@@ -448,7 +448,8 @@ def test_nothing_planted_comes_out_of_the_command(backend: str, json: list[str],
     steps: list[tuple[list[str], int]] = [
         (["ledger", "create", str(ledger), "--epsilon", "2.5"], 0),
         (ask_first, 0),
-        ([*ask_first, "--protect", "test"], 0),
+        ([*ask_first, "--protect", "test"], 2),  # which leaves out no row
+        ([*ask_first, "--protect", "test", "--missing", "impute"], 0),
         (["direction-all", data, *ask_first[4:6], *asked[:2], "--epsilon", "0.25", "--scores", "igci", *json], 0),
         (["direction-all", data, *ask_first[4:6], *asked[:2], "--epsilon", "0.25", "--pair", "x,z", *json], 2),
         (ask_first, 3),

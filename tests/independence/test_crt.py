@@ -122,7 +122,7 @@ def test_permutations_of_a_clipped_column_are_exchangeable_too():
 @pytest.mark.parametrize("method", WITH_MODEL)
 def test_a_dependence_is_found_by_every_method_with_a_model(method):
     data = dpc.simulate.smooth_design(2_000, effect=1.0, seed=4)
-    table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)))
+    table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)), missing="impute")
     with dpc.simulated_noise(2):
         t = dpc.ci_test(
             table, "x", "y", given=["z1"], loss=dpc.PureDP(2), method=KINDS[method](
@@ -188,7 +188,7 @@ def test_a_model_that_does_not_fit_is_refused_before_anything_is_spent(model, me
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     rows = some()
     columns = {name: rows[:, place] for place, name in enumerate("xyz")} | {"g": np.zeros(N, dtype=np.int64)}
-    schema = dpc.Schema({**SCHEMA, "b": dpc.Levels([0, 1])})
+    schema = dpc.Schema({**{name: SCHEMA[name] for name in "xyzg"}, "b": dpc.Levels([0, 1])})
     table = dpc.Table(columns | {"b": columns["g"]}, schema, ledger)
     with pytest.raises(ParameterError, match=message):
         x = model.pop("on", "x")

@@ -31,8 +31,8 @@ from tests.independence.neighbours import plan_of
 N = 600
 
 
-def table(effect: float = 1.5) -> dpc.Table:
-    data = dpc.simulate.smooth_design(N, effect=effect, seed=2)
+def table(effect: float = 1.5, rows: int = N) -> dpc.Table:
+    data = dpc.simulate.smooth_design(rows, effect=effect, seed=2)
     return dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
 
 
@@ -60,7 +60,7 @@ def settled(regression: Any) -> Any:
     ids=lambda regressor: type(regressor).__name__,
 )
 def test_any_regressor_of_scikit_learn_serves_inside_a_block(regressor, capfd):
-    t = ask(regressor)
+    t = ask(regressor, table(rows=1_800), blocks=20)
     assert t.decision == "dependent" and t.settings["regression"] == type(regressor).__name__
     assert capfd.readouterr() == ("", "")
 

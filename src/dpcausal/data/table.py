@@ -282,10 +282,10 @@ class Table(Single):
         """
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError("names must be a list of column names, not one text")
-        asked = tuple(dict.fromkeys(names))
-        for name in asked:
+        listed = tuple(names)
+        for name in listed:
             self._schema.column(name)
-        found = self._read(asked)
+        found = self._read(tuple(dict.fromkeys(listed)))
         if found is None:
             raise SchemaError(CHANGED)
         return found
