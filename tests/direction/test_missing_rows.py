@@ -55,7 +55,7 @@ def test_a_row_that_is_left_out_or_comes_in_moves_one_vote_at_most(kind: str) ->
 
 
 def test_an_empty_block_votes_by_its_own_coin() -> None:
-    """Seen to raise, and so to tell, where a vote looks at its first row."""
+    """A vote that looks at its first row would raise, and so tell."""
     empty = {name: np.full(N, np.nan) for name in SCHEMA}
     margins = []
     for seed in range(40):

@@ -102,7 +102,7 @@ def test_the_number_of_kept_rows_is_noisy_and_near(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["parities", "moments"])
 def test_independent_columns_stay_apart_where_many_rows_are_left_out(name: str) -> None:
-    """Seen to fail where p-values take n for the number of kept rows, or a midpoint for what is missing."""
+    """For p-values that take n for the number of kept rows, or a midpoint for what is missing."""
     found = 0
     for seed in range(20):
         columns = frame(name, 100 + seed, share=0.0)

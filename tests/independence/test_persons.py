@@ -80,7 +80,7 @@ def test_dealing_one_person_elsewhere_moves_two_blocks_and_can_move_both_to_thei
 
 
 def test_no_row_but_the_persons_own_decides_which_one_stands_for_the_person() -> None:
-    """Thousands of rows of one person do not outvote the others: seen to fail where each row is a record."""
+    """Thousands of rows of one person do not outvote the others."""
     loud = frame(6)
     rng = np.random.default_rng(7)
     line = rng.uniform(-4, 4, 20_000)
