@@ -167,8 +167,8 @@ def test_a_release_that_looks_across_blocks_is_caught(name: str, monkeypatch: py
 
 @pytest.mark.usefixtures("quick")
 def test_a_count_declared_at_095_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def mutant(votes, label):  # type: ignore[no-untyped-def]
-        honest = vote_count(votes, label)
+    def mutant(votes, label, unit):  # type: ignore[no-untyped-def]
+        honest = vote_count(votes, label, unit)
         return Query(float(sum(votes)), dataclasses.replace(honest.sensitivity, bound=0.95), label)
 
     monkeypatch.setattr(by_blocks, "vote_count", mutant)

@@ -95,8 +95,8 @@ def direction(
     >>> pair = dpc.simulate.anm_pair(4000, seed=3)
     >>> ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     >>> table = dpc.Table(pair.columns, pair.schema, ledger)
-    >>> with dpc.simulated_noise(7):
-    ...     answer = dpc.direction(table, "x", "y", loss=dpc.PureDP(1))
+    >>> with dpc.simulated_noise(1):
+    ...     answer = direction(table, "x", "y", loss=dpc.PureDP(1))
     >>> answer.verdict, answer.cause, answer.guarantee.private
     ('x causes y', 'x', False)
     """
