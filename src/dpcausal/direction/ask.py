@@ -92,7 +92,7 @@ def direction(
     Examples
     --------
     >>> import dpcausal as dpc
-    >>> pair = dpc.simulate.anm_pair(4000, seed=3)
+    >>> pair = dpc.simulate.anm_pair(4000, mechanism="exponential", seed=3)
     >>> ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     >>> table = dpc.Table(pair.columns, pair.schema, ledger)
     >>> with dpc.simulated_noise(1):

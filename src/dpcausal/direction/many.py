@@ -100,7 +100,7 @@ def direction_all(
     Examples
     --------
     >>> import dpcausal as dpc
-    >>> pair = dpc.simulate.anm_pair(4000, seed=3)
+    >>> pair = dpc.simulate.anm_pair(4000, mechanism="exponential", seed=3)
     >>> ledger = dpc.Ledger.in_memory(dpc.PureDP(4))
     >>> table = dpc.Table(pair.columns, pair.schema, ledger)
     >>> with dpc.simulated_noise(7):
