@@ -393,7 +393,7 @@ class _Question:
     protect, score, alpha = "everyone", "lsnm", 0.1
 
     def __init__(self, n: int) -> None:
-        self.n = n
+        self.n = self.expected = n
 
 
 def test_the_picture_shows_four_counts_on_a_scale_that_public_numbers_fix() -> None:
@@ -426,3 +426,13 @@ def test_wrong_arrows_of_many_unlinked_pairs_come_at_most_as_often_as_alpha() ->
             wrong += min(adjusted([*pvalues, *[1.0] * 6], "holm")) <= 0.1
     assert wrong / 300 < 0.1 + 6 * math.sqrt(0.09 / 300)
     assert verdict.PROOFS == ("block-bits", "cube", "verdict-level")
+
+
+def test_a_public_guess_of_a_subgroups_share_sets_the_number_of_blocks() -> None:
+    whole = dropping(cubic(4_000))
+    part = whole.where("x", at_least=0.0, share=0.5)
+    for method, loss in (("verdict", dpc.PureDP(0.5)), ("votes", dpc.PureDP(0.5))):
+        with simulated_noise(1):
+            found = dpc.direction(part, "x", "y", loss=loss, method=method)
+        half = dpc.direction(dropping(cubic(2_000)), "x", "y", loss=loss, method=method)
+        assert found.settings["blocks"] == half.settings["blocks"]

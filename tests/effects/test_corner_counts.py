@@ -23,6 +23,12 @@ def test_the_masses_of_a_record_are_whole_numbers_of_at_least_0_that_sum_to_the_
     assert masses.dtype == np.int64 and (masses >= 0).all() and (masses.sum(axis=1) == GRID).all()
 
 
+def test_a_value_that_is_no_number_or_outside_weighs_no_more_than_another() -> None:
+    for degree in (0, 1, 2):
+        masses = corners(np.array([np.nan, np.inf, -np.inf, 1e300, -3.0]), degree)
+        assert (masses >= 0).all() and (masses.sum(axis=1) == GRID).all()
+
+
 @pytest.mark.proves("corner-counts")
 def test_counts_sums_and_squares_are_read_off_the_corners() -> None:
     rng = np.random.default_rng(3)

@@ -204,3 +204,14 @@ def test_pictures_are_drawn_of_groups_and_of_the_balance() -> None:
     assert len(balance.get_yticklabels()) == len(found.balance)
     with pytest.raises(ParameterError):
         found.plot(what="anything")
+
+
+def test_a_subgroup_is_named_in_the_ledger_and_in_the_answer() -> None:
+    part = table(made(), dpc.PureDP(9)).where("site", among=["n"])
+    told = "the subgroup: site in ['n']"
+    for answer in (
+        dpc.effect(part, treatment="a", outcome="y", adjust=["z"], loss=dpc.PureDP(2)),
+        dpc.cells(part, by=["a"], values=["y"], loss=dpc.PureDP(2)),
+    ):
+        assert told in answer.guarantee.public
+    assert all("site in ['n']" in entry.detail for entry in part.ledger.entries()) and len(part.ledger.entries()) == 2

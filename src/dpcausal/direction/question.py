@@ -138,6 +138,11 @@ class Pair(Question[Direction]):
         return self.table.n
 
     @property
+    def expected(self) -> int:
+        """A public guess of how many rows are asked."""
+        return self.table.expected
+
+    @property
     def ranges(self) -> tuple[Interval, Interval]:
         """The public ranges of both columns."""
         first, second = (self.table.schema.column(name) for name in (self.first, self.second))

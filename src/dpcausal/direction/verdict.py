@@ -107,9 +107,9 @@ class Verdict(DirectionMethod[PureDP]):
     rows_per_block : int, optional
         Public number of rows of a block, by default n/blocks and at most 200: the larger a block, the smaller the
         departures from a model that it sees.  Rows beyond are left out by public coins.
-    share : float
-        A public guess of the share of rows that lack neither column, in (0, 1], by default 1; the number of blocks
-        follows it.
+    share : float, optional
+        A public guess of the share of rows that are asked and lack neither column, in (0, 1], by default that of
+        ``Table.where``, else 1; the number of blocks follows it.
     """
 
     name: ClassVar[str] = "verdict"
@@ -120,7 +120,7 @@ class Verdict(DirectionMethod[PureDP]):
 
     blocks: int | None = None
     rows_per_block: int | None = None
-    share: float = 1.0
+    share: float | None = None
 
     def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return (loss, "") if isinstance(loss, NoPrivacy) else pay_pure(loss, self.name)
@@ -137,7 +137,8 @@ class Verdict(DirectionMethod[PureDP]):
     def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         """Check the number and the size of the blocks, or choose them."""
         super().settle(question, spent)
-        n, share = question.n, public.number("share", self.share, 1e-6, 1.0)
+        n, guess = question.n, question.expected / question.n if self.share is None else self.share
+        share = public.number("share", guess, 1e-6, 1.0)
         if n < LEAST_ROWS:
             raise ParameterError(f"method {self.name!r} needs at least {LEAST_ROWS} rows, the table has {n}")
         usual = default_blocks(n * share, 1.0 if isinstance(spent, NoPrivacy) else spent.epsilon)

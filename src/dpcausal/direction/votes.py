@@ -93,7 +93,7 @@ class Votes(DirectionMethod[PureDP]):
         super().settle(question, spent)
         if isinstance(spent, NoPrivacy):
             return self
-        blocks = default_blocks(question.n, spent.epsilon) if self.blocks is None else self.blocks
+        blocks = default_blocks(question.expected, spent.epsilon) if self.blocks is None else self.blocks
         most = question.n // LEAST_BLOCK
         if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most or blocks % 2 == 0:
             raise ParameterError(f"blocks must be an odd number between 1 and n/{LEAST_BLOCK} = {most}")

@@ -77,7 +77,7 @@ class CellSums(Question[NoisyCells]):
         return math.prod(self.sizes) * sum(value.degree + 1 for value in self.values)
 
     def detail(self) -> dict[str, Any]:
-        return {"by": list(self.by), "values": [value.name for value in self.values]}
+        return {"by": list(self.by), "values": [value.name for value in self.values], **self.table.declared}
 
     def read(self) -> Table:
         return self.table
@@ -86,7 +86,7 @@ class CellSums(Question[NoisyCells]):
         self, settled: Settled[Any], released: NoisyCells, allotment: Allotment, seed: int | None
     ) -> NoisyCells:
         return released.under(
-            Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=PUBLIC)
+            Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=self.table.told(PUBLIC))
         )
 
 

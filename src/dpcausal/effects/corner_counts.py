@@ -33,10 +33,11 @@ def corners(unit: Reals, degree: int) -> Integers:
     Parameters
     ----------
     unit : float array, shape (n,)
-        In [0, 1].
+        In [0, 1]; what is no number lies in the middle, what lies outside at the nearer end: no record weighs more.
     degree : int
         2; 1 where the values are 0 and 1; 0 to count only.
     """
+    unit = np.clip(np.nan_to_num(unit, nan=0.5), 0.0, 1.0)
     top = np.rint(GRID * (unit * unit if degree == 2 else unit))
     middle = np.minimum(np.rint(2 * GRID * unit * (1 - unit)), GRID - top)
     whole = np.full(len(unit), float(GRID))

@@ -72,7 +72,7 @@ class JointSums(Question[JointMoments]):
         return middles, halves
 
     def detail(self) -> dict[str, Any]:
-        return {"columns": list(self.names)}
+        return {"columns": list(self.names), **self.table.declared}
 
     def read(self) -> Table:
         return self.table
@@ -81,7 +81,7 @@ class JointSums(Question[JointMoments]):
         self, settled: Settled[Any], released: JointMoments, allotment: Allotment, seed: int | None
     ) -> JointMoments:
         return released.under(
-            Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=PUBLIC)
+            Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=self.table.told(PUBLIC))
         )
 
 

@@ -91,14 +91,15 @@ class Contrast(Question[Effect]):
     def detail(self) -> dict[str, Any]:
         return {
             "treatment": self.treatment, "outcome": self.outcome, "adjust": list(self.adjust), "groups": self.groups,
-            "estimand": self.estimand,
+            "estimand": self.estimand, **self.table.declared,
         }  # fmt: skip
 
     def read(self) -> Table:
         return self.table
 
     def report(self, settled: Settled[Any], released: Effect, allotment: Allotment, seed: int | None) -> Effect:
-        guarantee = Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=PUBLIC)
+        told = self.table.told(PUBLIC)
+        guarantee = Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=told)
         release = None if released.release is None else released.release.under(guarantee)
         return replace(
             released, method=settled.method.name, settings=settled.method.options(), guarantee=guarantee,
