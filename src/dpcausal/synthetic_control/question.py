@@ -131,7 +131,8 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
         for array in (counterfactual, effect, free):
             array.setflags(write=False)
         shares = {"shares of the path": plan.path, "interval": plan.interval, "test": plan.pvalue}
-        caveats = f"the series of {plan.target} is not protected: it is public and shows here", AT_BOUNDS, *settled.caveats
+        shown = f"the series of {plan.target} is not protected: it is public and shows here"
+        caveats = shown, AT_BOUNDS, *settled.caveats
         return SyntheticControl(
             target=plan.target, times=panel.times[plan.start :], counterfactual=counterfactual, effect=effect, att=att,
             interval=None if answer.reach is None else (att - answer.reach * half, att + answer.reach * half),
