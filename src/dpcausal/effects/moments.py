@@ -99,7 +99,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return loss, ""
 
     def settle(self, question: JointSums, spent: Paid) -> InRounds:
-        if not isinstance(spent, NoPrivacy):
+        if not spent.exact:
             d, n, rho = len(question.names), question.table.n, affordable_zcdp(spent)
             try:
                 for share in (HISTOGRAM, *SHAPING, LAST):
@@ -121,7 +121,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return "scale-histograms", "ellipse-moments", "gaussian"
 
     def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
-        if isinstance(spent, NoPrivacy):
+        if spent.exact:
             return ()
         wide = _width(len(question.names), question.table.n, affordable_zcdp(spent))
         return (f"public numbers foretell intervals {wide:.2g} times as wide as without privacy",) if wide > 1.5 else ()
