@@ -150,7 +150,7 @@ def _width(columns: int, n: int, rho: ZCDP) -> float:
 
 
 def moments(
-    table: Table, columns: Iterable[str], *, loss: Loss, accept_large_epsilon: bool = False
+    table: Table, columns: Iterable[str], *, loss: Loss, accept_large_epsilon: bool = False, again: bool = False
 ) -> JointMoments:
     """Release first and second moments of columns of numbers, to be asked for regressions again and again.
 
@@ -165,6 +165,8 @@ def moments(
         The most that the call may cost; ``ApproxDP`` or ``ZCDP``.
     accept_large_epsilon : bool
         Consent to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -188,4 +190,4 @@ def moments(
     >>> abs(fit["x"].estimate - 3) < 0.1
     True
     """
-    return ask(JointSums.of(table, columns), InRounds(), loss, accept_large_epsilon=accept_large_epsilon)
+    return ask(JointSums.of(table, columns), InRounds(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
