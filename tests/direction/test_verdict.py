@@ -390,7 +390,7 @@ def test_rows_of_the_largest_tables_are_left_out_by_public_coins_and_that_is_sai
 
 
 class _Question:
-    protect, score, alpha = "everyone", "lsnm", 0.1
+    protect, score, alpha, blocks_moved = "everyone", "lsnm", 0.1, 1
 
     def __init__(self, n: int) -> None:
         self.n = self.expected = n
