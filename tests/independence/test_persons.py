@@ -29,7 +29,8 @@ def passages(columns: Frame, method: Any, ids: str) -> Any:
 
 
 def test_private_ids_pay_for_two_blocks_and_public_ones_for_one() -> None:
-    bounds = {ids: passages(frame(5), dpc.methods.Gcm(blocks=4, resamples=19), ids)[0].bound for ids in ("private", "public")}
+    gcm = dpc.methods.Gcm(blocks=4, resamples=19)
+    bounds = {ids: passages(frame(5), gcm, ids)[0].bound for ids in ("private", "public")}
     assert bounds["private"] == 2 * bounds["public"]
 
 
