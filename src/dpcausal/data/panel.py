@@ -36,7 +36,8 @@ class Panel(Single):
         Columns.  Times are whole numbers, dates, timestamps, periods or texts that sort; timestamps with a time zone
         are instants, named in UTC.  *The names of the units are public by declaration*, the donors' too: see the notes.
     target : name of a unit, or a list of them
-        The treated units.  *Public: a target's own series is not protected*, and it is printed in results.
+        The treated units.  *Public: a target's own series is not protected*, and it is printed in results.  It must lie
+        within the bounds, and have a value in each treated period.
     start : time, or a mapping from target to time
         The first treated period; one of the target's own.  *Public.*
     bounds : Bounded
@@ -181,6 +182,7 @@ class Panel(Single):
         raw = cells.target_rows
         series, kept = {}, {}
         for name, block in raw.items():
+            _check_target(name, block[0], places[name], cells.times, bounds)
             values = filled(block[:1], bounds, missing)[0]
             values.setflags(write=False)
             series[name] = values
@@ -299,6 +301,22 @@ def _place(times: tuple[Label, ...], target: Any, start: Any) -> int:
     if place < 1:
         raise ParameterError(f"start of {target!r} leaves no period before it: the first is {times[0]}")
     return place
+
+
+def _check_target(name: Any, series: Reals, start: int, times: tuple[Label, ...], bounds: Bounded) -> None:
+    """Raise where a target's own series, which is public, would be answered wrongly: nothing of it is filled or cut."""
+    outside = np.flatnonzero((series < bounds.lower) | (series > bounds.upper))
+    if len(outside):
+        raise ParameterError(
+            f"target {name!r} lies outside the bounds {bounds.lower:g} to {bounds.upper:g} in {times[outside[0]]}: "
+            "declare wider bounds"
+        )
+    absent = np.isnan(series)
+    if absent[start:].any():
+        first = times[start + int(np.argmax(absent[start:]))]
+        raise ParameterError(f"target {name!r} has no value in {first}, which is treated: its effect is unknown there")
+    if (left := int((~absent[:start]).sum())) < min(start, 3):
+        raise ParameterError(f"target {name!r} has {left} values before its start in {times[start]}, fewer than 3")
 
 
 def _covariate_means(blocks: Reals, columns: list[Bounded], before: int, missing: str) -> Reals:

@@ -23,6 +23,7 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query
 from dpcausal.releases.table import geometric_variance
@@ -48,7 +49,7 @@ class CellSums(Question[NoisyCells]):
     @classmethod
     def of(cls, table: Table, by: object, values: object) -> CellSums:
         """Return the question of checked arguments."""
-        public.check_table(table)
+        public.check_table(table, persons=True)
         named = _names("by", by, 1)
         numbers = _names("values", values, 0)
         if set(named) & set(numbers):
@@ -65,6 +66,10 @@ class CellSums(Question[NoisyCells]):
     @property
     def ledger(self) -> Ledger:
         return self.table.ledger
+
+    @property
+    def unit(self) -> Unit:
+        return self.table.unit
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -96,6 +101,7 @@ class ByCells(Method[CellSums, PureDP | ZCDP]):
 
     name: ClassVar[str] = "cells"
     about: ClassVar[str] = "noisy sums by cells"
+    private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     def pay(self, loss: Loss, question: CellSums) -> tuple[Paid, str]:

@@ -22,6 +22,7 @@ from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.report import Guarantee
 
@@ -46,7 +47,7 @@ class JointSums(Question[JointMoments]):
     @classmethod
     def of(cls, table: Table, columns: Any) -> JointSums:
         """Return the question of checked arguments."""
-        public.check_table(table)
+        public.check_table(table, persons=True)
         if isinstance(columns, str) or not isinstance(columns, Iterable):
             raise ParameterError("columns must be a list of column names")
         names = tuple(columns)
@@ -63,6 +64,10 @@ class JointSums(Question[JointMoments]):
     @property
     def ledger(self) -> Ledger:
         return self.table.ledger
+
+    @property
+    def unit(self) -> Unit:
+        return self.table.unit
 
     def ranges(self) -> tuple[Any, Any]:
         """Return the middle and half the width of each column's range; two levels are 0 and 1."""
@@ -91,6 +96,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy moments in a learnt shape"
+    private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     def pay(self, loss: Loss, question: JointSums) -> tuple[Paid, str]:
