@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from dpcausal.asking.kept import asked_of, keep, recalled
 from dpcausal.asking.method import Answer, Method, Question, Settled
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
@@ -44,22 +45,27 @@ def _check_records(question: Any, method: Method[Any, Any]) -> None:
 
 def ask(
     question: Question[Answer], method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False,
-    accept_large_epsilon: bool = False,
+    accept_large_epsilon: bool = False, again: bool = False,
 ) -> Answer:  # fmt: skip
-    """Answer one question.
+    """Answer one question; exactly the same of a table with a name gets its kept answer, unless ``again``.
 
     Everything that can fail for a public reason fails before the ledger is asked; from the spend on nothing may fail
     or warn for a reason that lies in a value.
     """
     check_large(loss, accept_large_epsilon)
     settled = settle(question, method, loss, accept_unproven=accept_unproven)
-    allotment = question.ledger.allot(
+    ledger = question.ledger
+    asked = asked_of(ledger, question.task, [settled], note=settled.note)
+    found: Answer | None = recalled(ledger, asked, again)
+    if found is not None:
+        return found
+    allotment = ledger.allot(
         settled.spent, task=question.task, unit=question.unit, relation=Relation.REPLACE_ONE,
-        detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven),
+        detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven), asked=asked, again=again,
     )  # fmt: skip
     coins, seed = public_generator() if settled.method.uses_coins else (None, None)
     released = unheard(settled.released(unheard(question.read), coins, allotment))
-    return question.report(settled, released, allotment, seed)
+    return keep(ledger, asked, allotment, question.report(settled, released, allotment, seed))
 
 
 def ask_all(

@@ -57,13 +57,15 @@ Begin = Callable[[int, list[Test], dict[str, tuple[str, ...]]], None]
 class Skeleton:
     """Where the loop ended: edges, the set that separated each removed pair, the largest p-value of each tested one.
 
-    Pairs excluded by knowledge are in neither; ``tests`` counts those made.
+    Pairs excluded by knowledge are in neither; ``tests`` counts those made.  ``untested`` edges stand though no test of
+    them was made: for want of counts, or because knowledge requires them.
     """
 
     edges: frozenset[Edge]
     separating: dict[Edge, tuple[str, ...]]
     weakest: dict[Edge, float] = field(default_factory=dict)
     tests: int = 0
+    untested: frozenset[Edge] = frozenset()
 
 
 def tests_of_order(
@@ -110,6 +112,7 @@ class Rounds:
         edges = starting_edges(self.nodes, self.terms.knowledge)
         separating: dict[Edge, tuple[str, ...]] = {}
         weakest: dict[Edge, float] = {}
+        tested: set[Edge] = set()
         count = 0
         for order in range(self.terms.max_order + 1):
             neighbours = neighbours_of(self.nodes, edges)
@@ -123,12 +126,14 @@ class Rounds:
                     continue
                 verdict = self.ask(x, y, given)
                 count += 1
+                if verdict.separated is not None:
+                    tested.add(pair)
                 if verdict.pvalue is not None:
                     weakest[pair] = max(weakest.get(pair, 0.0), verdict.pvalue)
                 if verdict.separated:
                     edges.discard(pair)
                     separating[pair] = given
-        self.skeleton = Skeleton(frozenset(edges), separating, weakest, count)
+        self.skeleton = Skeleton(frozenset(edges), separating, weakest, count, frozenset(edges - tested))
 
 
 def find_skeleton(nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | None = None) -> Skeleton:
@@ -143,16 +148,35 @@ def find_skeleton(nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | N
 def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) -> Cpdag:
     """Direct a skeleton: required arrows, what tiers and forbidden arrows leave, colliders, Meek's rules.
 
-    It is defined for every skeleton and every answer: what contradicts an earlier arrow is left out.
+    It is defined for every skeleton and every answer: what contradicts an earlier arrow is left out.  An untested edge
+    is no ground for an arrow and gets none but from knowledge.
     """
-    marks = Marks(nodes, skeleton.edges)
+    marks = _sure_marks(nodes, skeleton, knowledge)
+    point_colliders(marks, skeleton.separating, lambda a, b: not knowledge.allows(a, b))
+    return _closed(nodes, marks, knowledge)
+
+
+def sure_class(nodes: Sequence[str], skeleton: Skeleton, dag: Cpdag, knowledge: Knowledge) -> Cpdag:
+    """Return the class of a DAG as far as the tested edges of its skeleton tell it."""
+    marks = _sure_marks(nodes, skeleton, knowledge)
+    for x, z, y in sorted(dag.v_structures):
+        if z in marks.next_to(x) & marks.next_to(y):
+            marks.orient(x, z)
+            marks.orient(y, z)
+    return _closed(nodes, marks, knowledge)
+
+
+def _sure_marks(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) -> Marks:
+    unsure = {edge for edge in skeleton.untested if not knowledge.joined(*edge)}
+    marks = Marks(nodes, skeleton.edges - unsure, unsure)
     apply_knowledge(marks, knowledge)
+    return marks
 
-    def forbids(a: str, b: str) -> bool:
-        return not knowledge.allows(a, b)
 
-    point_colliders(marks, skeleton.separating, forbids)
-    close_under_meek(marks, forbids)
+def _closed(nodes: Sequence[str], marks: Marks, knowledge: Knowledge) -> Cpdag:
+    close_under_meek(marks, lambda a, b: not knowledge.allows(a, b))
+    marks.open_unsure()
+    apply_knowledge(marks, knowledge)
     return Cpdag.of_marks(nodes, marks)
 
 

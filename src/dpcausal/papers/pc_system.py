@@ -106,7 +106,7 @@ class PcSystem(GraphSearch[Any]):
             skeleton, reported = replicate(Query(counts, claim, self.name), allotment, run)
         else:
             skeleton, reported = self.proved(counts, question, terms, spent, allotment), ""
-        found = Found(orient(question.names, skeleton, terms.knowledge), {}, frozenset(), skeleton.tests)
+        found = Found(orient(question.names, skeleton, terms.knowledge), {}, skeleton.untested, skeleton.tests)
         return Outcome(found, terms, reported=reported, seeded=self.printed or self.by_place, by_place=self.by_place)
 
     def counts(self, private: Table, question: Graph, coins: PublicGenerator) -> Counts:

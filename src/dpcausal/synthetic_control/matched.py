@@ -179,7 +179,7 @@ def estimated(noisy: Reals, by: Matching, free: DonorFree, loss: PureDP | ZCDP |
     total = np.asarray(noisy[1:], dtype=np.float64) / (FULL * GRID)
     positive = max(weight, 0.0)
     alone = free.path - by.past[-1]
-    prior = (deviation / (ERRORS_EXPECTED * free.error)) ** 2
+    prior = (deviation / (ERRORS_EXPECTED * free.expected)) ** 2
     scale = positive * positive + prior
     factor, rest = (positive / scale, prior / scale) if scale > 0 else (0.0, 1.0)
     change = total * factor + alone * rest

@@ -24,6 +24,9 @@ from dpcausal.synthetic_control.rows import Reals
 INTERVAL, PLACEBO_TEST = Fraction(3, 20), Fraction(3, 20)
 """Shares of the budget for the interval and the placebo test, where they can say anything."""
 
+LEAST_PAST = 3
+"""Periods before the start from which on a unit's own volatility can be told."""
+
 MOST_INTERVAL_NOISE = 0.5
 """No interval where noise alone is expected to make up more of its squared half width, against the cut's."""
 
@@ -77,6 +80,13 @@ class SyntheticMethod(Method[Treated, Any]):
                 raise ParameterError(f"{name} must be a number above 1e-9 and below 1e12")
         if question.panel.covariates and not self.takes_covariates:
             raise ParameterError(f"the method {self.name} takes no covariates: use method='matched'")
+        for target in question.targets if self.has_placebos else ():
+            if (before := question.panel.start(target)) < LEAST_PAST:
+                when = question.panel.times[before]
+                raise ParameterError(
+                    f"target {target!r} has {before} period(s) before its start in {when}: method {self.name} needs at "
+                    f"least {LEAST_PAST}"
+                )
         for plan in self.plans(question, spent):
             if plan.noise_ratio is not None and plan.noise_ratio > MOST_NOISE and not question.force:
                 raise InfeasibleError(f"{plan.target}: {plan.verdict} To run it all the same say force=True.")
@@ -102,11 +112,12 @@ class SyntheticMethod(Method[Treated, Any]):
         rest = 1 - interval - test
         noise = self.expected_noise(question, target, free, base.part(rest))
         att = None if noise is None else noise / math.sqrt(after)
+        ratio = None if att is None or free.error is None else att / free.error
         return Plan(
             target=target, method=self.name, spent=spent, base=base, path=rest, interval=interval, pvalue=test,
             interval_reason=reasons[0], pvalue_reason=reasons[1], start=start, after=after, donors=panel.n,
             periods=question.periods, free=free, att_noise=None if att is None else att * half,
-            path_noise=None if noise is None else noise * half, noise_ratio=None if att is None else att / free.error,
+            path_noise=None if noise is None else noise * half, noise_ratio=ratio,
             scale=half, constants=self.constants(question, target, free),
         )  # fmt: skip
 
