@@ -209,7 +209,7 @@ def of_contrasts(side: int, epsilon: float, size: int) -> list[float]:
         allotment = Ledger.in_memory(loss).allot(loss, task="audit")
         a = np.array([side, *[0] * 9, *[1] * 10])
         releaser = Releaser(("a", "b"), len(a), (2, 2), [a, a], allotment, [rho_of(loss)], False)
-        releaser.begin(0, [("a", "b", ())], {"a": ("b",), "b": ("a",)})
+        releaser.begin(0, [("a", "b", ())])
         outputs.append(float(sum(value.sum() for value in releaser.noisy.values.values())))
     return outputs
 

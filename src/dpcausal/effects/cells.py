@@ -124,8 +124,9 @@ class ByCells(Method[CellSums, PureDP | ZCDP]):
 
 
 def cells(
-    table: Table, *, by: Iterable[str], values: Iterable[str] = (), loss: Loss, accept_large_epsilon: bool = False
-) -> NoisyCells:
+    table: Table, *, by: Iterable[str], values: Iterable[str] = (), loss: Loss, accept_large_epsilon: bool = False,
+    again: bool = False,
+) -> NoisyCells:  # fmt: skip
     """Release counts, sums and sums of squares of numbers by cells, to be asked for effects again and again.
 
     Parameters
@@ -141,6 +142,8 @@ def cells(
         The most that the call may cost; ``PureDP`` (geometric noise) or ``ZCDP`` (Gaussian).
     accept_large_epsilon : bool
         Consent to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -166,7 +169,7 @@ def cells(
     >>> abs(found.estimate - 1) < 0.1, found.interval[0] < found.estimate < found.interval[1]
     (True, True)
     """
-    return ask(CellSums.of(table, by, values), ByCells(), loss, accept_large_epsilon=accept_large_epsilon)
+    return ask(CellSums.of(table, by, values), ByCells(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
 
 
 def pay_cells(loss: Loss) -> tuple[Paid, str]:

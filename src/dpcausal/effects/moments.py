@@ -106,7 +106,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return loss, ""
 
     def settle(self, question: JointSums, spent: Paid) -> InRounds:
-        if not isinstance(spent, NoPrivacy):
+        if not spent.exact:
             d, n, rho = len(question.names), question.table.n, affordable_zcdp(spent)
             try:
                 for share in (HISTOGRAM, *SHAPING, LAST):
@@ -128,7 +128,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return "scale-histograms", "ellipse-moments", "gaussian"
 
     def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
-        if isinstance(spent, NoPrivacy):
+        if spent.exact:
             return ()
         wide = _width(len(question.names), question.table.n, affordable_zcdp(spent))
         return (f"public numbers foretell intervals {wide:.2g} times as wide as without privacy",) if wide > 1.5 else ()
@@ -156,7 +156,7 @@ def _width(columns: int, n: int, rho: ZCDP) -> float:
 
 
 def moments(
-    table: Table, columns: Iterable[str], *, loss: Loss, accept_large_epsilon: bool = False
+    table: Table, columns: Iterable[str], *, loss: Loss, accept_large_epsilon: bool = False, again: bool = False
 ) -> JointMoments:
     """Release first and second moments of columns of numbers, to be asked for regressions again and again.
 
@@ -171,6 +171,8 @@ def moments(
         The most that the call may cost; ``ApproxDP`` or ``ZCDP``.
     accept_large_epsilon : bool
         Consent to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -194,4 +196,4 @@ def moments(
     >>> abs(fit["x"].estimate - 3) < 0.1
     True
     """
-    return ask(JointSums.of(table, columns), InRounds(), loss, accept_large_epsilon=accept_large_epsilon)
+    return ask(JointSums.of(table, columns), InRounds(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
