@@ -215,7 +215,7 @@ def of_contrasts(side: int, epsilon: float, size: int, counted: bool = False) ->
         allotment = Ledger.in_memory(loss).allot(loss, task="audit")
         a = np.array([side - counted, *[0] * 9, *[1] * 10])
         releaser = Releaser(("a", "b"), len(a), (2, 2), [a[a >= 0]] * 2, allotment, [rho_of(loss)], counted)
-        releaser.begin(0, [("a", "b", ())], {"a": ("b",), "b": ("a",)})
+        releaser.begin(0, [("a", "b", ())])
         outputs.append(float(sum(value.sum() for value in releaser.noisy.values.values())))
     return outputs
 

@@ -231,7 +231,7 @@ def on_a_pair(method: str, **arguments: Any) -> Callable[[int, float, int], list
                 allotment = Ledger.in_memory(whole).allot(whole, task="audit")
                 for _ in range(min(BATCH, size - len(outputs))):
                     # The same public coins each time: row 0 opens its block.
-                    found = plan.released(lambda: arrays, generator_from_seed(1), allotment)
+                    found = plan.released(arrays, generator_from_seed(1), allotment)()
                     outputs.append(found.statistic)
             return outputs
 

@@ -177,7 +177,8 @@ LAWS: dict[str, tuple[LawRow, ...]] = {
         LawRow("levels in strata", rows=1_000, size=2_400), LawRow("rare levels in many strata", size=500, bound=True),
     ),
     "counts": (
-        LawRow("levels in strata", rows=1_000, size=1_300), LawRow("rare nominal levels", {}, 1_000, 400, 0.1, bound=True),
+        LawRow("levels in strata", rows=1_000, size=1_300),
+        LawRow("rare nominal levels", rows=1_000, size=400, epsilon=0.1, bound=True),
     ),
     "kendall": (
         LawRow("skewed, nothing given", rows=300, size=1_800, kept=0.7),

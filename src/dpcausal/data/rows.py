@@ -83,6 +83,13 @@ def checked_rule(missing: object) -> str:
     return missing
 
 
+def checked_name(name: object) -> str:
+    """Return the name of a table or panel, under which answers are kept; empty: none are."""
+    if not isinstance(name, str) or len(name) > 200 or not name.isprintable():
+        raise ParameterError("name must be a text of at most 200 printable characters")
+    return name
+
+
 def levelled(schema: Schema) -> Schema:
     """Return the schema in which what is missing from a column of levels is a level of its own."""
     return Schema(

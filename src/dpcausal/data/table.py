@@ -13,7 +13,7 @@ from dpcausal.data.cleaning import check_declared, check_named
 from dpcausal.data.coding import cleaned
 from dpcausal.data.frame import FrameSource, source_of
 from dpcausal.data.persons import Persons, check_id
-from dpcausal.data.rows import Rows, checked_rule, levelled
+from dpcausal.data.rows import Rows, checked_name, checked_rule, levelled
 from dpcausal.data.schema import Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
@@ -48,6 +48,10 @@ class Table(Single):
         The columns that may be used, each with its bounds or levels.  *Public.*
     ledger : Ledger
         Where each question about this table is paid.
+    name : str, optional
+        Of the table, for good: exactly the same question is then answered once, and again from the ledger, free
+        (``again=True`` pays anew).  Public.  Name, schema and ``n`` are all that tells tables apart: other data of the
+        same name, schema and n would be given this table's answers, so a new version of the data needs a new name.
     max_rows : int
         The most rows that may be brought into memory; checked against the count before any are.
     person : str, optional
@@ -105,13 +109,15 @@ class Table(Single):
     confined = "a table holds private records: it cannot be pickled"
 
     __slots__ = (
-        "_ids", "_inside", "_ledger", "_missing", "_n", "_person", "_rows", "_schema", "_share", "_source", "_stamp",
+        "_ids", "_inside", "_ledger", "_missing", "_n", "_name", "_person", "_rows", "_schema", "_share", "_source",
+        "_stamp",
     )  # fmt: skip
 
     _source: Source
     _schema: Schema
     _ledger: Ledger
     _missing: str
+    _name: str
     _person: str | None
     _ids: str
     _inside: tuple[Predicate, ...]
@@ -121,8 +127,8 @@ class Table(Single):
     _stamp: Stamp | None
 
     def __init__(
-        self, frame: Any, schema: Schema, ledger: Ledger, *, person: str | None = None, ids: str = "private",
-        missing: str = "drop", max_rows: int = DEFAULT_MAX_ROWS,
+        self, frame: Any, schema: Schema, ledger: Ledger, *, name: str = "", person: str | None = None,
+        ids: str = "private", missing: str = "drop", max_rows: int = DEFAULT_MAX_ROWS,
     ) -> None:  # fmt: skip
         if not isinstance(schema, Schema):
             raise ParameterError(f"schema must be a Schema, got {type(schema).__name__}")
@@ -130,6 +136,7 @@ class Table(Single):
             raise ParameterError(f"ledger must be a Ledger, got {type(ledger).__name__}")
         if isinstance(max_rows, bool) or not isinstance(max_rows, (int, np.integer)) or max_rows < 1:
             raise ParameterError("max_rows must be an integer of at least 1")
+        known_as = checked_name(name)
         if checked_rule(missing) == "level":
             schema = levelled(schema)
         stamp: Stamp | None = None
@@ -141,8 +148,8 @@ class Table(Single):
         else:
             source = source_of(frame)
         check_named(schema, source.names)
-        for name, column in schema.items():
-            check_declared(name, column, source.declared(name))
+        for column, declared in schema.items():
+            check_declared(column, declared, source.declared(column))
         if person is not None:
             if not isinstance(person, str) or person not in source.names:
                 raise SchemaError("person must be the name of a column of the frame that has the ids")
@@ -157,8 +164,8 @@ class Table(Single):
         if isinstance(source, FrameSource):
             source.evaluate(schema.names if person is None else [*schema.names, person])
         self._settle(
-            source=source, schema=schema, ledger=ledger, missing=missing, person=person, ids=ids, inside=(), share=1.0,
-            rows=rows, n=rows, stamp=stamp,
+            source=source, schema=schema, ledger=ledger, name=known_as, missing=missing, person=person,
+            ids=ids, inside=(), share=1.0, rows=rows, n=rows, stamp=stamp,
         )  # fmt: skip
         if person is not None:
             object.__setattr__(self, "_n", self._persons_in(source.collect([person])).n)
@@ -175,6 +182,17 @@ class Table(Single):
         return self._n
 
     @property
+    def name(self) -> str:
+        """The name under which answers are kept; empty: none are."""
+        return self._name
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All that is public of it: what tells it from another table, and never a row."""
+        hidden = ("_source", "_ledger", "_rows", "_stamp")
+        return {slot: getattr(self, slot) for slot in Table.__slots__ if slot not in hidden}
+
+    @property
     def expected(self) -> int:
         """A public guess of how many records are in the subgroup: n, unless ``where`` was given a share."""
         return max(1, int(self._n * self._share))
@@ -189,7 +207,8 @@ class Table(Single):
     @property
     def declared(self) -> dict[str, Any]:
         """What is public about whose the records are and which of them are asked: empty for all rows."""
-        told: dict[str, Any] = {} if self._person is None else {"person": self._person, "ids": self._ids}
+        told: dict[str, Any] = {"table": self._name} if self._name else {}
+        told |= {} if self._person is None else {"person": self._person, "ids": self._ids}
         return told | ({"where": [str(one) for one in self._inside]} if self._inside else {})
 
     def told(self, public: tuple[str, ...]) -> tuple[str, ...]:

@@ -84,4 +84,4 @@ def corner_counts_sensitivity(values: int, norm: Norm = Norm.L1) -> Sensitivity:
     bound: int | float = 2 * GRID * values
     if norm is Norm.L2:
         bound = math.nextafter(math.sqrt(2 * values) * GRID, math.inf)
-    return Sensitivity(bound, norm, Relation.REPLACE_ONE, "corner-counts")
+    return Sensitivity(bound, norm, Relation.REPLACE_ONE, "corner-counts", symmetric=True)

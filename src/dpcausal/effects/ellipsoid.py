@@ -42,7 +42,7 @@ def scale_histograms(unit: Reals, kept: Mask) -> Integers:
 def scale_histograms_sensitivity(columns: int) -> Sensitivity:
     """Return the l2 sensitivity of ``scale_histograms``: √(2 · columns)."""
     bound = math.nextafter(math.sqrt(2 * columns), math.inf)
-    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "scale-histograms")
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "scale-histograms", symmetric=True)
 
 
 def whitened(unit: Reals, middle: Reals, inverse: Reals) -> Reals:
@@ -108,4 +108,4 @@ def ellipse_moments_sensitivity(radius: float, bits: int, columns: int) -> Sensi
     exact = math.sqrt(2 * (1 + k2) ** 2 + 2 * w**2 * (1 + k2) + w**4 / 2) * math.ldexp(radius, bits) ** 2
     entries = (columns + 1) * (columns + 2) // 2 + columns
     bound = exact * (1 + 2.0**-50) + 2 * math.sqrt(entries)
-    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "ellipse-moments")
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "ellipse-moments", symmetric=True)

@@ -22,6 +22,7 @@ from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.report import Guarantee
 
@@ -46,7 +47,7 @@ class JointSums(Question[JointMoments]):
     @classmethod
     def of(cls, table: Table, columns: Any) -> JointSums:
         """Return the question of checked arguments."""
-        public.check_table(table)
+        public.check_table(table, persons=True)
         if isinstance(columns, str) or not isinstance(columns, Iterable):
             raise ParameterError("columns must be a list of column names")
         names = tuple(columns)
@@ -63,6 +64,10 @@ class JointSums(Question[JointMoments]):
     @property
     def ledger(self) -> Ledger:
         return self.table.ledger
+
+    @property
+    def unit(self) -> Unit:
+        return self.table.unit
 
     def ranges(self) -> tuple[Any, Any]:
         """Return the middle and half the width of each column's range; two levels are 0 and 1."""
@@ -91,6 +96,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy moments in a learnt shape"
+    private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     def pay(self, loss: Loss, question: JointSums) -> tuple[Paid, str]:
@@ -99,7 +105,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return loss, ""
 
     def settle(self, question: JointSums, spent: Paid) -> InRounds:
-        if not isinstance(spent, NoPrivacy):
+        if not spent.exact:
             d, n, rho = len(question.names), question.table.n, affordable_zcdp(spent)
             try:
                 for share in (HISTOGRAM, *SHAPING, LAST):
@@ -121,7 +127,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return "scale-histograms", "ellipse-moments", "gaussian"
 
     def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
-        if isinstance(spent, NoPrivacy):
+        if spent.exact:
             return ()
         wide = _width(len(question.names), question.table.n, affordable_zcdp(spent))
         return (f"public numbers foretell intervals {wide:.2g} times as wide as without privacy",) if wide > 1.5 else ()
@@ -150,7 +156,7 @@ def _width(columns: int, n: int, rho: ZCDP) -> float:
 
 
 def moments(
-    table: Table, columns: Iterable[str], *, loss: Loss, accept_large_epsilon: bool = False
+    table: Table, columns: Iterable[str], *, loss: Loss, accept_large_epsilon: bool = False, again: bool = False
 ) -> JointMoments:
     """Release first and second moments of columns of numbers, to be asked for regressions again and again.
 
@@ -165,6 +171,8 @@ def moments(
         The most that the call may cost; ``ApproxDP`` or ``ZCDP``.
     accept_large_epsilon : bool
         Consent to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -188,4 +196,4 @@ def moments(
     >>> abs(fit["x"].estimate - 3) < 0.1
     True
     """
-    return ask(JointSums.of(table, columns), InRounds(), loss, accept_large_epsilon=accept_large_epsilon)
+    return ask(JointSums.of(table, columns), InRounds(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

@@ -159,7 +159,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         d, n = len(Design.of(question).names), question.n
         if d > MOST_COLUMNS:
             raise ParameterError(f"method 'moments' takes {MOST_COLUMNS} columns and levels, here are {d}")
-        if not isinstance(spent, NoPrivacy):
+        if not spent.exact:
             rho = affordable_zcdp(spent)
             try:
                 for share in (HISTOGRAM, *SHAPING, LAST):

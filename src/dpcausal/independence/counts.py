@@ -63,7 +63,7 @@ class NoisyCounts(PureTest):
         return self
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        if isinstance(spent, NoPrivacy):
+        if spent.exact:
             return ()
         drowned = () if reaches(question.n, self.shape(question), spent.epsilon) else (DROWNED_CELLS,)
         return (*drowned, *((MANY_LEVELS,) if not copies_of(self.shape(question)) and spent.epsilon < 1 else ()))
