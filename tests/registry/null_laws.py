@@ -235,8 +235,7 @@ def _of_tables(method: IndependenceTest[Any], row: LawRow) -> Reals:
     with dpc.simulated_noise(5), mock.patch.object(counts, "MOST_COPIES", 250):
         allotment = plan.question.ledger.allot(dpc.PureDP(row.epsilon * row.size), task="nulls")
         for seed in range(row.size):
-            private = rows(seed)
-            pvalues.append(plan.released(lambda: private, generator_from_seed(seed), allotment).pvalue)  # noqa: B023
+            pvalues.append(plan.released(rows(seed), generator_from_seed(seed), allotment)().pvalue)
     return np.asarray(ndtri(np.array(pvalues) / 2))
 
 
@@ -258,7 +257,7 @@ def _of_blocks(method: IndependenceTest[Any], row: LawRow) -> tuple[Reals, Reals
     patches = (mock.patch.object(blocks, "block_scores", scoring), mock.patch.object(blocks, "block_sum", summing))
     with dpc.simulated_noise(5), patches[0], patches[1]:
         allotment = plan.question.ledger.allot(plan.spent, task="nulls")
-        plan.released(lambda: rows(1), generator_from_seed(1), allotment)
+        plan.released(rows(1), generator_from_seed(1), allotment)()
     law = block_law(row.size)
     places = np.arange(law.size) - law.size // 2
     return np.array(scored), np.array(summed) ** 2.0, float(law @ places**2.0) / row.size
