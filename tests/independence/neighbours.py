@@ -69,17 +69,19 @@ def ask(rows: Rows, method: str | IndependenceTest[Any] = "gcm", **arguments: An
         method = way(method, **{name: arguments.pop(name) for name in tuple(arguments) if name in own})
     loss = arguments.pop("loss", dpc.PureDP(1))
     ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
-    table = dpc.Table(frame(rows), arguments.pop("schema", SCHEMA), ledger, missing="impute")
+    table = dpc.Table(frame(rows), arguments.pop("schema", SCHEMA), ledger, missing=arguments.pop("missing", "impute"))
     x, y, given = named(method.name)
     return dpc.ci_test(
         table, x, y, given=arguments.pop("given", given), loss=loss, method=method, **arguments
     )
 
 
-def plan_of(rows: Rows, method: str, epsilon: float = 1.0, **options: Any) -> Settled[Hypothesis]:
+def plan_of(
+    rows: Rows, method: str, epsilon: float = 1.0, missing: str = "impute", **options: Any
+) -> Settled[Hypothesis]:
     """Return the settled question of a call."""
     loss = dpc.PureDP(epsilon)
-    table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(loss), missing="impute")
+    table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(loss), missing=missing)
     x, y, given = named(method, ["z"])
     question = Hypothesis.of(table, x, y, given, 0.05)
     return settle(question, way(method, **options), loss)

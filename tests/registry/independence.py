@@ -260,11 +260,16 @@ TASKS = (
         for method in METHODS
         for claims_of in [claims_of_a_call(method)]
     ),
+    TaskRow("ci_test kendall counted", "ci_test", (*claims_of_a_call("kendall"), "contingency-table", "geometric"),
+            asked_on_neighbours("kendall", missing="drop"), on_a_pair("kendall", missing="drop"), 0.0,
+            (*MUTANTS["kendall"], "a table of counts with sensitivity 1")),
     TaskRow("ci_tests by epsilon", "ci_tests", ("block-sum", "geometric", "allotment"), all_on_neighbours(PureDP(1)),
             on_a_pair("gcm"), 0.6, MUTANTS["gcm"]),
     TaskRow("ci_tests by rho", "ci_tests", ("block-sum", "geometric", "allotment", "cost-accounts"),
             all_on_neighbours(dpc.ZCDP(0.5)), on_a_pair("gcm"), 0.6, MUTANTS["gcm"]),
 )  # fmt: skip
 
-WAYS = {f"ci_test {method}" for method in METHODS} | {"ci_tests by epsilon", "ci_tests by rho"}
+WAYS = {f"ci_test {method}" for method in METHODS} | {
+    "ci_test kendall counted", "ci_tests by epsilon", "ci_tests by rho"
+}
 """Kendall's tau as published has no claims, hence no row."""
