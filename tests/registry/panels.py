@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
+from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.mechanisms.objective_perturbation import objective_perturbation, published_objective_perturbation
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
@@ -204,8 +205,10 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
             own = grid.rows(y[None])[0]
             by = matched.Matching(grid, PERIODS - START, own, np.empty(0), 0.2 * FINE, 0.5 * FINE)
             parts = matched.weights_and_changes(grid.rows(rows), np.empty((len(rows), 0)), by)[:2]
-            more: Any = np.zeros(PERIODS - START), 0.1 * FINE, allotment, loss
-            return [float(matched.release(*parts, by, *more).change.sum()) for _ in range(size)]
+            add, query = (l2_ball if pure else gaussian), matched.matched_query(*parts, by, loss)
+            more: Any = by, np.zeros(PERIODS - START), 0.1 * FINE, loss
+            answers = (matched.estimated(add(query, allotment, loss), *more) for _ in range(size))
+            return [float(answer.change.sum()) for answer in answers]
         if name == "factor":
             # The answer to the question of the radius is as good as fixed: all donors but one lie still.
             return [float(factor.release(rows, grid, allotment, loss).mean[-1]) for _ in range(size)]
@@ -233,7 +236,7 @@ def as_published(rows: Any, loss: Any, allotment: Any) -> Any:
     """Return the path of the published system with λ = 6."""
     way = dpc.papers.DpscOut(penalty=6.0)
     question = Treated.of(panel(rows, dpc.Ledger.in_memory(loss)), None, 0.9, True, True)
-    return way.paths(rows, question, way.plans(question, loss), loss, allotment)[0].values
+    return way.path(rows, question, way.plans(question, loss)[0], loss, allotment).values
 
 
 def _first(answers: Any) -> Any:

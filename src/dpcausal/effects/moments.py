@@ -12,6 +12,7 @@ import numpy as np
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask
 from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.joint_moments import JointMoments
@@ -22,6 +23,7 @@ from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.report import Guarantee
 
@@ -46,7 +48,7 @@ class JointSums(Question[JointMoments]):
     @classmethod
     def of(cls, table: Table, columns: Any) -> JointSums:
         """Return the question of checked arguments."""
-        public.check_table(table)
+        public.check_table(table, persons=True, weights=True)
         if isinstance(columns, str) or not isinstance(columns, Iterable):
             raise ParameterError("columns must be a list of column names")
         names = tuple(columns)
@@ -63,6 +65,10 @@ class JointSums(Question[JointMoments]):
     @property
     def ledger(self) -> Ledger:
         return self.table.ledger
+
+    @property
+    def unit(self) -> Unit:
+        return self.table.unit
 
     def ranges(self) -> tuple[Any, Any]:
         """Return the middle and half the width of each column's range; two levels are 0 and 1."""
@@ -91,6 +97,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy moments in a learnt shape"
+    private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     def pay(self, loss: Loss, question: JointSums) -> tuple[Paid, str]:
@@ -99,7 +106,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return loss, ""
 
     def settle(self, question: JointSums, spent: Paid) -> InRounds:
-        if not isinstance(spent, NoPrivacy):
+        if not spent.exact:
             d, n, rho = len(question.names), question.table.n, affordable_zcdp(spent)
             try:
                 for share in (HISTOGRAM, *SHAPING, LAST):
@@ -121,7 +128,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return "scale-histograms", "ellipse-moments", "gaussian"
 
     def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
-        if isinstance(spent, NoPrivacy):
+        if spent.exact:
             return ()
         wide = _width(len(question.names), question.table.n, affordable_zcdp(spent))
         return (f"public numbers foretell intervals {wide:.2g} times as wide as without privacy",) if wide > 1.5 else ()
@@ -129,20 +136,19 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
     def release(
         self, private: Table, question: JointSums, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
     ) -> JointMoments:
-        unit, kept = _unit_rows(question)
-        found = learnt_moments(unit, kept, allotment, affordable_zcdp(spent))
+        found = learnt_moments(*_unit_rows(question), question.table.n, allotment, affordable_zcdp(spent))
         return JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
 
     def exact(self, private: Table, question: JointSums, coins: PublicGenerator, allotment: Allotment) -> JointMoments:
         book_exact("moments", allotment)
-        return JointMoments.exact(question.names, question.ranges(), *_unit_rows(question))
+        return JointMoments.exact(question.names, question.table.n, question.ranges(), *_unit_rows(question))
 
 
-def _unit_rows(question: JointSums) -> tuple[Any, Any]:
-    rows = question.table.rows(question.names)
+def _unit_rows(question: JointSums) -> tuple[Any, Rows]:
+    rows = question.table.parts(question.names)
     middles, halves = question.ranges()
     unit = np.stack([rows.values[name].astype(np.float64) for name in question.names], axis=1)
-    return np.clip((unit - middles) / halves, -1.0, 1.0), rows.kept
+    return np.clip((unit - middles) / halves, -1.0, 1.0), rows
 
 
 def _width(columns: int, n: int, rho: ZCDP) -> float:
@@ -150,7 +156,7 @@ def _width(columns: int, n: int, rho: ZCDP) -> float:
 
 
 def moments(
-    table: Table, columns: Iterable[str], *, loss: Loss, accept_large_epsilon: bool = False
+    table: Table, columns: Iterable[str], *, loss: Loss, accept_large_epsilon: bool = False, again: bool = False
 ) -> JointMoments:
     """Release first and second moments of columns of numbers, to be asked for regressions again and again.
 
@@ -165,6 +171,8 @@ def moments(
         The most that the call may cost; ``ApproxDP`` or ``ZCDP``.
     accept_large_epsilon : bool
         Consent to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -188,4 +196,4 @@ def moments(
     >>> abs(fit["x"].estimate - 3) < 0.1
     True
     """
-    return ask(JointSums.of(table, columns), InRounds(), loss, accept_large_epsilon=accept_large_epsilon)
+    return ask(JointSums.of(table, columns), InRounds(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

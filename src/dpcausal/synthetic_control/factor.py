@@ -265,28 +265,25 @@ class Factor(SyntheticMethod):
     def mixtures(self, free: DonorFree) -> tuple[float, ...]:
         return MIXTURES
 
-    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
-        return self.paths(scaled, question, [plan], spent, allotment)[0]
-
-    def paths(
-        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
-    ) -> list[Path]:
-        base: Any = plans[0].base
+    def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: Allotment) -> Any:
+        """Release the model, and keep the donors."""
+        base: Any = plan.base
         grid = self.grid(question)
-        model = release(scaled, grid, allotment, base.part(plans[0].path))
-        return [_path(scaled, question, plan, model, grid) for plan in plans]
+        return scaled, grid, release(scaled, grid, allotment, base.part(plan.path))
 
+    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+        scaled, grid, model = begun
+        fitted = forecaster(model, plan.start)
+        y = to_scale(question.panel.series(plan.target), question.panel.bounds)
+        own = grid.rows(y[None])
 
-def _path(scaled: Reals, question: Treated, plan: Plan, model: FactorRelease, grid: Grid) -> Path:
-    y, fitted = to_scale(question.panel.series(plan.target), question.panel.bounds), forecaster(model, plan.start)
-    own = grid.rows(y[None])
+        def missed(rows: Integers) -> Missed:
+            control, scales = fitted.measured(rows)
+            return Missed(control, missed_by_own(rows, plan.start), scales)
 
-    def missed(rows: Integers) -> Missed:
-        control, scales = fitted.measured(rows)
-        return Missed(control, missed_by_own(rows, plan.start), scales)
-
-    return Path(
-        values=y[question.before - 1] + fitted.change(own[0].astype(np.float64)) * grid.step, noise=None,
-        loadings=fitted.loadings * grid.step, donors=Missed.joined(map(missed, grid.blocks(scaled))), own=missed(own),
-        weights=np.full(len(scaled), FULL), step=grid.step, total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),
-    )  # fmt: skip
+        return Path(
+            values=y[question.before - 1] + fitted.change(own[0].astype(np.float64)) * grid.step, noise=None,
+            loadings=fitted.loadings * grid.step, donors=Missed.joined(map(missed, grid.blocks(scaled))),
+            own=missed(own), weights=np.full(len(scaled), FULL), step=grid.step, total=float(len(scaled)),
+            law=Law(max(fitted.freedom, 1)),
+        )  # fmt: skip

@@ -177,24 +177,24 @@ class MatchedRelease:
     noise: float
 
 
-def release(
-    weights: Integers, changes: Reals, by: Matching, alone: Reals, expected: float, allotment: Allotment,
-    loss: PureDP | ZCDP | NoPrivacy,
-) -> MatchedRelease:  # fmt: skip
-    """Release the sums and estimate the change, in steps; ``alone`` is d below, ``expected`` its error.
+def matched_query(weights: Integers, changes: Reals, by: Matching, loss: PureDP | ZCDP | NoPrivacy) -> Query:
+    """Return the sums, hidden; as real numbers where the ball's noise comes to them."""
+    sums = matched_sums(weights, changes, by)
+    real = sums.astype(np.float64) if isinstance(loss, PureDP) else sums
+    return Query(real, matched_sensitivity(by), "matched donors")
+
+
+def estimated(
+    noisy: Reals, by: Matching, alone: Reals, expected: float, loss: PureDP | ZCDP | NoPrivacy
+) -> MatchedRelease:
+    """Return the change that released sums show, in steps.
 
     change = (N W + d σ²/τ²)/(W² + σ²/τ²),  W = max(ΣK, 0) and N = ΣKZ as released
 
-    where d is the change that the donor-free forecast has, σ the standard deviation of the noise on N, and τ 1.5 errors
-    of that forecast: the mean given the release under a normal prior.  As the donors' weight falls below the noise it
-    goes to the donor-free forecast.
+    where d is the change ``alone`` that the donor-free forecast has, σ the standard deviation of the noise on N, and τ
+    1.5 times the error ``expected`` of that forecast: the mean given the release under a normal prior.  As the donors'
+    weight falls below the noise it goes to the donor-free forecast.
     """
-    sums = matched_sums(weights, changes, by)
-    label = "matched donors"
-    if isinstance(loss, PureDP):
-        noisy = l2_ball(Query(sums.astype(np.float64), matched_sensitivity(by), label), allotment, loss)
-    else:
-        noisy = gaussian(Query(sums, matched_sensitivity(by), label), allotment, loss)
     deviation = noise_deviation(by, loss) / FULL
     weight = float(noisy[0]) / (by.weight_unit * FULL)
     total = np.asarray(noisy[1:], dtype=np.float64) / FULL
@@ -262,18 +262,21 @@ class Matched(SyntheticMethod):
     def mixtures(self, free: DonorFree) -> tuple[float, ...]:
         return (0.0, 1.0) if free.expected < OWN_IS_BETTER * free.last_error else (1.0,)
 
-    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
         panel = question.panel
         y, by = to_scale(panel.series(plan.target), panel.bounds), self.by(panel, plan.target, plan.free)
         step, start, own = by.grid.step, plan.start, by.grid.rows(y[None])
         parts, seen, places = [], [], panel.donor_covariates()
-        for place, rows in enumerate(by.grid.blocks(scaled)):
+        for place, rows in enumerate(by.grid.blocks(begun)):
             weights, changes, slope = weights_and_changes(rows, places[BLOCK * place :][: len(rows)], by)
             parts.append((weights, changes, np.maximum(slope, LEAST_STRETCH)))
             seen.append((missed_by_own(rows, start), scales_of(rows, start)))
         weights, changes, slope = (np.concatenate(some) for some in zip(*parts, strict=True))
         alone, expected = (plan.free.path - y[start - 1]) / step, plan.free.expected / step
-        released = release(weights, changes, by, alone, expected, allotment, plan.base.part(plan.path))
+        loss: Any = plan.base.part(plan.path)
+        add = l2_ball if isinstance(loss, PureDP) else gaussian
+        noisy = add(matched_query(weights, changes, by, loss), allotment, loss)
+        released = estimated(noisy, by, alone, expected, loss)
         centre = float(released.change.mean())
 
         def missed(changes: Reals, slope: Reals, own: Reals, scales: Reals) -> Missed:

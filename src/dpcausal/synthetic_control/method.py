@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from dpcausal.asking import public
 from dpcausal.asking.method import Method
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
@@ -18,10 +16,10 @@ from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP, affordable_
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.forecast import DonorFree, donor_free
-from dpcausal.synthetic_control.placebo import release_pvalue
+from dpcausal.synthetic_control.placebo import release_best, release_pvalue, release_reach
 from dpcausal.synthetic_control.plan import MOST_NOISE, Base, Plan
 from dpcausal.synthetic_control.question import Answer, Path, Treated, past_of
-from dpcausal.synthetic_control.rows import FULL, Reals
+from dpcausal.synthetic_control.rows import Reals
 
 MIXING, INTERVAL, PLACEBO_TEST = Fraction(2, 25), Fraction(1, 5), Fraction(1, 10)
 """Shares of the budget for the mixing weight, the interval and the placebo test, where they can say anything."""
@@ -64,16 +62,6 @@ class SyntheticMethod(Method[Treated, Any]):
     def currency(self, spent: Loss) -> Base:
         """Return what the releases share of what is spent."""
         return affordable_zcdp(spent) if isinstance(spent, ApproxDP) else spent
-
-    def paths(
-        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
-    ) -> list[Path]:
-        """Release a path for each plan."""
-        return [self.path(scaled, question, plan, spent, allotment) for plan in plans]
-
-    @abstractmethod
-    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
-        """Release the path of one plan."""
 
     def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
         """Return the noise expected in each period, on the scale [−1, 1]; raise where it could not be drawn."""
@@ -168,56 +156,50 @@ class SyntheticMethod(Method[Treated, Any]):
             ))  # fmt: skip
         return told[0], told[1]
 
+    def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: Allotment) -> Any:
+        """Return what the paths of all targets are made of: the donors, or what is released of them once."""
+        return scaled
+
+    @abstractmethod
+    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+        """Release the path of one plan."""
+
     def release(
         self, private: Reals, question: Treated, spent: Loss, coins: PublicGenerator, allotment: Allotment
     ) -> list[Answer]:
         """Release a path for each target, then its placebos; targets of one start share what they can."""
         plans = self.plans(question, spent)
-        paths = self.paths(private, question, plans, spent, allotment)
+        begun = self.begun(private, question, plans[0], allotment)
         known: dict[int, tuple[float, float | None]] = {}
         answers = []
-        for plan, path in zip(plans, paths, strict=True):
-            mixing, reach = known.get(plan.start, (None, None)) if self.shared else (None, None)
-            if mixing is None:
-                mixing, reach = self._shared(plan, path, question, allotment)
-                known[plan.start] = mixing, reach
-            answers.append(self._told(plan, path, mixing, reach, question, allotment))
+        for plan in plans:
+            path = self.path(begun, question, plan, spent, allotment)
+            if path.donors is None or path.own is None or path.weights is None:
+                answers.append(Answer(plan, path, path.values, 1.0, None, None, plan.interval_reason))
+                continue
+            losses = self.of_placebos(question, plan.base)
+            if self.shared and plan.start in known:
+                mixing, reach = known[plan.start]
+            else:
+                mixing, reach, ways = 1.0, None, self.mixtures(plan.free)
+                if plan.mixing:
+                    candidates = [path.donors.mixed(way, path.weights) for way in ways]
+                    mixing = ways[release_best(candidates, allotment, losses[0])]
+            placebos, scale = path.donors.mixed(mixing, path.weights), float(path.own.scales[0])
+            if plan.interval and not (self.shared and plan.start in known):
+                counts = losses[1].part(FIRST_COUNT), losses[1].part(1 - FIRST_COUNT)
+                reach = release_reach(placebos, path.law, path.total, question.coverage, allotment, counts)
+            known[plan.start] = mixing, reach
+            own = float(path.own.mixed(mixing, path.weights).residuals[0])
+            half, reason = None if reach is None else reach * scale * path.step, plan.interval_reason
+            if plan.interval and not half:
+                half, reason = None, OPEN if scale else "the target's own past shows no scale"
+            pvalue = None
+            if plan.pvalue:
+                pvalue = release_pvalue(placebos, own, scale, path.total, allotment, losses[2])
+            values = path.values if mixing == 1 else mixing * path.values + (1 - mixing) * plan.free.path
+            answers.append(Answer(plan, path, values, mixing, half, pvalue, reason))
         return answers
 
     def exact(self, private: Reals, question: Treated, coins: PublicGenerator, allotment: Allotment) -> list[Answer]:
         return self.release(private, question, NoPrivacy(), coins, allotment)
-
-    def _shared(
-        self, plan: Plan, path: Path, question: Treated, allotment: Allotment
-    ) -> tuple[float, float | None]:
-        """Release the mixing weight, and how many of its own scales a unit's interval reaches."""
-        losses = self.of_placebos(question, plan.base)
-        mixing, ways = 1.0, self.mixtures(plan.free)
-        if path.donors is None or path.weights is None:
-            return mixing, None
-        if plan.mixing:
-            candidates = [path.donors.mixed(way, path.weights) for way in ways]
-            mixing = ways[placebo.release_best(candidates, allotment, losses[0])]
-        if not plan.interval:
-            return mixing, None
-        counts = losses[1].part(FIRST_COUNT), losses[1].part(1 - FIRST_COUNT)
-        placebos = path.donors.mixed(mixing, path.weights)
-        return mixing, placebo.release_reach(placebos, path.law, path.total, question.coverage, allotment, counts)
-
-    def _told(
-        self, plan: Plan, path: Path, mixing: float, reach: float | None, question: Treated, allotment: Allotment
-    ) -> Answer:
-        half, pvalue, reason = None, None, plan.interval_reason
-        if path.donors is not None and path.own is not None and path.weights is not None:
-            scale = float(path.own.scales[0])
-            if reach is not None and scale > 0:
-                half = reach * scale * path.step
-            elif plan.interval:
-                reason = "the target's own past shows no scale" if scale == 0 else OPEN
-            if plan.pvalue:
-                placebos, own = path.donors.mixed(mixing, path.weights), path.own.mixed(mixing, np.array([FULL]))
-                share = self.of_placebos(question, plan.base)[2]
-                own_residual = float(own.residuals[0])
-                pvalue = release_pvalue(placebos, own_residual, scale, path.total, allotment, share)
-        values = mixing * path.values + (1 - mixing) * plan.free.path if mixing < 1 else path.values
-        return Answer(plan, path, values, mixing, half, pvalue, reason)

@@ -8,8 +8,9 @@ every residual.  Nor would they with residuals by a matrix product, whose last b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,6 @@ from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.synthetic_control.forecast import own_means
 from dpcausal.synthetic_control.rows import FULL, Integers, Reals, summed
-
-PROOFS = ("mixing-scores", "ratio-count")
 
 FIRST_RATIO, FURTHEST = 1.5, 6.0
 """Where the first count is taken, and how far the second may be from there, as a factor."""
@@ -108,10 +107,8 @@ def release_best(candidates: list[Placebos], allotment: Allotment, loss: PureDP 
     return int(np.argmin(cube(query, allotment, loss) if pure else gaussian(query, allotment, loss)))  # type: ignore[arg-type]
 
 
-def _released(query: Query, allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy) -> int:
-    if isinstance(loss, PureDP):
-        return int(geometric(query, allotment, loss))
-    return int(gaussian(query, allotment, loss))
+def _mechanism(loss: PureDP | ZCDP | NoPrivacy) -> Callable[[Query, Allotment, Any], Any]:
+    return geometric if isinstance(loss, PureDP) else gaussian
 
 
 def noise_deviation(loss: PureDP | ZCDP | NoPrivacy) -> float:
@@ -173,15 +170,13 @@ def release_reach(
     if total <= 0:
         return None
 
-    def within(ratio: float, loss: PureDP | ZCDP | NoPrivacy, label: str) -> float:
-        query = Query(count_beyond(placebos, ratio, 1.0), count_sensitivity(), label)
-        return 1 - _released(query, allotment, loss) / (FULL * total)
-
     deviation = noise_deviation(losses[1]) / total
     share = max(0.6, min(coverage, 1 - 3 * deviation))
-    first = min(max(within(FIRST_RATIO, losses[0], "first ratio count"), 1e-3), 1 - 1e-6)
+    query = Query(count_beyond(placebos, FIRST_RATIO, 1.0), count_sensitivity(), "first ratio count")
+    first = min(max(1 - _mechanism(losses[0])(query, allotment, losses[0]) / (FULL * total), 1e-3), 1 - 1e-6)
     ratio = FIRST_RATIO * min(max(law.ratio(share) / law.ratio(first), 1 / FURTHEST), FURTHEST)
-    second = within(ratio, losses[1], "second ratio count")
+    query = Query(count_beyond(placebos, ratio, 1.0), count_sensitivity(), "second ratio count")
+    second = 1 - _mechanism(losses[1])(query, allotment, losses[1]) / (FULL * total)
     if second < LEAST_HELD:
         return None
     return ratio * law.ratio(law.level(coverage, share, deviation)) / law.ratio(believed(second, share))
@@ -201,7 +196,7 @@ def release_pvalue(
     * Z: the noise
     """
     query = Query(count_beyond(placebos, residual, scale), count_sensitivity(), "placebo count")
-    noisy = _released(query, allotment, loss)
+    noisy = int(_mechanism(loss)(query, allotment, loss))
     counts = FULL * np.arange(max(1, min(round(total), len(placebos.weights))) + 1)
     return float(np.mean(_below(noisy - counts, loss)))
 
