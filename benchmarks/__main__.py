@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BENCHMARKS = (
-    "verdicts",
+    "verdicts", "verdict_attacks",
     "house",
     "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "igci",
     "paper1_tables", "training_privacy",
