@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -59,6 +59,10 @@ class Gcm(BlockTest):
 
     name: ClassVar[str] = "gcm"
     about: ClassVar[str] = "the covariance of residuals in blocks"
+
+    regression: Any = None
+    resamples: int | None = None
+    workers: int | None = None
 
     def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float:
         left, right, spread = self.residuals(rows, coins)
