@@ -246,6 +246,44 @@ def test_public_faults_are_told(arguments: dict[str, Any], error: type[Exception
         make(**arguments)
 
 
+@pytest.mark.parametrize(
+    "year,values,words",
+    [
+        (2001, [99.0], "'a' lies outside the bounds 0 to 12 in 2001"),
+        (2003, [-0.1], "outside the bounds 0 to 12 in 2003"),
+        (2003, [np.inf], "outside the bounds 0 to 12 in 2003"),
+        (2003, [20.0, 2.0], "outside the bounds 0 to 12 in 2003"),
+        (2003, [np.nan], "'a' has no value in 2003, which is treated"),
+        (2001, [np.nan], "'a' has 1 values before its start in 2002"),
+    ],
+)
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_target_that_would_be_cut_or_filled_is_refused_and_the_period_named(
+    year: int, values: list[float], words: str, wide: bool
+) -> None:
+    """Seen to fail: an effect of 3 was cut to 1.06 at the bounds and reported with an interval, and NaN answered."""
+    if wide:
+        series = np.array([2.0, 5, 8, 11])
+        series[year - 2000] = values[0]
+        with pytest.raises(ParameterError, match=words):
+            dpc.Panel.from_arrays(DONORS, {"a": series}, start=2002, times=YEARS, bounds=dpc.Bounded(0, 12),
+                                  ledger=ledger())  # fmt: skip
+        return
+    frame = pd.DataFrame(FRAME)
+    frame = frame[~((frame.unit == "a") & (frame.year == year))]
+    frame = pd.concat([frame, pd.DataFrame({"unit": "a", "year": year, "sales": values})])
+    with pytest.raises(ParameterError, match=words):
+        make(frame)
+
+
+def test_a_unit_of_another_type_is_named_in_the_error() -> None:
+    numbers = {**FRAME, "unit": np.array([1001, 1002, 1003] * 4)}
+    with pytest.raises(ParameterError, match="target '1001' as its unit; there is 1001, another type"):
+        make(numbers, target="1001")
+    with pytest.raises(ParameterError, match="target 1001 as its unit; there is '1001', another type"):
+        make({**FRAME, "unit": np.array(["1001", "1002", "1003"] * 4)}, target=1001)
+
+
 def test_a_text_outcome_a_panel_without_donors_and_odd_arrays_are_refused() -> None:
     with pytest.raises(SchemaError, match="numeric"):
         make({**FRAME, "sales": np.array(["x"] * 12)})

@@ -303,20 +303,24 @@ def test_each_verdict_is_that_of_its_counts(found: tuple[int, int, int, int], sa
 
 # The call.
 
+VOTING: dict[str, Any] = {
+    "verdict": dpc.methods.Verdict(blocks=7, rows_per_block=50), "votes": dpc.methods.Votes(blocks=7),
+}  # fmt: skip
 
-def test_persons_who_are_known_to_be_in_the_data_move_one_block_and_others_are_refused() -> None:
+
+def test_persons_who_are_known_to_be_in_the_data_move_one_block_and_others_two() -> None:
     rows = np.repeat(cubic(400), 2, axis=0)
     frame = {"x": rows[:, 0], "y": rows[:, 1], "id": np.repeat(np.arange(400), 2)}
     schema = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3)})
     for method in ("verdict", "votes"):
-        listed = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), person="id", ids="public")
-        with recording_gate() as recording:
-            r = dpc.direction(listed, "x", "y", loss=dpc.PureDP(1), method=method)
-        assert r.n == 400 and r.guarantee.unit is listed.unit and recording.passages[0].bound == 1
-        private = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), person="id")
-        with pytest.raises(ParameterError, match="ids='public'"):
-            dpc.direction(private, "x", "y", loss=dpc.PureDP(1), method=method)
-        assert not private.ledger.entries()
+        coins = {}
+        for ids, blocks in (("public", 1), ("private", 2)):
+            table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(2)), person="id", ids=ids)
+            with recording_gate(lambda event, value: value * 0 + 5) as recording:
+                r = dpc.direction(table, "x", "y", loss=dpc.PureDP(blocks), method=VOTING[method])
+            assert r.n == 400 and r.guarantee.unit is table.unit and recording.passages[0].bound == blocks
+            coins[ids] = r.p_coins
+        assert coins["private"] == coins["public"]  # the law of twice the noise at twice the epsilon
 
 
 def test_the_default_for_everyone_is_a_verdict_with_its_claims_and_of_few_rows_votes() -> None:
@@ -390,7 +394,7 @@ def test_rows_of_the_largest_tables_are_left_out_by_public_coins_and_that_is_sai
 
 
 class _Question:
-    protect, score, alpha = "everyone", "lsnm", 0.1
+    protect, score, alpha, blocks_moved = "everyone", "lsnm", 0.1, 1
 
     def __init__(self, n: int) -> None:
         self.n = self.expected = n

@@ -51,7 +51,7 @@ def test_the_set_is_unbounded_where_the_instruments_do_nothing_and_two_stage_int
         with dpc.simulated_noise(seed):
             release = released(made(0.0, seed=seed))
         fit = release.iv("y", "a", instruments=["z", "w"], given=["x"], constant_spread=True)
-        assert fit["a"].interval is None and "too weak" in fit.interval_reason and fit.strength < 10
+        assert fit["a"].interval is None and "below 104.7" in fit.interval_reason and fit.strength < 20
         assert fit.anderson_rubin is not None
         unbounded += any(np.inf in map(abs, pair) for pair in fit.anderson_rubin)
     assert unbounded >= 4

@@ -107,7 +107,7 @@ def drops(text: str) -> None:
     ring: list[Any] = [Final(text)]
     ring.append(ring)
     del ring
-    gc.collect()
+    gc.collect(0)  # the ring is of the youngest generation
 
 
 def draws(text: str) -> None:

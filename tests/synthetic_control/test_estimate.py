@@ -38,7 +38,7 @@ def test_a_call_costs_what_it_says_and_protects_donors(name: str) -> None:
     answer = dpc.synthetic_control(panel, force=True, **arguments)
     assert answer.guarantee.loss == arguments["loss"]
     assert (answer.guarantee.unit, answer.guarantee.relation) == (Unit.DONOR, Relation.REPLACE_ONE)
-    assert answer.guarantee.private and "not protected" in answer.summary()
+    assert answer.guarantee.private and "not protected" in answer.summary() and "nearer bound" in answer.summary()
     assert len(panel.ledger.entries()) == 1
     with pytest.raises(BudgetExceededError):
         dpc.synthetic_control(panel, force=True, **arguments)
@@ -169,11 +169,17 @@ def test_odd_panels_have_an_answer(name: str, shape: str) -> None:
     elif shape == "all missing":
         donors = np.full_like(donors, np.nan)
     elif shape == "at the bounds":
-        donors, target = 1e9 * np.sign(donors), -1e9 * np.ones(6)
+        donors, target = 1e9 * np.sign(donors), -np.ones(6)
     else:
         donors[0] = target
     arguments = WAYS[name]
-    answer = dpc.synthetic_control(panel_of(donors, target, arguments["loss"], start), force=True, **arguments)
+    panel = panel_of(donors, target, arguments["loss"], start)
+    if start == 1 and arguments["method"] in ("matched", "factor"):
+        with pytest.raises(ParameterError, match=r"1 period\(s\) before its start in 1: method .* at least 3"):
+            dpc.synthetic_control(panel, force=True, **arguments)
+        assert not panel.ledger.entries()
+        return
+    answer = dpc.synthetic_control(panel, force=True, **arguments)
     assert np.isfinite(answer.counterfactual).all() and (np.abs(answer.counterfactual) <= 1).all()
     assert json.loads(answer.to_json())["n"] == len(donors)
 
@@ -283,7 +289,7 @@ def test_noise_that_cannot_be_drawn_is_refused_before_anything_is_spent(name: st
 
 @pytest.mark.parametrize("method", ["matched", "output-perturbation"])
 def test_more_periods_than_the_ball_has_noise_for_are_refused_before_anything_is_spent(method: Any) -> None:
-    long = panel_of(np.zeros((1, 1_000_002)), np.zeros(1_000_002), ONE, 1)
+    long = panel_of(np.zeros((1, 1_000_004)), np.zeros(1_000_004), ONE, 3)
     with pytest.raises((LossError, ParameterError), match="at most 1000000 numbers"):
         dpc.synthetic_control(long, loss=ONE, method=method, force=True)
     assert not long.ledger.entries()

@@ -34,15 +34,17 @@ class Records:
     missing: str = "drop"
     where: str | None = None
 
-    def table(self, data: Path, schema: Path, ledger: Ledger) -> Table:
+    def table(self, data: Path, schema: Path, ledger: Ledger, name: str = "") -> Table:
         """Return the table of a file, or the part of it that is asked."""
         from dpcausal.data.schema import Schema
         from dpcausal.data.table import Table
 
         clauses = [] if self.where is None else clauses_of(self.where)
-        table = Table(data, Schema.from_toml(schema), ledger, person=self.person, ids=self.ids, missing=self.missing)
-        for name, words in clauses:
-            table = table.where(name, **words)
+        table = Table(
+            data, Schema.from_toml(schema), ledger, name=name, person=self.person, ids=self.ids, missing=self.missing
+        )
+        for column, words in clauses:
+            table = table.where(column, **words)
         return table
 
 

@@ -37,7 +37,8 @@ class Cells:
     donors : int
         Their number.  Public.
     target_rows : dict
-        For each target its columns, shape (1 + p, T).  Public.
+        For each target its columns, shape (1 + p, T), as they are; where several records of a cell are not all within
+        the bounds, infinity.  Public.
     donor_rows : callable of a column's place
         Brings one column of all donors into memory, shape (n, T).  *Private.*
     confirm : callable
@@ -129,7 +130,9 @@ def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], t
     codes = {name: code for code, name in enumerate(unit_names)}
     absent = [target for target, name in zip(targets, names, strict=True) if name not in codes]
     if absent:
-        raise ParameterError(f"no record has the target {absent[0]!r} as its unit")
+        twins = [name for name in unit_names if str(name) == str(absent[0])]  # units' names are public
+        hint = f"; there is {twins[0]!r}, another type: name it so" if twins else ""
+        raise ParameterError(f"no record has the target {absent[0]!r} as its unit{hint}")
     of_targets = np.isin(units, [codes[name] for name in names])
     times = _sorted_times([labels[code] for code in np.unique(moments[of_targets & (moments >= 0)])])
     if not times:
@@ -140,7 +143,9 @@ def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], t
     blocks = []
     for name in listed:  # only the targets' values are kept
         values = withheld(lambda name=name: collected.numbers(name)[of_targets], unread)  # type: ignore[misc]
-        blocks.append(_pivoted(values, cells, len(names), len(times), columns[name]))
+        within = _pivoted(values, cells, len(names), len(times), columns[name])
+        plain = _pivoted(values, cells, len(names), len(times))
+        blocks.append(np.where((plain == within) | np.isnan(within), within, np.inf))
 
     def column(place: int) -> Reals:
         # Units and times come with the values, in one reading: a frame may give its rows in another order by now.
@@ -202,10 +207,12 @@ def _cells(
     return cells
 
 
-def _pivoted(values: Reals, flat: NDArray[np.int64], units: int, periods: int, bounds: Bounded) -> Reals:
-    """Return (units, periods): the mean of a cell's values, each within the bounds; NaN where there is none."""
+def _pivoted(
+    values: Reals, flat: NDArray[np.int64], units: int, periods: int, bounds: Bounded | None = None
+) -> Reals:
+    """Return (units, periods): the mean of a cell's values, each within bounds if given; NaN where there is none."""
     with np.errstate(all="ignore"):
-        clean = np.clip(values, bounds.lower, bounds.upper)
+        clean = values if bounds is None else np.clip(values, bounds.lower, bounds.upper)
     kept = (flat >= 0) & ~np.isnan(clean)
     total = np.bincount(flat[kept], weights=clean[kept], minlength=units * periods)
     count = np.bincount(flat[kept], minlength=units * periods)

@@ -18,6 +18,7 @@ from dpcausal.direction.anm import LEAST_ROWS, Column, Interval
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import NAMES
 from dpcausal.errors import LossError, ParameterError, SchemaError
+from dpcausal.mechanisms.subsample import blocks_moved
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.ledger import Ledger
@@ -52,6 +53,8 @@ class Columns(NamedTuple):
     x: Column
     y: Column
     kept: npt.NDArray[np.bool_]
+    keys: npt.NDArray[np.int64] | None = None
+    """Of persons whose ids are private: blocks are dealt by it."""
 
     def of(self, places: npt.NDArray[np.int64]) -> tuple[Column, Column]:
         """Return both columns of those rows among some that have both."""
@@ -133,6 +136,11 @@ class Pair(Question[Direction]):
         return self.table.unit if self.protect == "everyone" else UNITS[self.protect]
 
     @property
+    def blocks_moved(self) -> int:
+        """How many blocks one unit moves."""
+        return blocks_moved(self.unit)
+
+    @property
     def n(self) -> int:
         """Number of rows, public."""
         return self.table.n
@@ -159,7 +167,8 @@ class Pair(Question[Direction]):
 
     def columns_of(self, rows: Rows) -> Columns:
         """Return the pair's columns of rows that may have more."""
-        return Columns(rows.values[self.first], rows.values[self.second], rows.kept_by([self.first, self.second]))
+        kept = rows.kept_by([self.first, self.second])
+        return Columns(rows.values[self.first], rows.values[self.second], kept, rows.keys)
 
     def report(
         self, settled: Settled[Pair], released: Released, allotment: Allotment, seed: int | None

@@ -115,6 +115,7 @@ class Verdict(DirectionMethod[PureDP]):
     name: ClassVar[str] = "verdict"
     about: ClassVar[str] = "four noisy counts of blocks: linked, lean, and which direction misfits"
     leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
     protect: ClassVar[str] = "everyone"
     scores: ClassVar[tuple[str, ...]] = ("lsnm",)
 
@@ -130,8 +131,9 @@ class Verdict(DirectionMethod[PureDP]):
 
     def caveats(self, question: Pair, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         blocks, rows = self.blocks or 1, self.rows_per_block or 1
-        best = claims_of(self._counts(spent), (blocks, blocks, 0, blocks), ("x", "y"))
-        used = SOME_ROWS.format(used=blocks * rows) if question.n >= blocks * (rows + 1) else ""
+        most = "at most " if question.blocks_moved > 1 else ""  # blocks that are dealt by hash differ in size
+        best = claims_of(self._counts(question, spent), (blocks, blocks, 0, blocks), ("x", "y"))
+        used = SOME_ROWS.format(used=most + str(blocks * rows)) if question.n >= blocks * (rows + 1) else ""
         return tuple(filter(None, (HOPELESS if arrow_pvalue(best, "x", "y") > question.alpha else "", used, LEVEL)))
 
     def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
@@ -141,7 +143,8 @@ class Verdict(DirectionMethod[PureDP]):
         share = public.number("share", guess, 1e-6, 1.0)
         if n < LEAST_ROWS:
             raise ParameterError(f"method {self.name!r} needs at least {LEAST_ROWS} rows, the table has {n}")
-        usual = default_blocks(n * share, 1.0 if isinstance(spent, NoPrivacy) else spent.epsilon)
+        epsilon = 1.0 if isinstance(spent, NoPrivacy) else spent.epsilon / question.blocks_moved
+        usual = default_blocks(n * share, epsilon)
         most = min(n // LEAST_BLOCK, MOST_BLOCKS)
         blocks = public.whole("blocks", usual if self.blocks is None else self.blocks, LEAST_BLOCKS, most)
         size = min(n // blocks, math.floor(USUAL_BLOCK / share)) if self.rows_per_block is None else self.rows_per_block
@@ -161,7 +164,7 @@ class Verdict(DirectionMethod[PureDP]):
         query = bit_counts(self._bits(private, coins), "linked, leaning and misfitting blocks", question.unit)
         found: tuple[int, int, int, int] = tuple(cube(query, allotment, spent).tolist())
         names, blocks = (question.first, question.second), self.blocks or 1
-        pvalues, lead = claims_of(self._counts(spent), found, names), 2 * found[1] - blocks
+        pvalues, lead = claims_of(self._counts(question, spent), found, names), 2 * found[1] - blocks
         lean, other = names if lead >= 0 else names[::-1]
         said = verdict_of(pvalues, lean, names, question.alpha)
         pvalue = arrow_pvalue(pvalues, lean, other)
@@ -173,12 +176,13 @@ class Verdict(DirectionMethod[PureDP]):
     def exact(self, private: Columns, question: Pair, coins: PublicGenerator, allotment: Allotment) -> Released:
         return self.release(private, question, NoPrivacy(), coins, allotment)
 
-    def _counts(self, spent: PureDP | NoPrivacy) -> Counts:
-        return Counts(self.blocks or 1, no_noise if isinstance(spent, NoPrivacy) else cube_tail(spent.epsilon))
+    def _counts(self, question: Pair, spent: PureDP | NoPrivacy) -> Counts:
+        tail = no_noise if isinstance(spent, NoPrivacy) else cube_tail(spent.epsilon / question.blocks_moved)
+        return Counts(self.blocks or 1, tail)
 
     def _bits(self, private: Columns, coins: PublicGenerator) -> list[Bits]:
         blocks, size = self.blocks or 1, self.rows_per_block or 1
-        parts = equal_blocks(len(private.x), blocks, size, coins)
+        parts = equal_blocks(len(private.x), blocks, size, coins, private.keys)
         seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
         with one_thread():
             return [bits_of(*private.of(part), seed) for part, seed in zip(parts, seeds, strict=True)]

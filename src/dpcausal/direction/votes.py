@@ -77,6 +77,7 @@ class Votes(DirectionMethod[PureDP]):
     name: ClassVar[str] = "votes"
     about: ClassVar[str] = "a noisy count of the votes of blocks"
     leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
     protect: ClassVar[str] = "everyone"
     scores: ClassVar[tuple[str, ...]] = NAMES
 
@@ -93,7 +94,8 @@ class Votes(DirectionMethod[PureDP]):
         super().settle(question, spent)
         if isinstance(spent, NoPrivacy):
             return self
-        blocks = default_blocks(question.expected, spent.epsilon) if self.blocks is None else self.blocks
+        usual = default_blocks(question.expected, spent.epsilon / question.blocks_moved)
+        blocks = usual if self.blocks is None else self.blocks
         most = question.n // LEAST_BLOCK
         if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most or blocks % 2 == 0:
             raise ParameterError(f"blocks must be an odd number between 1 and n/{LEAST_BLOCK} = {most}")
@@ -110,15 +112,15 @@ class Votes(DirectionMethod[PureDP]):
 
         lead = 2(count + k) − M,  P(k) ∝ e^{−ε|k|}
 
-        where M is the public number of blocks, odd.
+        where M is the public number of blocks, odd; e^{−ε|k|/2} for persons of private ids.
         """
         blocks = self.blocks or 1
         # All rows are dealt; one that lacks a column is left out inside its block.
-        parts = [private.of(part) for part in assign_blocks(len(private.x), blocks, coins)]
+        parts = [private.of(part) for part in assign_blocks(len(private.x), blocks, coins, private.keys)]
         seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
         votes = [vote(*part, question.score, seed) for part, seed in zip(parts, seeds, strict=True)]
         count = geometric(vote_count(votes, "votes for the first as cause", question.unit), allotment, spent)
-        pvalue = Counts(blocks, geometric_tail(spent.epsilon)).coins(count)
+        pvalue = Counts(blocks, geometric_tail(spent.epsilon / question.blocks_moved)).coins(count)
         return Released(
             float(2 * count - blocks), "votes", coins=pvalue, named=pvalue <= question.alpha, arrow=pvalue
         )

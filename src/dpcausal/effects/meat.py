@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.data.rows import Rows
 from dpcausal.dependence.second_moments import (
     clip_rows,
     grid_bits,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from dpcausal.effects.joint_moments import JointMoments
 
 Reals = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 MEAT = Fraction(1, 10)
 """Its share of ρ, where it is asked for."""
@@ -68,10 +68,10 @@ def deviation_of(columns: int, n: int, loss: ZCDP) -> float:
 
 
 def meat_of(
-    release: JointMoments, of: tuple[str, tuple[str, ...]], unit: Reals, kept: Mask, allotment: Allotment,
+    release: JointMoments, of: tuple[str, tuple[str, ...]], unit: Reals, parts: Rows, allotment: Allotment,
     loss: ZCDP | NoPrivacy,
 ) -> Meat:  # fmt: skip
-    """Release Σ ψψ′ of one regression of rows of [−1, 1]."""
+    """Release Σ ψψ′ of one regression of rows of [−1, 1], ψ summed over the rows of a person: errors by clusters."""
     outcome, regressors = of
     places = [release.names.index(name) for name in (outcome, *regressors)]
     fitted = line(release, outcome, regressors)
@@ -87,14 +87,16 @@ def meat_of(
     turn = np.vstack([np.concatenate([[1.0], -fitted.slopes]) / spread,
                       np.hstack([np.zeros((size, 1)), vectors / roots @ vectors.T])])  # fmt: skip
     rows = whitened(unit[:, places], release.centre[places], turn[:, :-1] * widths) + turn[:, -1]
-    scores = rows[:, 1:] * rows[:, :1]
+    scores = rows[:, 1:] * rows[:, :1] * (parts.kept if parts.weights is None else parts.kept * parts.weights)[:, None]
+    if parts.owners is not None:
+        scores = np.stack([np.bincount(parts.owners, column, release.n) for column in scores.T], axis=1)
     back = spread * (vectors * roots) @ vectors.T
     if isinstance(loss, NoPrivacy):
-        return Meat(outcome, regressors, back @ (scores[kept].T @ scores[kept]) @ back, 0.0)
+        return Meat(outcome, regressors, back @ (scores.T @ scores) @ back, 0.0)
     length = length_of(size, release.n, loss)
     bits = grid_bits(release.n, length)
     claim = second_moments_sensitivity(length, bits, size)
-    query = Query(second_moments(clip_rows(scores, length, bits) * kept[:, None]), claim, "spread about the line")
+    query = Query(second_moments(clip_rows(scores, length, bits)), claim, "spread about the line")
     sums = unpacked(np.asarray(gaussian(query, allotment, loss), dtype=np.float64) * 4.0**-bits, size)
     eigenvalues, vectors = np.linalg.eigh(sums)
     sums = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T

@@ -12,6 +12,7 @@ import numpy as np
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask
 from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.contrast import checked_names
@@ -24,6 +25,7 @@ from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.report import Guarantee
 
@@ -50,7 +52,7 @@ class JointSums(Question[JointMoments]):
     @classmethod
     def of(cls, table: Table, columns: Any, meat: Any) -> JointSums:
         """Return the question of checked arguments."""
-        public.check_table(table)
+        public.check_table(table, persons=True, weights=True)
         if isinstance(columns, str) or not isinstance(columns, Iterable):
             raise ParameterError("columns must be a list of column names")
         names = tuple(columns)
@@ -78,6 +80,10 @@ class JointSums(Question[JointMoments]):
     @property
     def ledger(self) -> Ledger:
         return self.table.ledger
+
+    @property
+    def unit(self) -> Unit:
+        return self.table.unit
 
     def ranges(self) -> tuple[Any, Any]:
         """Return the middle and half the width of each column's range; two levels are 0 and 1."""
@@ -107,6 +113,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy moments in a learnt shape"
+    private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     def pay(self, loss: Loss, question: JointSums) -> tuple[Paid, str]:
@@ -115,7 +122,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return loss, ""
 
     def settle(self, question: JointSums, spent: Paid) -> InRounds:
-        if not isinstance(spent, NoPrivacy):
+        if not spent.exact:
             d, n = len(question.names), question.table.n
             rho, own = question.parts(affordable_zcdp(spent))
             try:
@@ -141,7 +148,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return "scale-histograms", "ellipse-moments", *besides, "gaussian"
 
     def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
-        if isinstance(spent, NoPrivacy):
+        if spent.exact:
             return ()
         wide = _width(len(question.names), question.table.n, question.parts(affordable_zcdp(spent))[0])
         return (f"public numbers foretell intervals {wide:.2g} times as wide as without privacy",) if wide > 1.5 else ()
@@ -149,28 +156,28 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
     def release(
         self, private: Table, question: JointSums, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
     ) -> JointMoments:
-        unit, kept = _unit_rows(question)
+        unit, rows = _unit_rows(question)
         rho, own = question.parts(affordable_zcdp(spent))
-        found = learnt_moments(unit, kept, allotment, rho)
+        found = learnt_moments(unit, rows, question.table.n, allotment, rho)
         moments = JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
         if question.meat is None or own is None:
             return moments
-        return replace(moments, meat=meat_of(moments, question.meat, unit, kept, allotment, own))
+        return replace(moments, meat=meat_of(moments, question.meat, unit, rows, allotment, own))
 
     def exact(self, private: Table, question: JointSums, coins: PublicGenerator, allotment: Allotment) -> JointMoments:
         book_exact("moments", allotment)
-        unit, kept = _unit_rows(question)
-        moments = JointMoments.exact(question.names, question.ranges(), unit, kept)
+        unit, rows = _unit_rows(question)
+        moments = JointMoments.exact(question.names, question.table.n, question.ranges(), unit, rows)
         if question.meat is None:
             return moments
-        return replace(moments, meat=meat_of(moments, question.meat, unit, kept, allotment, NoPrivacy()))
+        return replace(moments, meat=meat_of(moments, question.meat, unit, rows, allotment, NoPrivacy()))
 
 
-def _unit_rows(question: JointSums) -> tuple[Any, Any]:
-    rows = question.table.rows(question.names)
+def _unit_rows(question: JointSums) -> tuple[Any, Rows]:
+    rows = question.table.parts(question.names)
     middles, halves = question.ranges()
     unit = np.stack([rows.values[name].astype(np.float64) for name in question.names], axis=1)
-    return np.clip((unit - middles) / halves, -1.0, 1.0), rows.kept
+    return np.clip((unit - middles) / halves, -1.0, 1.0), rows
 
 
 def _width(columns: int, n: int, rho: ZCDP) -> float:
@@ -179,7 +186,7 @@ def _width(columns: int, n: int, rho: ZCDP) -> float:
 
 def moments(
     table: Table, columns: Iterable[str], *, loss: Loss, meat: tuple[str, Iterable[str]] | None = None,
-    accept_large_epsilon: bool = False,
+    accept_large_epsilon: bool = False, again: bool = False,
 ) -> JointMoments:  # fmt: skip
     """Release first and second moments of columns of numbers, to be asked for regressions again and again.
 
@@ -197,6 +204,8 @@ def moments(
         ``ols`` of it then has intervals that are right where the spread goes with the regressors.
     accept_large_epsilon : bool
         Consent to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -221,4 +230,5 @@ def moments(
     >>> abs(fit["x"].estimate - 3) < 0.1
     True
     """
-    return ask(JointSums.of(table, columns, meat), InRounds(), loss, accept_large_epsilon=accept_large_epsilon)
+    question = JointSums.of(table, columns, meat)
+    return ask(question, InRounds(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

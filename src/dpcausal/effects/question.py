@@ -18,6 +18,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.report import Guarantee
 
 PUBLIC = ("the number of rows", "column names, levels, bounds and cuts", "all arguments")
@@ -48,7 +49,7 @@ class Contrast(Question[Effect]):
         control: Any, coverage: Any,
     ) -> Contrast:  # fmt: skip
         """Return the question of checked arguments."""
-        public.check_table(table)
+        public.check_table(table, persons=True, weights=True)
         if isinstance(adjust, str) or not isinstance(adjust, Iterable):
             raise ParameterError("adjust must be a list of column names, empty in a trial")
         adjusted = tuple(adjust)
@@ -68,6 +69,10 @@ class Contrast(Question[Effect]):
     @property
     def ledger(self) -> Ledger:
         return self.table.ledger
+
+    @property
+    def unit(self) -> Unit:
+        return self.table.unit
 
     @property
     def n(self) -> int:
@@ -109,4 +114,6 @@ class Contrast(Question[Effect]):
 
 @dataclass(frozen=True, kw_only=True)
 class EffectMethod(Method[Contrast, Spent]):
-    """One way to release an effect."""
+    """One way to release an effect, from sums in which nobody's place counts."""
+
+    private_ids: ClassVar[bool] = True

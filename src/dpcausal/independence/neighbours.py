@@ -23,6 +23,7 @@ from dpcausal.independence.law import MISSED, bounded_pvalue, normal_laplace_pva
 from dpcausal.independence.question import Hypothesis, PureTest, Released, check_single, two_valued
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.gate import book_exact
+from dpcausal.mechanisms.subsample import dealt_order
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
@@ -66,6 +67,7 @@ class Neighbours(PureTest):
     name: ClassVar[str] = "neighbours"
     about: ClassVar[str] = "sign products of neighbours in z"
     leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
 
     neighbours: int | None = None
 
@@ -89,18 +91,18 @@ class Neighbours(PureTest):
         return (FAR_NEIGHBOURS,)
 
     def sums(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> PairSums:
-        """Return the sums; ties of z are broken by public coins, one a position."""
+        """Return the sums; ties of z are broken by public coins, one a position, or by a hash of the person's own."""
         place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
         return pair_sums(
             values_of(rows.x), values_of(rows.y), rows.raw[:, place], cells_of(rows.given),
-            coins.permutation(rows.n), rows.kept, self.neighbours or 1,
+            dealt_order(rows.n, coins, rows.keys), rows.kept, self.neighbours or 1,
         )  # fmt: skip
 
     def release(
         self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         found, k = self.sums(private, question, coins), self.neighbours or 1
-        signed, untied = signed_sensitivity(k), untied_sensitivity(k)
+        signed, untied = signed_sensitivity(k, question.unit), untied_sensitivity(k, question.unit)
         first = spent.part(SIGNED_SHARE) if self.tied(question) else spent
         noisy = geometric(Query(found.signed, signed, "sign products"), allotment, first)
         scale = laplace_scale(signed.bound, first)

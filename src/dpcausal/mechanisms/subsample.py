@@ -33,8 +33,24 @@ def assign_blocks(
     return [np.sort(part) for part in np.array_split(order, blocks)]
 
 
-def equal_blocks(rows: int, blocks: int, size: int, generator: PublicGenerator) -> list[npt.NDArray[np.int64]]:
+def dealt_order(
+    rows: int, generator: PublicGenerator, keys: npt.NDArray[np.int64] | None = None
+) -> npt.NDArray[np.int64]:
+    """Return each row's rank in a public random order; with keys, whether one comes before another is theirs alone."""
+    if keys is None:
+        return generator.permutation(rows).astype(np.int64)
+    dealt = np.argsort(mixed(keys, int(generator.integers(2**63))), kind="stable")
+    ranks = np.empty(rows, dtype=np.int64)
+    ranks[dealt] = np.arange(rows)
+    return ranks
+
+
+def equal_blocks(
+    rows: int, blocks: int, size: int, generator: PublicGenerator, keys: npt.NDArray[np.int64] | None = None
+) -> list[npt.NDArray[np.int64]]:
     """Return the row positions of disjoint blocks of one size, by public coins; rows that fill no block are left out.
+
+    With keys blocks are those of ``assign_blocks``, each cut to the first of its own: of at most that size.
 
     Parameters
     ----------
@@ -45,6 +61,8 @@ def equal_blocks(rows: int, blocks: int, size: int, generator: PublicGenerator) 
     """
     if not (blocks >= 1 and size >= 1 and blocks * size <= rows):
         raise ParameterError(f"{blocks} blocks of {size} rows need as many rows, there are {rows}")
+    if keys is not None:
+        return [part[:size] for part in assign_blocks(rows, blocks, generator, keys)]
     order = generator.permutation(rows)[: blocks * size].astype(np.int64)
     return list(np.sort(order.reshape(blocks, size), axis=1))
 

@@ -24,6 +24,9 @@ from dpcausal.synthetic_control.rows import Reals
 INTERVAL, PLACEBO_TEST = Fraction(3, 20), Fraction(3, 20)
 """Shares of the budget for the interval and the placebo test, where they can say anything."""
 
+LEAST_PAST = 3
+"""Periods before the start from which on a unit's own volatility can be told."""
+
 MOST_INTERVAL_NOISE = 0.5
 """No interval where noise alone is expected to make up more of its squared half width, against the cut's."""
 
@@ -54,16 +57,6 @@ class SyntheticMethod(Method[Treated, Any]):
         """Return what the releases share of what is spent."""
         return affordable_zcdp(spent) if isinstance(spent, ApproxDP) else spent
 
-    def paths(
-        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
-    ) -> list[Path]:
-        """Release a path for each plan."""
-        return [self.path(scaled, question, plan, spent, allotment) for plan in plans]
-
-    @abstractmethod
-    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
-        """Release the path of one plan."""
-
     def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
         """Return the noise expected in each period, on the scale [−1, 1]; raise where it could not be drawn."""
         return None
@@ -87,6 +80,13 @@ class SyntheticMethod(Method[Treated, Any]):
                 raise ParameterError(f"{name} must be a number above 1e-9 and below 1e12")
         if question.panel.covariates and not self.takes_covariates:
             raise ParameterError(f"the method {self.name} takes no covariates: use method='matched'")
+        for target in question.targets if self.has_placebos else ():
+            if (before := question.panel.start(target)) < LEAST_PAST:
+                when = question.panel.times[before]
+                raise ParameterError(
+                    f"target {target!r} has {before} period(s) before its start in {when}: method {self.name} needs at "
+                    f"least {LEAST_PAST}"
+                )
         for plan in self.plans(question, spent):
             if plan.noise_ratio is not None and plan.noise_ratio > MOST_NOISE and not question.force:
                 raise InfeasibleError(f"{plan.target}: {plan.verdict} To run it all the same say force=True.")
@@ -112,11 +112,12 @@ class SyntheticMethod(Method[Treated, Any]):
         rest = 1 - interval - test
         noise = self.expected_noise(question, target, free, base.part(rest))
         att = None if noise is None else noise / math.sqrt(after)
+        ratio = None if att is None or free.error is None else att / free.error
         return Plan(
             target=target, method=self.name, spent=spent, base=base, path=rest, interval=interval, pvalue=test,
             interval_reason=reasons[0], pvalue_reason=reasons[1], start=start, after=after, donors=panel.n,
             periods=question.periods, free=free, att_noise=None if att is None else att * half,
-            path_noise=None if noise is None else noise * half, noise_ratio=None if att is None else att / free.error,
+            path_noise=None if noise is None else noise * half, noise_ratio=ratio,
             scale=half, constants=self.constants(question, target, free),
         )  # fmt: skip
 
@@ -148,28 +149,38 @@ class SyntheticMethod(Method[Treated, Any]):
             )
         return too_wide, too_few
 
+    def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: Allotment) -> Any:
+        """Return what the paths of all targets are made of: the donors, or what is released of them once."""
+        return scaled
+
+    @abstractmethod
+    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+        """Release the path of one plan."""
+
     def release(
         self, private: Reals, question: Treated, spent: Loss, coins: PublicGenerator, allotment: Allotment
     ) -> list[Answer]:
         """Release a path for each target, then its placebos."""
         plans = self.plans(question, spent)
-        paths = self.paths(private, question, plans, spent, allotment)
-        return [self._told(plan, path, question, allotment) for plan, path in zip(plans, paths, strict=True)]
+        begun = self.begun(private, question, plans[0], allotment)
+        paths, answers = [], []
+        for plan in plans:
+            paths.append(self.path(begun, question, plan, spent, allotment))
+        for plan, path in zip(plans, paths, strict=True):
+            reach = pvalue = None
+            reason, targets = plan.interval_reason, len(question.targets)
+            if plan.interval and path.placebos is not None:
+                share = self.of_placebos(plan, plan.interval, targets)
+                reach = release_spread(
+                    path.placebos, path.cut, path.total, path.total_noise, question.coverage, allotment, share
+                )
+                if reach is None:
+                    reason = "it would be wider than where the placebo residuals are cut, so it would say nothing"
+            if plan.pvalue and path.placebos is not None:
+                share = self.of_placebos(plan, plan.pvalue, targets)
+                pvalue = release_pvalue(path.placebos, abs(path.own), path.total, allotment, share)
+            answers.append(Answer(plan, path, reach, pvalue, reason))
+        return answers
 
     def exact(self, private: Reals, question: Treated, coins: PublicGenerator, allotment: Allotment) -> list[Answer]:
         return self.release(private, question, NoPrivacy(), coins, allotment)
-
-    def _told(self, plan: Plan, path: Path, question: Treated, allotment: Allotment) -> Answer:
-        reach = pvalue = None
-        reason, targets = plan.interval_reason, len(question.targets)
-        if plan.interval and path.placebos is not None:
-            share = self.of_placebos(plan, plan.interval, targets)
-            reach = release_spread(
-                path.placebos, path.cut, path.total, path.total_noise, question.coverage, allotment, share
-            )
-            if reach is None:
-                reason = "it would be wider than where the placebo residuals are cut, so it would say nothing"
-        if plan.pvalue and path.placebos is not None:
-            share = self.of_placebos(plan, plan.pvalue, targets)
-            pvalue = release_pvalue(path.placebos, abs(path.own), path.total, allotment, share)
-        return Answer(plan, path, reach, pvalue, reason)

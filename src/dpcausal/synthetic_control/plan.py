@@ -78,6 +78,8 @@ class Plan:
     @property
     def verdict(self) -> str:
         """Whether the panel is large enough for the budget, in a sentence."""
+        if self.att_noise is not None and self.noise_ratio is None:
+            return "Whether the donors add more than noise is unknown: the target's own past shows no error to compare."
         if self.noise_ratio is None:
             return "No forecast of the noise is made for this method."
         size = f"the noise in the mean effect is expected to be {self.noise_ratio:.2g} times"
@@ -89,11 +91,13 @@ class Plan:
     def summary(self) -> str:
         """Return the plan in sentences."""
         n, T0, m = self.donors, self.start, self.after
+        error = self.free.error
+        erred = "erred by an unknown amount" if error is None else f"erred by {error * self.scale:.4g}"
         lines = [
             f"{self.target}: {n} donors, {T0} periods before and {m} after the start; method {self.method}.",
             f"Cost {self.spent}.",
-            f"Without any donor: the {self.free.rule} forecast, which erred by {self.free.error * self.scale:.4g} "
-            "on the target's own past.  The answer leans on it as far as the noise hides the donors.",
+            f"Without any donor: the {self.free.rule} forecast, which {erred} on the "
+            "target's own past.  The answer leans on it as far as the noise hides the donors.",
         ]
         if self.att_noise is not None and self.path_noise is not None:
             lines.append(

@@ -25,6 +25,8 @@ PUBLIC = (
     "other targets", "the periods", "the bounds", "all arguments",
 )  # fmt: skip
 
+AT_BOUNDS = "donors outside the bounds count as the nearer bound: where many drift to one, the answer falls behind them"
+
 TARGETS = "targets of panels"
 """What a ledger that protects donors has declared once: with each unit a target in turn, none would be protected."""
 
@@ -129,7 +131,8 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
         for array in (counterfactual, effect, free):
             array.setflags(write=False)
         shares = {"shares of the path": plan.path, "interval": plan.interval, "test": plan.pvalue}
-        caveats = f"the series of {plan.target} is not protected: it is public and shows here", *settled.caveats
+        shown = f"the series of {plan.target} is not protected: it is public and shows here"
+        caveats = shown, AT_BOUNDS, *settled.caveats
         return SyntheticControl(
             target=plan.target, times=panel.times[plan.start :], counterfactual=counterfactual, effect=effect, att=att,
             interval=None if answer.reach is None else (att - answer.reach * half, att + answer.reach * half),
