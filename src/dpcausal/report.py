@@ -80,7 +80,7 @@ class Guarantee:
 
     def lines(self) -> list[str]:
         """Return the guarantee in sentences, one a line."""
-        if isinstance(self.loss, NoPrivacy):
+        if self.loss.exact:
             head = "Guarantee: NONE. This is the exact answer."
         elif not self.private:
             head = f"Guarantee: NONE (stated loss {self.loss})."

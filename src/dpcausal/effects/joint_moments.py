@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.asking import public
+from dpcausal.data.rows import Rows
 from dpcausal.effects.contrast import checked_names
 from dpcausal.effects.regression import Regression, line, regress
 from dpcausal.effects.rounds import Moments, Noise
@@ -64,13 +65,14 @@ class JointMoments(Release):
         )  # fmt: skip
 
     @classmethod
-    def exact(cls, names: tuple[str, ...], ranges: tuple[Reals, Reals], unit: Reals, kept: Mask) -> Self:
+    def exact(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], unit: Reals, parts: Rows) -> Self:
         """Return the moments of rows of [−1, 1] without noise."""
-        d = len(names)
-        centre = unit[kept].mean(axis=0) if kept.any() else np.zeros(d)
-        rows = np.column_stack([unit - centre, np.ones(len(unit))])[kept]
+        d, weights = len(names), (np.ones(parts.n) if parts.weights is None else parts.weights) * parts.kept
+        centre = weights @ unit / max(float(weights.sum()), 1e-300)
+        rows = np.column_stack([unit - centre, np.ones(len(unit))])
         return cls(
-            names, len(unit), middles=ranges[0], halves=ranges[1], centre=centre, spread=np.eye(d), sums=rows.T @ rows,
+            names, n, middles=ranges[0], halves=ranges[1], centre=centre, spread=np.eye(d),
+            sums=(rows * weights[:, None]).T @ rows,
             radius=2 * math.sqrt(d), deviation=0.0, shortened=0.0, towards=np.zeros(d),
         )  # fmt: skip
 
@@ -109,8 +111,8 @@ class JointMoments(Release):
 
     @property
     def count(self) -> float:
-        """The rows that count, noisy, at least a tenth of all."""
-        return max(float(self.sums[-1, -1]), self.n / 10)
+        """The rows that count, noisy, at least a tenth of all or what noise alone could make."""
+        return max(float(self.sums[-1, -1]), self.noise.least_count(self.n))
 
     def mean(self, place: int) -> float:
         """Return the noisy mean of a column."""

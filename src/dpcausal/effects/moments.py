@@ -12,6 +12,7 @@ import numpy as np
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask
 from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.joint_moments import JointMoments
@@ -47,7 +48,7 @@ class JointSums(Question[JointMoments]):
     @classmethod
     def of(cls, table: Table, columns: Any) -> JointSums:
         """Return the question of checked arguments."""
-        public.check_table(table, persons=True)
+        public.check_table(table, persons=True, weights=True)
         if isinstance(columns, str) or not isinstance(columns, Iterable):
             raise ParameterError("columns must be a list of column names")
         names = tuple(columns)
@@ -105,7 +106,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return loss, ""
 
     def settle(self, question: JointSums, spent: Paid) -> InRounds:
-        if not isinstance(spent, NoPrivacy):
+        if not spent.exact:
             d, n, rho = len(question.names), question.table.n, affordable_zcdp(spent)
             try:
                 for share in (HISTOGRAM, *SHAPING, LAST):
@@ -127,7 +128,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return "scale-histograms", "ellipse-moments", "gaussian"
 
     def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
-        if isinstance(spent, NoPrivacy):
+        if spent.exact:
             return ()
         wide = _width(len(question.names), question.table.n, affordable_zcdp(spent))
         return (f"public numbers foretell intervals {wide:.2g} times as wide as without privacy",) if wide > 1.5 else ()
@@ -135,20 +136,19 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
     def release(
         self, private: Table, question: JointSums, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
     ) -> JointMoments:
-        unit, kept = _unit_rows(question)
-        found = learnt_moments(unit, kept, allotment, affordable_zcdp(spent))
+        found = learnt_moments(*_unit_rows(question), question.table.n, allotment, affordable_zcdp(spent))
         return JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
 
     def exact(self, private: Table, question: JointSums, coins: PublicGenerator, allotment: Allotment) -> JointMoments:
         book_exact("moments", allotment)
-        return JointMoments.exact(question.names, question.ranges(), *_unit_rows(question))
+        return JointMoments.exact(question.names, question.table.n, question.ranges(), *_unit_rows(question))
 
 
-def _unit_rows(question: JointSums) -> tuple[Any, Any]:
-    rows = question.table.rows(question.names)
+def _unit_rows(question: JointSums) -> tuple[Any, Rows]:
+    rows = question.table.parts(question.names)
     middles, halves = question.ranges()
     unit = np.stack([rows.values[name].astype(np.float64) for name in question.names], axis=1)
-    return np.clip((unit - middles) / halves, -1.0, 1.0), rows.kept
+    return np.clip((unit - middles) / halves, -1.0, 1.0), rows
 
 
 def _width(columns: int, n: int, rho: ZCDP) -> float:

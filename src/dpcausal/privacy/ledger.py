@@ -173,7 +173,7 @@ class Ledger(Single):
 
     @property
     def private(self) -> bool:
-        return not isinstance(self._budget, NoPrivacy)
+        return not self._budget.exact
 
     @property
     def path(self) -> Path | None:

@@ -139,10 +139,10 @@ class Account:
         relation = record["relation"]
         if record["unit"] not in _UNITS or relation not in _RELATIONS:
             raise LedgerError("it names an unknown unit or relation")
-        if self.relation not in ("", relation) and not isinstance(self.budget, NoPrivacy):
+        if self.relation not in ("", relation) and not self.budget.exact:
             raise LedgerError(f"this ledger counts {self.relation}: a spend under {relation} would not add up")
         unit = record["unit"]
-        if self.unit not in ("", unit) and {self.unit, unit} & set(PERSONS) and not isinstance(self.budget, NoPrivacy):
+        if self.unit not in ("", unit) and {self.unit, unit} & set(PERSONS) and not self.budget.exact:
             raise LedgerError(f"this ledger protects a {self.unit}: a spend for a {unit} would not add up")
         once = {name: json_text(value) for name, value in record["once"].items()}
         for name, text in once.items():
@@ -263,7 +263,7 @@ class Store:
             missing = b"\n" * (account.size - end)  # of a line that lacks its line break
             line = sealed(kind, {"number": account.totals.spends + 1, "previous": account.head} | told)
             account.take(line[:-1])
-            if os.getpid() != self._pid and not isinstance(account.budget, NoPrivacy):
+            if os.getpid() != self._pid and not account.budget.exact:
                 raise LedgerError("a fork would spend the budget twice: for several processes use Ledger.create")
             if file.seek(0, os.SEEK_END) != end + account.torn:
                 raise LedgerError("it was written to in the middle of this spend; nothing was granted")
