@@ -27,7 +27,6 @@ METHODS: dict[str, tuple[Any, list[str]]] = {
     "gcm-weighted": (dpc.methods.WeightedGcm(blocks=4), ["z"]),
     "crt": (dpc.methods.Crt(model_x=LAW, blocks=4), ["z"]),
     "crt-decision": (dpc.methods.CrtDecision(model_x=LAW, resamples=39), ["z"]),
-    "gcm-scalar": (dpc.methods.ScalarGcm(), ["z"]),
     "kendall": (dpc.methods.Kendall(), ["z"]),
     "neighbours": (dpc.methods.Neighbours(), ["z"]),
     "kendall with levels": (dpc.methods.Kendall(), ["g"]),
@@ -158,7 +157,7 @@ def test_all_rows_may_lack_a_column(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "method", [dpc.papers.PrivGcm(), dpc.papers.PrivCrt(model_x=LAW), dpc.methods.SmoothGcm()], ids=lambda one: one.name
+    "method", [dpc.papers.PrivGcm(), dpc.papers.PrivCrt(model_x=LAW)], ids=lambda one: one.name
 )
 def test_a_method_that_cannot_leave_rows_out_is_refused_before_the_spend(method: Any) -> None:
     table = table_of(frame(6))
