@@ -26,9 +26,9 @@ Made by `python -m benchmarks independence_level {arguments}--write`: how often 
 method calls x and y dependent where they are independent given z, at nominal .05, for ε = .1 / .5 / 1. {repetitions}
 tables a number (two standard errors at .05: {error:.3f}), {slow} where several numbers are given ({slow_error:.3f}); at
 n = 5,000 a third of them ({third_error:.3f}, {slow_third_error:.3f}).
-**Bold**: above .07 by more than two standard errors. *Answered*: the share of the calls that were not refused. The shapes
-are those of `benchmarks/independence_shapes.py`; the last five were named after the defaults had been fixed, and are
-left as they were found.
+**Bold**: above .07 by more than two standard errors. *Answered*: the share of the calls that were not refused. The
+shapes are those of `benchmarks/independence_shapes.py`; the last five were named after the defaults had been fixed, and
+are left as they were found.
 
 """
 
