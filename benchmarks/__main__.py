@@ -18,7 +18,7 @@ BENCHMARKS = (
     "house",
     "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "igci",
     "paper1_tables", "training_privacy",
-    "effects", "rows",
+    "effects", "effects_readings", "rows",
     "discovery", "discovery_level", "discovery_scale",
     "independence", "independence_level", "sample_cost", "independence_bounds", "independence_speed",
     "independence_data", "independence_figures", "synthetic_control", "synthetic_control_real",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 
+import numpy as np
 import pytest
 
 from dpcausal import demo
@@ -17,7 +18,8 @@ from dpcausal.privacy.noise import simulated_noise
 def test_the_demonstration_protects_everyone_and_pays_from_a_budget_of_2() -> None:
     with simulated_noise(4):
         r, ledger = demo.run(0.5)
-    assert r.columns == ("coinsurance", "visits") and r.guarantee.unit is Unit.ROW
+    assert r.columns == ("coinsurance", "visits") and r.guarantee.unit is Unit.PERSON and r.n == 5912
+    assert ledger.entries()[0].unit == "person"
     assert r.guarantee.loss == PureDP(0.5) and ledger.remaining.epsilon == 1.5
     assert r.lean in r.columns and r.p_coins is not None and 0 < r.p_coins <= 1
 
@@ -30,7 +32,9 @@ def test_its_bounds_follow_from_what_the_columns_mean() -> None:
 def test_the_columns_are_those_of_statsmodels() -> None:
     from statsmodels.datasets import randhie
 
-    data = randhie.load_pandas().data
+    data, frame = randhie.load_pandas().data, demo.person_years()
+    assert np.allclose(frame["coinsurance"], data["lncoins"], atol=1e-5)
+    assert (frame["visits"] == data["mdvis"]).all() and frame["zper"].nunique() == 5912
     # log(1 + per cent of the bill): free care, 25, 50 and 95 or 100 per cent in the experiment's plans.
     assert data["lncoins"].between(0, math.log(101)).all()
     assert math.isclose(data["lncoins"].max(), math.log(101), abs_tol=1e-5) and data["lncoins"].min() == 0

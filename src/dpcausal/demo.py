@@ -7,6 +7,10 @@ they paid themselves can have caused their number of doctor visits, and not the 
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.table import Table
@@ -27,8 +31,22 @@ SCHEMA = Schema(
 BUDGET = PureDP(2)
 
 
+def person_years() -> Any:
+    """Return the experiment's 20,190 person-years of 5,912 persons as a pandas frame, with ``coinsurance``, ``visits``.
+
+    From the raw file that statsmodels carries: its own loader drops the persons, ``zper``.  Other columns are as there.
+    """
+    try:
+        import pandas
+        from statsmodels.datasets import randhie
+    except ImportError:
+        raise MissingDependencyError("statsmodels", "demo") from None
+    raw = pandas.read_csv(Path(randhie.__file__).parent / "src" / "randhie.csv")
+    return raw.assign(coinsurance=np.log1p(raw["coins"].to_numpy())).rename(columns={"mdvis": "visits"})
+
+
 def run(epsilon: Amount) -> tuple[Direction, Ledger]:
-    """Ask which of coinsurance and visits is the cause, protecting everyone, from a budget of ε = 2.
+    """Ask which of coinsurance and visits is the cause, protecting every person, from a budget of ε = 2.
 
     Parameters
     ----------
@@ -39,11 +57,6 @@ def run(epsilon: Amount) -> tuple[Direction, Ledger]:
     -------
     Direction, Ledger
     """
-    try:
-        from statsmodels.datasets import randhie
-    except ImportError:
-        raise MissingDependencyError("statsmodels", "demo") from None
-    frame = randhie.load_pandas().data.rename(columns={"lncoins": "coinsurance", "mdvis": "visits"})
     ledger = Ledger.in_memory(BUDGET)
-    table = Table(frame, SCHEMA, ledger)
+    table = Table(person_years(), SCHEMA, ledger, person="zper")
     return direction(table, "coinsurance", "visits", loss=PureDP(epsilon)), ledger

@@ -312,3 +312,28 @@ def test_a_guarantee_names_the_claims_of_its_row(row: Any) -> None:
 
 def test_a_table_paid_for_in_rho_names_gaussian_noise() -> None:
     assert asked(method="table", loss=RHO).guarantee.proofs == ("contingency-table", "gaussian")
+
+
+def test_a_pair_that_was_never_tested_has_a_mark_and_neither_support_nor_arrow() -> None:
+    """Ten numbers within wide bounds, few rows and much noise: hardly a pair can be tested."""
+    rng = np.random.default_rng(1)
+    frame = {f"v{k}": rng.normal(size=2_000) for k in range(10)}
+    frame["v1"] = frame["v0"] + 0.5 * frame["v1"]
+    schema = dpc.Schema({name: dpc.Bounded(-20, 20) for name in frame})
+    loss = dpc.ApproxDP(0.1, 1e-6)
+    with dpc.simulated_noise(2):
+        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss))
+        found = dpc.discover(table, loss=loss, method="moments").with_support(2)
+    assert found.support is not None and len(found.untested) > 20
+    assert not found.untested & {frozenset(arc) for arc in found.graph.directed}
+    for row in found.edges():
+        assert row["tested"] == (row["support"] is not None) == (row["margin"] is not None)
+    assert found.summary().count("not tested") == len(found.untested)
+
+
+def test_a_required_arrow_stands_without_support() -> None:
+    with dpc.simulated_noise(3):
+        found = asked(chain(20_000), knowledge=dpc.Knowledge(required=[("v0", "v1")])).with_support(5)
+    (row,) = (row for row in found.edges() if {row["from"], row["to"]} == {"v0", "v1"})
+    assert row["directed"] and not row["tested"] and row["support"] is None
+    assert "required, not tested" in found.summary()

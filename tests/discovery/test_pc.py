@@ -114,3 +114,25 @@ def test_knowledge_that_contradicts_itself_is_refused(parts: dict) -> None:  # t
 def test_knowledge_of_unknown_columns_is_refused() -> None:
     with pytest.raises(ParameterError, match="'z'"):
         Knowledge(forbidden=[("a", "z")]).check_names(NAMES)
+
+
+def test_an_untested_edge_has_no_arrow_and_is_no_ground_for_one() -> None:
+    """c hears of a and b, which are apart:a collider, unless one was not tested with c; then d has no arrow either."""
+    truth = Cpdag.from_dag("abcd", [("a", "c"), ("b", "c"), ("c", "d")])
+    for never in (set(), {frozenset("bc")}, {frozenset("cd")}, {frozenset("ad")}):
+
+        def ask(x: str, y: str, given: tuple[str, ...], never: set[frozenset[str]] = never) -> Verdict:  # type: ignore[assignment]
+            return Verdict(None if {x, y} in never else truth.d_separated(x, y, given))
+
+        found = find_skeleton(tuple("abcd"), ask, Terms("pc", 0.05, 2, Knowledge()))
+        assert found.untested == never
+        graph = orient("abcd", found, Knowledge())
+        assert graph.skeleton == truth.skeleton | never
+        expected = {
+            frozenset(): truth.directed, frozenset("bc"): set(), frozenset("cd"): {("a", "c"), ("b", "c")},
+            frozenset("ad"): truth.directed - {("c", "d")} | {("b", "c"), ("a", "c"), ("c", "d")},
+        }[next(iter(never), frozenset())]  # fmt: skip
+        assert graph.directed == expected
+    pointed = orient("abcd", find_skeleton("abcd", lambda *test: Verdict(None), Terms("pc", 0.05, 0, Knowledge())),
+                     Knowledge(tiers=[["a"], ["b", "c", "d"]]))  # fmt: skip
+    assert pointed.directed == {("a", "b"), ("a", "c"), ("a", "d")} and len(pointed.undirected) == 3

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import networkx
 import numpy as np
 import pytest
 
 import dpcausal as dpc
+import dpcausal.discovery.search as searching
 from dpcausal.dependence.contingency import contingency
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.score_search import best_dag, class_of, local_score, local_scores
-from dpcausal.discovery.search import asker, search
+from dpcausal.discovery.search import asker, search, support
+from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.table import NoisyTable
 
 NAMES = ("a", "b", "c", "d")
@@ -136,3 +139,18 @@ def test_tests_given_two_columns_have_their_own_level() -> None:
 def test_forbidding_everything_leaves_no_edge() -> None:
     nothing = dpc.Knowledge(forbidden=list(itertools.permutations(NAMES, 2)))
     assert not search(exact_table(), Terms("score", 0.05, 1, nothing)).graph.skeleton
+
+
+@pytest.mark.parametrize("kind", ["score", "pc"])
+def test_what_could_not_be_tested_has_no_margin_support_or_arrow(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a and c cause b, b causes d; without a test of (b, c) nothing points at b, nor from it at d."""
+    table, terms = exact_table(), Terms(kind, 0.001, 2, Knowledge())
+    assert search(table, terms).graph.directed == {("a", "b"), ("c", "b"), ("b", "d")}
+    real = searching.pvalue_of
+    monkeypatch.setattr(
+        searching, "pvalue_of", lambda release, x, y, given: None if {x, y} == {1, 2} else real(release, x, y, given)
+    )
+    found = search(table, terms)
+    assert found.untested == {frozenset("bc")} and found.graph.skeleton == {frozenset(e) for e in ("ab", "bc", "bd")}
+    assert not found.graph.directed and set(found.margin) == {frozenset("ab"), frozenset("bd")}
+    assert set(support(table, terms, 3, generator_from_seed(1)).edges) == {frozenset("ab"), frozenset("bd")}

@@ -12,7 +12,10 @@ from dpcausal.papers import GRAPHS
 NUMBERS: dict[str, Any] = {kind.name: kind() for kind in READERS.values()}
 """What releases numbers; the others release decisions only."""
 
-PROVED: dict[str, Any] = {name: kind(constants="corrected") for name, kind in GRAPHS.items()}
+PROVED: dict[str, Any] = {
+    name: kind(constants="corrected", **{"misses": 0.5} if "Reconciled" in name else {})  # few rows tell it nothing
+    for name, kind in GRAPHS.items()
+}
 PUBLISHED: dict[str, Any] = {name: kind() for name, kind in GRAPHS.items()}
 WAYS: dict[str, Any] = NUMBERS | PROVED
 ALL: dict[str, Any] = {name: kind() for name, kind in METHODS.items()} | PROVED

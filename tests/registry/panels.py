@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
+from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.mechanisms.objective_perturbation import objective_perturbation, published_objective_perturbation
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
@@ -193,7 +194,9 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
             by = matched.Matching(START, PERIODS - START, y, np.empty(0), 0.2, 0.5)
             free = donor_free(y, PERIODS - START)
             parts = matched.weights_and_changes(cells, np.empty((len(cells), 0)), by)
-            return [float(matched.release(*parts, by, free, allotment, loss).change.sum()) for _ in range(size)]
+            add, query = (l2_ball if pure else gaussian), matched.matched_query(*parts, by, loss)
+            answers = (matched.estimated(add(query, allotment, loss), by, free, loss) for _ in range(size))
+            return [float(answer.change.sum()) for answer in answers]
         if name == "factor":
             return [float(factor.release(cells, START, allotment, loss).mean[-1]) for _ in range(size)]
         found = []
@@ -220,7 +223,7 @@ def as_published(rows: Any, loss: Any, allotment: Any) -> Any:
     """Return the path of the published system with λ = 6."""
     way = dpc.papers.DpscOut(penalty=6.0)
     question = Treated.of(panel(rows, dpc.Ledger.in_memory(loss)), None, 0.9, True, True)
-    return way.paths(rows, question, way.plans(question, loss), loss, allotment)[0].values
+    return way.path(rows, question, way.plans(question, loss)[0], loss, allotment).values
 
 
 def _first(answers: Any) -> Any:

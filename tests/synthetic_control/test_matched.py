@@ -9,6 +9,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.audit import falsify
+from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.synthetic_control import matched
@@ -131,7 +132,8 @@ def test_without_weight_the_answer_is_the_donor_free_forecast() -> None:
     loss = dpc.NoPrivacy()
     allotment = dpc.Ledger.without_privacy().allot(loss, task="test", unit=Unit.DONOR)
     free = donor_free(by.past, 2)
-    released = matched.release(np.array([0]), np.zeros((1, 2)), by, free, allotment, loss)
+    query = matched.matched_query(np.array([0]), np.zeros((1, 2)), by, loss)
+    released = matched.estimated(gaussian(query, allotment, loss), by, free, loss)
     assert released.change == pytest.approx(free.path - by.past[-1]) and released.weight == 0
 
 
@@ -145,7 +147,9 @@ def test_the_stated_noise_is_the_noise(loss: dpc.PureDP | dpc.ZCDP) -> None:
     with dpc.simulated_noise(5):
         allotment = dpc.Ledger.in_memory(whole).allot(whole, task="test", unit=Unit.DONOR)
         free = donor_free(by.past, 2)
-        found = [matched.release(weights, changes, by, free, allotment, loss) for _ in range(runs)]
+        add: Any = l2_ball if isinstance(loss, dpc.PureDP) else gaussian
+        query = matched.matched_query(weights, changes, by, loss)
+        found = [matched.estimated(add(query, allotment, loss), by, free, loss) for _ in range(runs)]
     stated = matched.noise_deviation(by, loss) / (FULL * GRID)
     alone = free.path - by.past[-1]
     rest = [1 - one.noise / stated * max(one.weight, 0) for one in found]

@@ -31,6 +31,7 @@ def direction(
     alpha: float = 0.1,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
+    again: bool = False,
     **misplaced: Any,
 ) -> Direction:
     """Release what the rows say of which of two columns causes the other: an arrow, or why there is none.
@@ -68,6 +69,8 @@ def direction(
         Level of each claim that a verdict is made of; of votes, the largest ``p_coins`` at which a cause is named.
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -107,5 +110,5 @@ def direction(
     rehearse(question.score)
     return ask(
         replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
-        accept_large_epsilon=accept_large_epsilon,
+        accept_large_epsilon=accept_large_epsilon, again=again,
     )  # fmt: skip

@@ -65,8 +65,8 @@ def by_inverse_sensitivity(rest: Residuals, allotment: Allotment, loss: PureDP) 
         grid = log_iqr_grid(lower, upper, rest.m, second)
         reaches = [IqrReach(values, *interval) for values, interval in pair]
         steps = score_steps(reaches, grid, enough_steps(part.epsilon, len(grid)))
-        chosen = noisy_max(Query(-steps, inverse_sensitivity(Unit.TEST_ROW), label), allotment, part)
-        released.append(float(grid[chosen]))
+        place = noisy_max(Query(-steps, inverse_sensitivity(Unit.TEST_ROW), label), allotment, part)
+        released.append(float(grid[place]))
     forward, backward = released
     return Released(backward - forward, "score", (forward, backward))
 

@@ -10,17 +10,33 @@ Forbids = Any  # callable (a, b) -> bool
 
 
 class Marks:
-    """A graph on hashable nodes whose edges are turned into arcs one by one."""
+    """A graph on hashable nodes whose edges are turned into arcs one by one.
 
-    def __init__(self, nodes: Iterable[Any], edges: Iterable[Pair]) -> None:
+    ``unsure`` pairs may be edges: they count as adjacent, so that nothing is concluded from their being apart, and
+    nothing else is concluded from them.
+    """
+
+    def __init__(self, nodes: Iterable[Any], edges: Iterable[Pair], unsure: Iterable[Pair] = ()) -> None:
         self.nodes = tuple(nodes)
         self.open: dict[Any, set[Any]] = {node: set() for node in self.nodes}
         self.parents: dict[Any, set[Any]] = {node: set() for node in self.nodes}
         self.children: dict[Any, set[Any]] = {node: set() for node in self.nodes}
+        self.unsure = {frozenset(pair) for pair in unsure}
         for edge in edges:
             a, b = tuple(edge)
             self.open[a].add(b)
             self.open[b].add(a)
+
+    def open_unsure(self) -> None:
+        """Make open edges of the unsure pairs: nothing more is to be concluded."""
+        for a, b in map(tuple, self.unsure):
+            self.open[a].add(b)
+            self.open[b].add(a)
+        self.unsure = set()
+
+    def next_to(self, a: Any) -> set[Any]:
+        """Return what is joined to a for sure."""
+        return self.open[a] | self.parents[a] | self.children[a]
 
     @classmethod
     def of(cls, nodes: Iterable[Any], arcs: Iterable[tuple[Any, Any]], edges: Iterable[Pair]) -> Marks:
@@ -35,7 +51,7 @@ class Marks:
         return Marks.of(self.nodes, self.arcs(), self.edges())
 
     def adjacent(self, a: Any, b: Any) -> bool:
-        return b in self.open[a] or b in self.parents[a] or b in self.children[a]
+        return b in self.next_to(a) or frozenset((a, b)) in self.unsure
 
     def orient(self, a: Any, b: Any) -> bool:
         """Point an open edge from a to b; return whether it was open."""
@@ -94,9 +110,7 @@ def point_colliders(marks: Marks, separating: Mapping[Pair, Iterable[Any]], forb
         x, y = sorted(pair, key=place.__getitem__)
         if marks.adjacent(x, y):
             continue
-        common = (marks.open[x] | marks.parents[x] | marks.children[x]) & (
-            marks.open[y] | marks.parents[y] | marks.children[y]
-        )
+        common = marks.next_to(x) & marks.next_to(y)
         wanted += [(place[x], place[y], place[z], x, y, z) for z in common if z not in set(between)]
     for _, _, _, x, y, z in sorted(wanted, key=lambda triple: triple[:3]):
         for a in (x, y):

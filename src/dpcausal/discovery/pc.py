@@ -57,13 +57,15 @@ Begin = Callable[[int, list[Test], dict[str, tuple[str, ...]]], None]
 class Skeleton:
     """Where the loop ended: edges, the set that separated each removed pair, the largest p-value of each tested one.
 
-    Pairs excluded by knowledge are in neither; ``tests`` counts those made.
+    Pairs excluded by knowledge are in neither; ``tests`` counts those made.  ``untested`` edges stand though no test of
+    them was made: for want of counts, or because knowledge requires them.
     """
 
     edges: frozenset[Edge]
     separating: dict[Edge, tuple[str, ...]]
     weakest: dict[Edge, float] = field(default_factory=dict)
     tests: int = 0
+    untested: frozenset[Edge] = frozenset()
 
 
 def tests_of_order(
@@ -93,50 +95,88 @@ def starting_edges(nodes: Sequence[str], knowledge: Knowledge) -> set[Edge]:
     return {frozenset(pair) for pair in combinations(nodes, 2) if not knowledge.apart(*pair)}
 
 
-def find_skeleton(nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | None = None) -> Skeleton:
-    """Remove the edges whose ends some set separates; pairs that knowledge excludes or joins are not tested.
+@dataclass
+class Rounds:
+    """The loop: it waits before each order with its tests and each node's neighbours; at the end, the skeleton.
 
-    ``ask`` is called once for each test that is still needed, in the order of ``tests_of_order``; ``begin`` with all
-    tests of an order before the first of them is asked.
+    It removes the edges whose ends some set separates; pairs that knowledge excludes or joins are not tested.  ``ask``
+    is called once for each test that is still needed, in the order of ``tests_of_order``.
     """
-    edges = starting_edges(nodes, terms.knowledge)
-    separating: dict[Edge, tuple[str, ...]] = {}
-    weakest: dict[Edge, float] = {}
-    count = 0
-    for order in range(terms.max_order + 1):
-        neighbours = neighbours_of(nodes, edges)
-        tests = list(tests_of_order(nodes, neighbours, order, terms.knowledge))
-        if not tests:
-            break
+
+    nodes: Sequence[str]
+    ask: Ask
+    terms: Terms
+    skeleton: Skeleton = field(init=False)
+
+    def __iter__(self) -> Iterator[tuple[int, list[Test], dict[str, tuple[str, ...]]]]:
+        edges = starting_edges(self.nodes, self.terms.knowledge)
+        separating: dict[Edge, tuple[str, ...]] = {}
+        weakest: dict[Edge, float] = {}
+        tested: set[Edge] = set()
+        count = 0
+        for order in range(self.terms.max_order + 1):
+            neighbours = neighbours_of(self.nodes, edges)
+            tests = list(tests_of_order(self.nodes, neighbours, order, self.terms.knowledge))
+            if not tests:
+                break
+            yield order, tests, neighbours
+            for x, y, given in tests:
+                pair = frozenset((x, y))
+                if pair not in edges:
+                    continue
+                verdict = self.ask(x, y, given)
+                count += 1
+                if verdict.separated is not None:
+                    tested.add(pair)
+                if verdict.pvalue is not None:
+                    weakest[pair] = max(weakest.get(pair, 0.0), verdict.pvalue)
+                if verdict.separated:
+                    edges.discard(pair)
+                    separating[pair] = given
+        self.skeleton = Skeleton(frozenset(edges), separating, weakest, count, frozenset(edges - tested))
+
+
+def find_skeleton(nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | None = None) -> Skeleton:
+    """Return where the loop ends; ``begin`` is called with all tests of an order before the first of them is asked."""
+    rounds = Rounds(nodes, ask, terms)
+    for order, tests, neighbours in rounds:
         if begin is not None:
             begin(order, tests, neighbours)
-        for x, y, given in tests:
-            pair = frozenset((x, y))
-            if pair not in edges:
-                continue
-            verdict = ask(x, y, given)
-            count += 1
-            if verdict.pvalue is not None:
-                weakest[pair] = max(weakest.get(pair, 0.0), verdict.pvalue)
-            if verdict.separated:
-                edges.discard(pair)
-                separating[pair] = given
-    return Skeleton(frozenset(edges), separating, weakest, count)
+    return rounds.skeleton
 
 
 def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) -> Cpdag:
     """Direct a skeleton: required arrows, what tiers and forbidden arrows leave, colliders, Meek's rules.
 
-    It is defined for every skeleton and every answer: what contradicts an earlier arrow is left out.
+    It is defined for every skeleton and every answer: what contradicts an earlier arrow is left out.  An untested edge
+    is no ground for an arrow and gets none but from knowledge.
     """
-    marks = Marks(nodes, skeleton.edges)
+    marks = _sure_marks(nodes, skeleton, knowledge)
+    point_colliders(marks, skeleton.separating, lambda a, b: not knowledge.allows(a, b))
+    return _closed(nodes, marks, knowledge)
+
+
+def sure_class(nodes: Sequence[str], skeleton: Skeleton, dag: Cpdag, knowledge: Knowledge) -> Cpdag:
+    """Return the class of a DAG as far as the tested edges of its skeleton tell it."""
+    marks = _sure_marks(nodes, skeleton, knowledge)
+    for x, z, y in sorted(dag.v_structures):
+        if z in marks.next_to(x) & marks.next_to(y):
+            marks.orient(x, z)
+            marks.orient(y, z)
+    return _closed(nodes, marks, knowledge)
+
+
+def _sure_marks(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) -> Marks:
+    unsure = {edge for edge in skeleton.untested if not knowledge.joined(*edge)}
+    marks = Marks(nodes, skeleton.edges - unsure, unsure)
     apply_knowledge(marks, knowledge)
+    return marks
 
-    def forbids(a: str, b: str) -> bool:
-        return not knowledge.allows(a, b)
 
-    point_colliders(marks, skeleton.separating, forbids)
-    close_under_meek(marks, forbids)
+def _closed(nodes: Sequence[str], marks: Marks, knowledge: Knowledge) -> Cpdag:
+    close_under_meek(marks, lambda a, b: not knowledge.allows(a, b))
+    marks.open_unsure()
+    apply_knowledge(marks, knowledge)
     return Cpdag.of_marks(nodes, marks)
 
 

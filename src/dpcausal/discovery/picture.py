@@ -45,7 +45,7 @@ def positions(graph: Cpdag) -> dict[str, tuple[float, float]]:
 
 
 def draw_graph(ax: Any, *, graph: Cpdag, edges: list[dict[str, Any]], width: str, stamp: str) -> Any:
-    """Draw a graph and return the axes: arrows, plain lines where the direction is open, dashed where untested.
+    """Draw a graph and return the axes: arrows, plain lines where the direction is open, thin dashes where untested.
 
     The width of an edge shows the share of re-drawn noise in which it stands, or else how far its margin goes;
     ``width`` says which.
@@ -53,7 +53,9 @@ def draw_graph(ax: Any, *, graph: Cpdag, edges: list[dict[str, Any]], width: str
     ax = axes(ax, (6, 4.5))
     place = positions(graph)
     for row in edges:
-        if row["support"] is not None:
+        if not row["tested"]:
+            strength = 0.0
+        elif row["support"] is not None:
             strength = row["support"]
         else:
             strength = 0.5 if row["margin"] is None else min(max(row["margin"], 0.0) / 10, 1.0)

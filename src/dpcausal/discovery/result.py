@@ -36,9 +36,10 @@ class Discovery(Result):
         How far each edge is from falling out, in ``margin_unit``: ``"nats"`` of score, or ``"powers of ten"`` between
         the level and the largest p-value; empty where the method releases decisions only.
     untested : frozenset of pairs
-        Edges that stand because no test could be made for them.
+        Edges that stand though no test of them was made, for want of counts or because knowledge requires them: lines
+        without support, and without an arrow but from knowledge.
     support : Support or None
-        From ``with_support``: shares of re-drawn noise in which each edge and arrow stands.
+        From ``with_support``: shares of re-drawn noise in which each edge and arrow is tested and stands.
     tests : int
         Tests made.
     n : int
@@ -117,7 +118,8 @@ class Discovery(Result):
         return [
             {
                 "from": a, "to": b, "directed": directed, "margin": self.margin.get(edge := frozenset((a, b))),
-                "support": None if shares is None else shares.get(edge, 0.0), "tested": edge not in self.untested,
+                "support": None if shares is None or edge in self.untested else shares.get(edge, 0.0),
+                "tested": edge not in self.untested,
             }
             for directed, pairs in ((True, self.graph.arcs()), (False, self.graph.edges())) for a, b in pairs
         ]  # fmt: skip
@@ -128,7 +130,9 @@ class Discovery(Result):
             sign = "->" if row["directed"] else "--"
             words = [f"margin {row['margin']:.3g} {self.margin_unit}"] if row["margin"] is not None else []
             words += [f"in {row['support']:.0%} of re-drawn noise"] if row["support"] is not None else []
-            words += [] if row["tested"] else ["not tested: too few counts for the noise"]
+            if not row["tested"]:
+                known = self.knowledge.joined(row["from"], row["to"])
+                words.append("required, not tested" if known else "not tested: too few counts for the noise")
             lines.append(f"{row['from']} {sign} {row['to']}" + (f"   ({', '.join(words)})" if words else ""))
         edges = len(lines)
         if not lines:

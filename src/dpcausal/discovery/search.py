@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Ask, Skeleton, Terms, Verdict, find_skeleton, orient
+from dpcausal.discovery.pc import Ask, Skeleton, Terms, Verdict, find_skeleton, orient, sure_class
 from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.discovery.score_search import best_dag, class_of, local_scores
 from dpcausal.privacy.noise import PublicGenerator
@@ -26,7 +26,8 @@ class Found:
     """A graph and how firmly its edges stand.
 
     ``margin``: for each edge how far it is from falling out, nats of score lost without it, or powers of ten between
-    the level and the largest p-value of its tests.  ``untested`` edges stand for want of counts, not for evidence.
+    the level and the largest p-value of its tests.  ``untested`` edges stand for want of counts, or as knowledge
+    requires them, not for evidence: they have no margin, no support, and no arrow but from knowledge.
     """
 
     graph: Cpdag
@@ -57,15 +58,12 @@ def search(release: Release, terms: Terms) -> Found:
 def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms) -> Found:
     """Return the oriented skeleton with the margins of its tests."""
     graph = orient(names, skeleton, terms.knowledge)
-    margin, untested = {}, set()
-    for edge in skeleton.edges:
-        weakest = skeleton.weakest.get(edge)
-        if weakest is None:
-            untested.add(edge)
-        else:
-            lowest = 10.0 ** (-LARGEST_MARGIN)
-            margin[edge] = math.log10(terms.alpha) - math.log10(max(weakest, lowest))
-    return Found(graph, margin, frozenset(untested), skeleton.tests)
+    lowest = 10.0 ** (-LARGEST_MARGIN)
+    margin = {
+        edge: math.log10(terms.alpha) - math.log10(max(weakest, lowest))
+        for edge, weakest in skeleton.weakest.items() if edge in skeleton.edges
+    }  # fmt: skip
+    return Found(graph, margin, skeleton.untested, skeleton.tests)
 
 
 def _by_score(table: NoisyTable, skeleton: Skeleton, known: Knowledge) -> Found:
@@ -74,18 +72,20 @@ def _by_score(table: NoisyTable, skeleton: Skeleton, known: Knowledge) -> Found:
     if best is None:  # required arrows form no cycle, so a DAG of them alone is always allowed
         return Found(Cpdag(table.names), {}, frozenset(), skeleton.tests)
     graph = class_of(table.names, best[1], known)
+    untested = graph.skeleton - frozenset(skeleton.weakest)
+    if untested:
+        of_dag = Skeleton(graph.skeleton, {}, untested=untested)
+        graph = sure_class(table.names, of_dag, Cpdag.from_dag(table.names, best[1]), known)
     margin = {}
-    for edge in graph.skeleton:
-        if not known.joined(*sorted(edge)):
-            without = best_dag(scores, edge)
-            margin[edge] = best[0] - without[0] if without else LARGEST_MARGIN
-    tested = frozenset(skeleton.weakest)
-    return Found(graph, margin, graph.skeleton - tested, skeleton.tests)
+    for edge in graph.skeleton - untested:
+        without = best_dag(scores, edge)
+        margin[edge] = best[0] - without[0] if without else LARGEST_MARGIN
+    return Found(graph, margin, untested, skeleton.tests)
 
 
 @dataclass(frozen=True)
 class Support:
-    """Shares of re-drawn noise in which an edge stands at all, and in which it is an arrow (cause, effect)."""
+    """Shares of re-drawn noise in which an edge is tested and stands, and in which it is an arrow (cause, effect)."""
 
     redraws: int
     edges: dict[Edge, float]
@@ -101,9 +101,9 @@ def support(release: Release, terms: Terms, redraws: int, generator: PublicGener
     edges: Counter[Edge] = Counter()
     arrows: Counter[tuple[str, str]] = Counter()
     for _ in range(redraws):
-        graph = search(release.redrawn(generator), terms).graph
-        edges.update(graph.skeleton)
-        arrows.update(graph.directed)
+        found = search(release.redrawn(generator), terms)
+        edges.update(found.graph.skeleton - found.untested)
+        arrows.update(arc for arc in found.graph.directed if frozenset(arc) not in found.untested)
     return Support(
         redraws,
         {edge: count / redraws for edge, count in edges.items()},

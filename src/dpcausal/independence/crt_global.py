@@ -16,10 +16,9 @@ from dpcausal.asking import public
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Reals, Rows, values_of
 from dpcausal.independence.crt import bounds_of, check_model
-from dpcausal.independence.features import unit_column
+from dpcausal.independence.features import features, settled_ridge, unit_column
 from dpcausal.independence.model_x import ModelX
 from dpcausal.independence.question import Hypothesis, PureTest, Released
-from dpcausal.independence.scalar import features, settled_ridge
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_margin
 from dpcausal.privacy.allotment import Allotment

@@ -18,7 +18,7 @@ from dpcausal.mechanisms.additive import l2_ball
 from dpcausal.mechanisms.objective_perturbation import published_objective_perturbation
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.regression.ridge import ridge_weights
@@ -58,7 +58,7 @@ class Dpsc(WeightedDonors):
     """Weights as a subclass releases them, noise on all later cells, their product."""
 
     def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
-        if isinstance(loss, NoPrivacy):
+        if loss.exact:
             raise LossError("the published variants are their noise: they take no NoPrivacy")
         return loss, ""
 

@@ -3,7 +3,7 @@
 Wang, Pang & Song (2020), appendix F, Algorithm 6.  Erratum: Definition 10, whose bound is not smooth enough, and a
 total that is counted afterwards (``docs/errata_discovery.md``).  Corrected, the decay is e^(−kβ) in the place of the
 printed e^(−kε), and tests and total are fixed beforehand: each order has a share of (ε, δ), which its tests share
-equally.
+equally.  Where blocks that all agree would still be misjudged by the noise, it is refused: the least noise is public.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dpcausal.data.tabulate import codes_of
 from dpcausal.dependence.smooth_median import smooth_median, smooth_median_sensitivity
 from dpcausal.discovery.pc import Skeleton, Terms, Test, Verdict, find_skeleton
 from dpcausal.discovery.question import Graph, check_cells
-from dpcausal.errors import LossError
+from dpcausal.errors import InfeasibleError, LossError
 from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
 from dpcausal.mechanisms.subsample import assign_blocks
 from dpcausal.papers.pc_system import DELTA, Counts, PcSystem, Replica
@@ -52,6 +52,9 @@ class ReconciledTests(PcSystem):
     ----------
     test : str
         ``"g"`` or ``"chi2"``.
+    misses : float
+        How often, 0 to .5, the noise may hide a dependence that all blocks agree on: a corrected call where public
+        numbers say that it would more often is refused.
     constants, max_order
         As in all systems here.
     """
@@ -61,13 +64,15 @@ class ReconciledTests(PcSystem):
     by_place: ClassVar[bool] = True
 
     test: Kind = "g"
+    misses: float = 0.05
 
     def filled(self, columns: int) -> Self:
+        public.number("misses", self.misses, 0.0, 0.5)
         public.one_of("test", self.test, ("g", "chi2"))
         return super().filled(columns)
 
     def pay_proved(self, loss: Loss) -> tuple[ApproxDP | NoPrivacy, str]:
-        if isinstance(loss, NoPrivacy) or (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
+        if loss.exact or (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
             return loss, ""
         raise LossError(f"{self.name} are paid for in ApproxDP with delta above 0")
 
@@ -81,6 +86,12 @@ class ReconciledTests(PcSystem):
         first = spent.part(self.shares[0] / math.comb(len(question.names), 2))
         if smoothness(first).beta < LEAST_BETA:
             raise LossError(f"{spent} is too little for the medians of blocks: each test would have {first}")
+        blocks = default_blocks(question.n)
+        if missed(first, blocks) > self.misses:
+            raise InfeasibleError(
+                f"medians of {blocks} blocks at {first} a test tell too little: more often than misses={self.misses:g} "
+                "noise hides even what all blocks agree on; use another method, or fewer columns"
+            )
 
     def counts(self, private: Table, question: Graph, coins: PublicGenerator) -> Counts:
         return block_counts(list(codes_of(private, question.names).values.values()), question.sizes, coins)
@@ -118,9 +129,19 @@ class ReconciledTests(PcSystem):
         return found, f"({replica.epsilon * replica.asked:.4g}, {DELTA:g})-DP after {replica.asked} tests"
 
 
+def missed(loss: ApproxDP, blocks: int) -> float:
+    """Return how often a test calls independence where all p-values are 0: P(S/α · z ≥ ¼), z ~ Lap(1).
+
+    There S is least, e^(−β(M − 1)/2): so many values must change before the median can.
+    """
+    alpha, beta = smoothness(loss)
+    scale = math.exp(-beta * (blocks - 1) / 2) / alpha
+    return math.exp(-INDEPENDENT / scale) / 2 if scale > 1e-4 else 0.0
+
+
 def beta_of(loss: ApproxDP | NoPrivacy) -> float | None:
     """Return β of one test; ``None`` where the loss pays for no noise of use."""
-    if isinstance(loss, NoPrivacy):
+    if loss.exact:
         return EXACT_BETA
     try:
         beta = smoothness(loss).beta

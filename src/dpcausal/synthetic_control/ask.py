@@ -27,6 +27,7 @@ def synthetic_control(
     force: bool = False,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
+    again: bool = False,
     **misplaced: Any,
 ) -> SyntheticControl:
     """Release what a target's outcome would have been without its treatment.
@@ -53,6 +54,8 @@ def synthetic_control(
         Run although public numbers show that the donors would add little but noise.
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -93,7 +96,7 @@ def synthetic_control(
     question = _of_one(Treated.of(panel, target, coverage, inference, force))
     (answer,) = ask(
         question, chosen(method, panel, loss), loss, accept_unproven=accept_unproven,
-        accept_large_epsilon=accept_large_epsilon,
+        accept_large_epsilon=accept_large_epsilon, again=again,
     )  # fmt: skip
     return answer
 
@@ -107,6 +110,7 @@ def synthetic_controls(
     inference: bool = True,
     force: bool = False,
     accept_large_epsilon: bool = False,
+    again: bool = False,
     **misplaced: Any,
 ) -> tuple[SyntheticControl, ...]:
     """Release a synthetic control for each of the panel's targets, whenever each was treated, under one budget.
@@ -130,7 +134,7 @@ def synthetic_controls(
     """
     public.refuse_options(misplaced, method, METHODS)
     question = Treated.of(panel, None, coverage, inference, force)
-    return ask(question, chosen(method, panel, loss), loss, accept_large_epsilon=accept_large_epsilon)
+    return ask(question, chosen(method, panel, loss), loss, accept_large_epsilon=accept_large_epsilon, again=again)
 
 
 def plan_synthetic_control(

@@ -237,32 +237,26 @@ class Factor(SyntheticMethod):
         radius = 2 * free.last_error * math.sqrt(question.periods)
         return gaussian_scale(2 * radius, base.part(SHARES["mean"])) / question.panel.n
 
-    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
-        return self.paths(scaled, question, [plan], spent, allotment)[0]
+    def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: Allotment) -> Any:
+        """Release the model, and keep the donors' changes."""
+        base: Any = plan.base
+        rows, before = on_grid(scaled), question.before
+        return release(rows, before, allotment, base.part(plan.path)), from_last(rows, before)
 
-    def paths(
-        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
-    ) -> list[Path]:
-        rows, before, whole = on_grid(scaled), question.before, plans[0]
-        base: Any = whole.base
-        model = release(rows, before, allotment, base.part(whole.path))
-        z = from_last(rows, before)
-        return [_path(question, plan, model, z) for plan in plans]
-
-
-def _path(question: Treated, plan: Plan, model: FactorRelease, z: Integers) -> Path:
-    y, before = to_scale(question.panel.series(plan.target), question.panel.bounds), question.before
-    fitted = forecaster(model, plan.start)
-    change = fitted.change(y - y[before - 1])
-    centre, slopes = on_grid(model.mean), fitted.slopes.mean(axis=1)
-    donors, own = (
-        mean_residuals(some - centre, plan.start, slopes) for some in (z, from_last(on_grid(y[None]), before))
-    )
-    # Of the mean residual as the model has it, and of the mean future itself, whichever makes the larger cut.
-    left = max(float(fitted.residual.mean()), LEAST_VARIANCE / plan.after)
-    whole = float(model.covariance[plan.start :, plan.start :].mean())
-    variance = max(left, whole / 4)
-    return Path(
-        values=y[before - 1] + change, noise=None, loadings=fitted.loadings, own=int(own[0]), total=float(len(z)),
-        placebos=Placebos(donors, np.full(len(z), FULL)), cut=CUT_IN_DEVIATIONS * variance**0.5,
-    )  # fmt: skip
+    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+        (model, z), before = begun, question.before
+        y = to_scale(question.panel.series(plan.target), question.panel.bounds)
+        fitted = forecaster(model, plan.start)
+        change = fitted.change(y - y[before - 1])
+        centre, slopes = on_grid(model.mean), fitted.slopes.mean(axis=1)
+        donors, own = (
+            mean_residuals(some - centre, plan.start, slopes) for some in (z, from_last(on_grid(y[None]), before))
+        )
+        # Of the mean residual as the model has it, and of the mean future itself, whichever makes the larger cut.
+        left = max(float(fitted.residual.mean()), LEAST_VARIANCE / plan.after)
+        whole = float(model.covariance[plan.start :, plan.start :].mean())
+        variance = max(left, whole / 4)
+        return Path(
+            values=y[before - 1] + change, noise=None, loadings=fitted.loadings, own=int(own[0]), total=float(len(z)),
+            placebos=Placebos(donors, np.full(len(z), FULL)), cut=CUT_IN_DEVIATIONS * variance**0.5,
+        )  # fmt: skip

@@ -158,11 +158,15 @@ class MatchedRelease:
     noise: float
 
 
-def release(
-    weights: Integers, changes: Reals, by: Matching, free: DonorFree, allotment: Allotment,
-    loss: PureDP | ZCDP | NoPrivacy,
-) -> MatchedRelease:  # fmt: skip
-    """Release the sums and estimate the change.
+def matched_query(weights: Integers, changes: Reals, by: Matching, loss: PureDP | ZCDP | NoPrivacy) -> Query:
+    """Return the sums, hidden; as real numbers where the ball's noise comes to them."""
+    sums = matched_sums(weights, changes, by)
+    real = sums.astype(np.float64) if isinstance(loss, PureDP) else sums
+    return Query(real, matched_sensitivity(by), "matched donors")
+
+
+def estimated(noisy: Reals, by: Matching, free: DonorFree, loss: PureDP | ZCDP | NoPrivacy) -> MatchedRelease:
+    """Return the change that released sums show.
 
     change = (N W + d σ²/τ²)/(W² + σ²/τ²),  W = max(ΣK, 0) and N = ΣKZ as released
 
@@ -170,12 +174,6 @@ def release(
     of that forecast: the mean given the release under a normal prior.  As the donors' weight falls below the noise it
     goes to the donor-free forecast.
     """
-    sums = matched_sums(weights, changes, by)
-    label = "matched donors"
-    if isinstance(loss, PureDP):
-        noisy = l2_ball(Query(sums.astype(np.float64), matched_sensitivity(by), label), allotment, loss)
-    else:
-        noisy = gaussian(Query(sums, matched_sensitivity(by), label), allotment, loss)
     deviation = noise_deviation(by, loss) / (FULL * GRID)
     weight = float(noisy[0]) / (by.weight_unit * FULL)
     total = np.asarray(noisy[1:], dtype=np.float64) / (FULL * GRID)
@@ -246,7 +244,10 @@ class Matched(SyntheticMethod):
         panel, rows = question.panel, on_grid(scaled)
         y, by = to_scale(panel.series(plan.target), panel.bounds), self.by(panel, plan.target, plan.free)
         weights, changes = weights_and_changes(rows, panel.donor_covariates(), by)
-        released = release(weights, changes, by, plan.free, allotment, plan.base.part(plan.path))
+        loss: Any = plan.base.part(plan.path)
+        add = l2_ball if isinstance(loss, PureDP) else gaussian
+        noisy = add(matched_query(weights, changes, by, loss), allotment, loss)
+        released = estimated(noisy, by, plan.free, loss)
         # A change by more than 2 lies outside the bounds.
         centre = round(min(max(float(released.change.mean()), -2.0), 2.0) * STEPS)
         # The target is read on the grid as the donors are, so that its twin is as far off as it is itself.

@@ -57,16 +57,6 @@ class SyntheticMethod(Method[Treated, Any]):
         """Return what the releases share of what is spent."""
         return affordable_zcdp(spent) if isinstance(spent, ApproxDP) else spent
 
-    def paths(
-        self, scaled: Reals, question: Treated, plans: list[Plan], spent: Loss, allotment: Allotment
-    ) -> list[Path]:
-        """Release a path for each plan."""
-        return [self.path(scaled, question, plan, spent, allotment) for plan in plans]
-
-    @abstractmethod
-    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
-        """Release the path of one plan."""
-
     def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
         """Return the noise expected in each period, on the scale [−1, 1]; raise where it could not be drawn."""
         return None
@@ -159,28 +149,38 @@ class SyntheticMethod(Method[Treated, Any]):
             )
         return too_wide, too_few
 
+    def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: Allotment) -> Any:
+        """Return what the paths of all targets are made of: the donors, or what is released of them once."""
+        return scaled
+
+    @abstractmethod
+    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+        """Release the path of one plan."""
+
     def release(
         self, private: Reals, question: Treated, spent: Loss, coins: PublicGenerator, allotment: Allotment
     ) -> list[Answer]:
         """Release a path for each target, then its placebos."""
         plans = self.plans(question, spent)
-        paths = self.paths(private, question, plans, spent, allotment)
-        return [self._told(plan, path, question, allotment) for plan, path in zip(plans, paths, strict=True)]
+        begun = self.begun(private, question, plans[0], allotment)
+        paths, answers = [], []
+        for plan in plans:
+            paths.append(self.path(begun, question, plan, spent, allotment))
+        for plan, path in zip(plans, paths, strict=True):
+            reach = pvalue = None
+            reason, targets = plan.interval_reason, len(question.targets)
+            if plan.interval and path.placebos is not None:
+                share = self.of_placebos(plan, plan.interval, targets)
+                reach = release_spread(
+                    path.placebos, path.cut, path.total, path.total_noise, question.coverage, allotment, share
+                )
+                if reach is None:
+                    reason = "it would be wider than where the placebo residuals are cut, so it would say nothing"
+            if plan.pvalue and path.placebos is not None:
+                share = self.of_placebos(plan, plan.pvalue, targets)
+                pvalue = release_pvalue(path.placebos, abs(path.own), path.total, allotment, share)
+            answers.append(Answer(plan, path, reach, pvalue, reason))
+        return answers
 
     def exact(self, private: Reals, question: Treated, coins: PublicGenerator, allotment: Allotment) -> list[Answer]:
         return self.release(private, question, NoPrivacy(), coins, allotment)
-
-    def _told(self, plan: Plan, path: Path, question: Treated, allotment: Allotment) -> Answer:
-        reach = pvalue = None
-        reason, targets = plan.interval_reason, len(question.targets)
-        if plan.interval and path.placebos is not None:
-            share = self.of_placebos(plan, plan.interval, targets)
-            reach = release_spread(
-                path.placebos, path.cut, path.total, path.total_noise, question.coverage, allotment, share
-            )
-            if reach is None:
-                reason = "it would be wider than where the placebo residuals are cut, so it would say nothing"
-        if plan.pvalue and path.placebos is not None:
-            share = self.of_placebos(plan, plan.pvalue, targets)
-            pvalue = release_pvalue(path.placebos, abs(path.own), path.total, allotment, share)
-        return Answer(plan, path, reach, pvalue, reason)

@@ -8,8 +8,10 @@ residuals in floats: the last bits of a row's matrix product depend on the rows 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -92,10 +94,8 @@ def count_sensitivity() -> Sensitivity:
     return Sensitivity(FULL, Norm.ABSOLUTE, Relation.REPLACE_ONE, "placebo-count", Unit.DONOR)
 
 
-def _released(query: Query, allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy) -> int:
-    if isinstance(loss, PureDP):
-        return int(geometric(query, allotment, loss))
-    return int(gaussian(query, allotment, loss))
+def _mechanism(loss: PureDP | ZCDP | NoPrivacy) -> Callable[[Query, Allotment, Any], Any]:
+    return geometric if isinstance(loss, PureDP) else gaussian
 
 
 def noise_deviation(loss: PureDP | ZCDP | NoPrivacy) -> float:
@@ -128,7 +128,9 @@ def release_spread(
     law: coverage of at least 1 − 9/4 of what is missing from the nominal one, 77.5 % for 90 %.
     """
     steps = cut_in_steps(cut)
-    noisy = _released(Query(spread_sum(placebos, steps), spread_sensitivity(), "placebo spread"), allotment, loss)
+    noisy = _mechanism(loss)(
+        Query(spread_sum(placebos, steps), spread_sensitivity(), "placebo spread"), allotment, loss
+    )
     total = max(noisy / FULL, 0.0) + SAFETY * noise_deviation(loss)
     least = weight - SAFETY * weight_noise
     if least <= 0:
@@ -150,7 +152,9 @@ def release_pvalue(
       weight, at least 1 and at most the number of donors
     * Z: the noise
     """
-    noisy = _released(Query(count_at_least(placebos, size), count_sensitivity(), "placebo count"), allotment, loss)
+    noisy = _mechanism(loss)(
+        Query(count_at_least(placebos, size), count_sensitivity(), "placebo count"), allotment, loss
+    )
     counts = FULL * np.arange(max(1, min(round(weight), len(placebos.weights))) + 1)
     return float(np.mean([_below(noisy - int(count), loss) for count in counts]))
 
