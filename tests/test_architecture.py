@@ -38,6 +38,7 @@ BELOW: dict[str, set[str]] = {
     "effects": TASK - {"regression", "simulate"},
     "methods": TASKS,
     "papers": TASK | TASKS,
+    "study": TASK | TASKS | {"proofs"},
     "audit": {"errors", "privacy", "mechanisms"},
     "demo": {"errors", "privacy", "data", "direction", "report"},
 }

@@ -8,5 +8,6 @@ from dpcausal.cli import effects as effects
 from dpcausal.cli import independence as independence
 from dpcausal.cli import ledger as ledger
 from dpcausal.cli import start as start
+from dpcausal.cli import study as study
 from dpcausal.cli import synthetic_control as synthetic_control
 from dpcausal.cli.shared import app as app

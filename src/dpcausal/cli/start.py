@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.shared import JsonOption, SchemaOption, app, exit_codes, show
+from dpcausal.cli.shared import JsonOption, app, exit_codes, show
+from dpcausal.errors import ParameterError
 
 
 @app.command("demo")
@@ -28,15 +29,18 @@ def demo_command(
 
 @app.command("check")
 def check_command(
-    data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
-    schema: SchemaOption,
+    data: Annotated[Path, typer.Argument(help="A study file; or CSV with a header, or Parquet.")],
+    schema: Annotated[Path | None, typer.Option("--schema", help="TOML file of the columns; not of a study.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """NOT PRIVATE: what the schema does to the data, for the curator alone.  Spends nothing; exit 1: look again."""
     with exit_codes():
-        from dpcausal import Schema
+        from dpcausal.data.schema import Schema
+        from dpcausal.study.study import Study
 
-        found = Schema.from_toml(schema).check(data)
+        if schema is None and data.suffix != ".toml":
+            raise ParameterError("name a study file, or the data and --schema FILE.toml")
+        found = Study.open(data).check() if schema is None else Schema.from_toml(schema).check(data)
         print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else found.summary())
         if found.notes:
             raise typer.Exit(1)
