@@ -27,7 +27,7 @@ MUTANTS: list[Case] = [
     by_falsifier("moments with free counts of shortened rows", moments_of,
                  lambda m: 2**0.5 * 1.25 * (2 ** ellipse_bits(m, RADIUS) * RADIUS) ** 2, norm=Norm.L2, columns=3,
                  low=-3.0, high=3.0, starts={"apart": shortened_apart}),
-    by_falsifier("cohorts with free counts of shortened rows", paths_of,
+    by_falsifier("cohorts with what was lost for nothing", paths_of,
                  lambda m: 2 * 2 ** cohort_bits(m, RADIUS) * RADIUS, norm=Norm.L2, columns=4, low=-3.0, high=3.0,
                  starts={"apart": shortened_apart}),
     by_falsifier("two numbers by the bound of one", of_two_numbers, 2 * GRID, norm=Norm.L1, **DOMAIN),

@@ -63,12 +63,12 @@ def paths_of(rows: Rows) -> Any:
     """Return the sums of two numbers by two cohorts, by the sign of the third; below −2 in the last, it is left out."""
     bits = cohort_bits(len(rows), RADIUS)
     cohorts = (rows[:, 2] >= 0).astype(np.int64)
-    return cohort_sums(cohorts, 2, rows[:, :2].copy(), rows[:, 3] >= -2, RADIUS, bits).ravel()
+    return cohort_sums(cohorts, 2, rows[:, :2].copy(), rows[:, 3] >= -2, RADIUS, bits)
 
 
 SENSITIVITIES = (
     SensitivityRow("cohort-sums", paths_of, lambda m: cohort_sums_sensitivity(2, 2, RADIUS, cohort_bits(m, RADIUS)),
-                   (4, 9), 0.99, ("cohorts with free counts of shortened rows",),
+                   (4, 9), 0.99, ("cohorts with what was lost for nothing",),
                    {"columns": 4, "low": -3.0, "high": 3.0, "starts": {"apart": shortened_apart}}),
     SensitivityRow("scale-histograms", scales_of, lambda m: scale_histograms_sensitivity(2), (4, 9), 0.99,
                    ("several scales by the bound of one",), {"columns": 3, "low": -1.0, "high": 1.0}),
@@ -188,17 +188,17 @@ def paths_table(rows: Rows, loss: Any) -> dpc.Table:
 
 def of_paths(side: int, epsilon: float, size: int) -> list[Any]:
     """Return the first cohort's sum of the first step, moved as far as a person can."""
-    line = np.linspace(-1, 1, 1_200)
-    rows = np.column_stack([np.arange(1_200) % 2, np.zeros(1_200), line, line[::-1]])
+    line = np.linspace(-1, 1, 300)
+    rows = np.column_stack([np.arange(300) % 2, np.zeros(300), line, line[::-1]])
     rows[1, 2:] = 2 * side - 1, 1 - 2 * side
     loss = dpc.ApproxDP(epsilon, 1e-6)
-    return [float(followed(paths_table(rows, loss), loss).release.sums[0, 0]) for _ in range(min(size, 40))]
+    return [float(followed(paths_table(rows, loss), loss).release.sums[0, 0]) for _ in range(min(size, 200))]
 
 
 TASKS = (
     TaskRow("did", "did", ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian"),
             asked_on_neighbours(lambda table: followed(table).release.numbers(), APPROXIMATE, paths_table), of_paths,
-            0.0, ("cohorts with free counts of shortened rows", "moments with free counts of shortened rows"), 1e-6),
+            0.0, ("cohorts with what was lost for nothing", "moments with free counts of shortened rows"), 1e-6),
     TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "second-moments", "gaussian"),
             asked_on_neighbours(lambda table: joint(table).numbers(), APPROXIMATE), of_moments, 0.0,
             ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),

@@ -1,4 +1,4 @@
-"""Sums of paths by cohort: counts, squares and what was shortened beside them, at almost no cost.
+"""Sums of paths by cohort: counts, squares and what shortening took beside them, at almost no cost.
 
 Proof: ``cohort_sums.md``.
 """
@@ -20,8 +20,8 @@ Mask = npt.NDArray[np.bool_]
 
 
 def entries_of(columns: int) -> int:
-    """Return how many numbers a cohort has: count, sums, squares, number and sums of what was shortened."""
-    return 2 + 2 * columns + columns * (columns + 1) // 2
+    """Return how many numbers a cohort has: count, sums, squares."""
+    return 1 + columns + columns * (columns + 1) // 2
 
 
 def cohort_bits(n: int, radius: float) -> int:
@@ -29,14 +29,14 @@ def cohort_bits(n: int, radius: float) -> int:
     return grid_bits(n, radius)
 
 
-def factors(radius: float, bits: int) -> tuple[float, float, float]:
-    """Return what a person counts, what a square is multiplied by, and what a shortened row counts: units 2^(−bits)."""
+def factors(radius: float, bits: int) -> tuple[float, float]:
+    """Return what a person counts, and what a square is multiplied by, in units of 2^(−bits)."""
     length = math.ldexp(radius, bits)
-    return float(math.floor(length / math.sqrt(2))), 1 / (math.sqrt(2) * length), float(math.floor(length / 5))
+    return float(math.floor(length / math.sqrt(2))), 1 / (math.sqrt(2) * length)
 
 
 def cohort_sums(cohorts: Integers, number: int, rows: Reals, kept: Mask, radius: float, bits: int) -> Reals:
-    """Return for each cohort the numbers of ``cohort-sums``, in units of 2^(−bits), shape (number, ``entries_of``).
+    """Return count, sums and squares of each cohort and last what was lost, as in ``cohort-sums``: units of 2^(−bits).
 
     Parameters
     ----------
@@ -54,26 +54,22 @@ def cohort_sums(cohorts: Integers, number: int, rows: Reals, kept: Mask, radius:
     squared = np.zeros(len(rows))
     for column in rows.T:
         squared += column * column
-    shortened = squared > radius * radius
-    count, square, short = factors(radius, bits)
+    lost = np.trunc(math.ldexp(radius, bits) / 2 * np.clip(np.sqrt(squared) / radius - 1, 0.0, 1.0))
+    count, square = factors(radius, bits)
     found = []
     for cohort in range(number):
-        here = kept & (cohorts == cohort)
-        cut = inside[here & shortened]
-        found.append(np.concatenate([
-            [count * float(here.sum())], inside[here].sum(axis=0), square * second_moments(inside[here]),
-            [short * float(len(cut))], cut.sum(axis=0) / 5,
-        ]))  # fmt: skip
-    return np.stack(found)
+        here = inside[kept & (cohorts == cohort)]
+        found += [[count * float(len(here))], here.sum(axis=0), square * second_moments(here)]
+    return np.concatenate([*found, [lost[kept].sum()]])
 
 
 def cohort_sums_sensitivity(number: int, columns: int, radius: float, bits: int) -> Sensitivity:
-    """Return the l2 sensitivity of ``cohort_sums``: √4.16 · 2^bits · radius; rounding is added.
+    """Return the l2 sensitivity of ``cohort_sums``: √4.25 · 2^bits · radius; rounding is added.
 
     Examples
     --------
     >>> round(float(cohort_sums_sensitivity(3, 2, 1.0, 16).bound) / 2**16, 3)
-    2.04
+    2.062
     """
-    bound = math.sqrt(4.16) * math.ldexp(radius, bits) * (1 + 2.0**-50) + 2 * math.sqrt(number * entries_of(columns))
+    bound = math.sqrt(4.25) * math.ldexp(radius, bits) * (1 + 2.0**-50) + 2 * math.sqrt(number * entries_of(columns))
     return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "cohort-sums", symmetric=True)

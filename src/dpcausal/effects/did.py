@@ -187,12 +187,12 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
         claim = cohort_sums_sensitivity(number, d, radius, bits)
         query = Query(cohort_sums(cohorts, number, seen, rows.kept, radius, bits), claim, "sums of paths by cohort")
         found = np.asarray(gaussian(query, allotment, own), dtype=np.float64)
-        count, square, _ = factors(radius, bits)
-        pairs = d * (d + 1) // 2
-        squares = np.stack([unpacked(row, d) for row in found[:, 1 + d : 1 + d + pairs]]) / square * 4.0**-bits
+        count, square = factors(radius, bits)
+        by_cohort = found[:-1].reshape(number, -1)
+        squares = np.stack([unpacked(row, d) for row in by_cohort[:, 1 + d :]]) / square * 4.0**-bits
         return _paths(
-            question, shape, found[:, 0] / count, found[:, 1 : 1 + d] * 2.0**-bits, squares,
-            5 * found[:, 2 + d + pairs :] * 2.0**-bits, radius, _deviation(question, rho, n),
+            question, shape, by_cohort[:, 0] / count, by_cohort[:, 1 : 1 + d] * 2.0**-bits, squares,
+            float(found[-1]) * 2.0**-bits * 2 / radius, radius, _deviation(question, rho, n),
         )  # fmt: skip
 
     def exact(self, private: Table, question: Paths, coins: PublicGenerator, allotment: Allotment) -> NoisyPaths:
@@ -203,17 +203,17 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
         return _paths(
             question, Shape(np.zeros(d), np.eye(d)), np.array([float(len(one)) for one in parts]),
             np.stack([one.sum(axis=0) for one in parts]), np.stack([one.T @ one for one in parts]),
-            np.zeros((number, d)), 2 * math.sqrt(d), 0.0,
+            0.0, 2 * math.sqrt(d), 0.0,
         )  # fmt: skip
 
 
 def _paths(
-    question: Paths, shape: Shape, counts: Reals, sums: Reals, squares: Reals, cut: Reals, radius: float,
+    question: Paths, shape: Shape, counts: Reals, sums: Reals, squares: Reals, lost: float, radius: float,
     deviation: float,
 ) -> NoisyPaths:  # fmt: skip
     return NoisyPaths(
         question.names, question.table.n, question.times, question.cohorts, question.starts, question.bounds.width,
-        shape.middle, shape.spread, counts, sums, squares, cut, radius, deviation,
+        shape.middle, shape.spread, counts, sums, squares, lost, radius, deviation,
     )  # fmt: skip
 
 

@@ -35,8 +35,8 @@ class NoisyPaths(Release):
     middle, spread : float arrays, shapes (d,) and (d, d)
         Released: where steps lie and in what shape; d is one less than the periods.
     counts, sums, squares : float arrays, shapes (cohorts,), (cohorts, d), (cohorts, d, d)
-    cut : float array, shape (cohorts, d)
-        Sum of the rows that were shortened.
+    lost : float
+        Sum over all persons of what shortening took, as a share of the radius, at most 1 each.
     radius, deviation : float
         Rows z were shortened to the radius; σ of the noise of ``sums``.  0 without privacy.
     """
@@ -52,7 +52,7 @@ class NoisyPaths(Release):
     counts: Reals
     sums: Reals
     squares: Reals
-    cut: Reals
+    lost: float
     radius: float
     deviation: float
 
@@ -74,6 +74,11 @@ class NoisyPaths(Release):
         """Deviation of the noise of a count."""
         return self.deviation * math.sqrt(2) / self.radius
 
+    @property
+    def lost_noise(self) -> float:
+        """Deviation of the noise of ``lost``."""
+        return 2 * self.deviation / self.radius
+
     def redrawn(self, generator: PublicGenerator) -> Self:
         d, s = len(self.middle), self.deviation
         upper = np.triu(generator.normal(0, 1, self.squares.shape)) * s * self.radius
@@ -82,14 +87,15 @@ class NoisyPaths(Release):
         return replace(
             self, counts=self.counts + generator.normal(0, 1, self.counts.shape) * self.count_noise,
             sums=self.sums + generator.normal(0, 1, self.sums.shape) * s, squares=self.squares + squares,
-            cut=self.cut + generator.normal(0, 1, self.cut.shape) * 5 * s, deviation=math.sqrt(2) * s,
+            lost=self.lost + float(generator.normal(0, 1)) * self.lost_noise, deviation=math.sqrt(2) * s,
         )  # fmt: skip
 
     def numbers(self) -> dict[str, Any]:
-        names = ("middle", "spread", "counts", "sums", "squares", "cut")
+        names = ("middle", "spread", "counts", "sums", "squares")
         return {name: getattr(self, name).tolist() for name in names} | {
             "times": list(self.times), "cohorts": list(self.cohorts), "starts": list(self.starts),
-            "width": self.width, "radius": self.radius, "deviation": self.deviation,
+            "width": self.width, "lost": self.lost, "radius": self.radius,
+            "deviation": self.deviation,
         }  # fmt: skip
 
     @classmethod
@@ -97,12 +103,13 @@ class NoisyPaths(Release):
         times, cohorts = (form.words(name, different=True) for name in ("times", "cohorts"))
         starts = form.wholes("starts", -1, len(cohorts))
         g, d = len(cohorts), len(times) - 1
-        shapes = {"middle": (d,), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d), "cut": (g, d)}
+        shapes = {"middle": (d,), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d)}
         arrays: dict[str, Any] = {name: form.array(name) for name in shapes}
         for name, shape in shapes.items():
             if arrays[name].shape != shape:
                 raise form.refuse(name)
         if len(names) != 3 or max(starts) >= len(times) or form.size("radius") == 0:
             raise form.refuse("starts")
-        return cls(names, n, times, cohorts, starts, form.size("width"), **arrays, radius=form.size("radius"),
+        return cls(names, n, times, cohorts, starts, form.size("width"), **arrays,
+                   lost=float(form.array("lost").reshape(-1)[0]), radius=form.size("radius"),
                    deviation=form.size("deviation"))  # fmt: skip
