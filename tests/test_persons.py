@@ -47,9 +47,8 @@ def of_test(kind: Any) -> Ask:
 
 def directed(kind: Any) -> Ask:
     score = kind.scores[0]
-    loss = APPROXIMATE if "smooth" in kind.name or "test-release" in kind.name else PURE
     return lambda table: dpc.direction(
-        table, "x", "y", score=score, protect=kind.protect, method=kind(**option(kind)), loss=loss
+        table, "x", "y", score=score, protect=kind.protect, method=kind(**option(kind)), loss=PURE
     )
 
 
