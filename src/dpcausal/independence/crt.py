@@ -145,6 +145,9 @@ class Crt(BlockTest):
     name: ClassVar[str] = "crt"
     about: ClassVar[str] = "ranks among copies of x, in blocks"
 
+    regression: Any = None
+    resamples: int | None = None
+    workers: int | None = None
     model_x: ModelX | Literal["fit"] | None = None
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -34,8 +34,8 @@ CUTS = (0.25, 0.5, 0.75)
 EXACT_PERMUTATIONS = 999
 
 JUMPS = (
-    "of several numbers given, curves in each and products of two are learnt; a jump in the means of x and y, or a "
-    "wave along several numbers together, is not: a true null can look dependent"
+    "of several numbers given, curves in each, products of two, one jump and smooth surfaces are learnt inside blocks; "
+    "where the means of x and y do more than that, as several jumps, a true null can look dependent"
 )
 
 
@@ -59,6 +59,10 @@ class Gcm(BlockTest):
 
     name: ClassVar[str] = "gcm"
     about: ClassVar[str] = "the covariance of residuals in blocks"
+
+    regression: Any = None
+    resamples: int | None = None
+    workers: int | None = None
 
     def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float:
         left, right, spread = self.residuals(rows, coins)

@@ -35,8 +35,8 @@ SIGNED_SHARE = Fraction(17, 20)
 LEAST_ROWS = 60
 MOST_CELLS = 10**15
 FAR_NEIGHBOURS = (
-    "where means of x and y change much between neighbours in z, as for a z with Cauchy's tails, a true null can look "
-    "dependent; fewer neighbours help"
+    "where means of x and y change much or jump often between neighbours in z, as with a z of Cauchy's tails or a "
+    "sawtooth, a true null can look dependent; fewer neighbours help"
 )
 
 ROWS_PER_NEIGHBOUR, MOST_BY_RULE = 90, 16
