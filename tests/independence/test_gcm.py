@@ -12,7 +12,7 @@ import dpcausal as dpc
 from dpcausal.errors import ParameterError
 from dpcausal.independence import blocks
 from dpcausal.independence.blocks import default_blocks
-from dpcausal.independence.columns import Rows as Arrays
+from dpcausal.independence.columns import Sample as Arrays
 from dpcausal.independence.gcm import weights
 from dpcausal.independence.ranks import permutation_score, score_of_rank, studentised
 from dpcausal.mechanisms.gate import recording_gate
@@ -21,7 +21,7 @@ from dpcausal.papers import priv_tot
 from dpcausal.privacy.noise import generator_from_seed, public_generator
 from dpcausal.regression.smoother import Given
 from tests.direction.neighbours import ANSWERS
-from tests.independence.neighbours import BLOCKS, HIGH, KINDS, LOW, Rows, ask, audit, new_row, replaced, some_rows
+from tests.independence.neighbours import BLOCKS, HIGH, KINDS, LOW, Sample, ask, audit, new_row, replaced, some_rows
 
 N = 130
 
@@ -30,7 +30,7 @@ def takes(method: str, options: dict[str, Any]) -> bool:
     return set(options) <= {field.name for field in fields(KINDS[method])}
 
 
-def positions(n: int, blocks: int) -> list[Rows]:
+def positions(n: int, blocks: int) -> list[Sample]:
     with dpc.simulated_noise(0):
         generator, _ = public_generator()
     return assign_blocks(n, blocks, generator)
