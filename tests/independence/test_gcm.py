@@ -21,7 +21,7 @@ from dpcausal.papers import priv_tot
 from dpcausal.privacy.noise import generator_from_seed, public_generator
 from dpcausal.regression.smoother import Given
 from tests.direction.neighbours import ANSWERS
-from tests.independence.neighbours import BLOCKS, HIGH, KINDS, LOW, Sample, ask, audit, new_row, replaced, some_rows
+from tests.independence.neighbours import BLOCKS, HIGH, KINDS, LOW, Rows, ask, audit, new_row, replaced, some_rows
 
 N = 130
 
@@ -30,7 +30,7 @@ def takes(method: str, options: dict[str, Any]) -> bool:
     return set(options) <= {field.name for field in fields(KINDS[method])}
 
 
-def positions(n: int, blocks: int) -> list[Sample]:
+def positions(n: int, blocks: int) -> list[Rows]:
     with dpc.simulated_noise(0):
         generator, _ = public_generator()
     return assign_blocks(n, blocks, generator)
