@@ -38,8 +38,9 @@ BELOW: dict[str, set[str]] = {
     "effects": TASK - {"regression", "simulate"},
     "methods": TASKS,
     "papers": TASK | TASKS,
+    "study": TASK | TASKS | {"proofs"},
     "audit": {"errors", "privacy", "mechanisms"},
-    "demo": {"errors", "privacy", "data", "direction", "report"},
+    "demo": {"errors", "direction", "effects", "study"},
 }
 
 LATE = {("releases/release.py", "discovery"), ("releases/table.py", "effects")}

@@ -45,15 +45,13 @@ def of_test(kind: Any) -> Ask:
     of_levels = kind.name in ("counts", "strata-covariance")
     names = ("a", "b") if of_levels else ("x", "y")
     given = [] if of_levels or kind.name == "hsic" else ["z"]
-    loss = APPROXIMATE if kind.name == "gcm-smooth" else PURE
-    return lambda table: dpc.ci_test(table, *names, given=given, method=kind(**option(kind)), loss=loss)
+    return lambda table: dpc.ci_test(table, *names, given=given, method=kind(**option(kind)), loss=PURE)
 
 
 def directed(kind: Any) -> Ask:
     score = kind.scores[0]
-    loss = APPROXIMATE if "smooth" in kind.name or "test-release" in kind.name else PURE
     return lambda table: dpc.direction(
-        table, "x", "y", score=score, protect=kind.protect, method=kind(**option(kind)), loss=loss
+        table, "x", "y", score=score, protect=kind.protect, method=kind(**option(kind)), loss=PURE
     )
 
 
@@ -80,11 +78,9 @@ WAYS: dict[str, Ask] = {
     "direction_all": lambda table: dpc.direction_all(table, [("x", "y")], scores=["kendall", "lsnm"], loss=PURE),
 }  # fmt: skip
 
-BY_PLACE = {
-    "ci_test hsic", "ci_test crt-decision", "ci_test gcm-scalar",
-}  # fmt: skip
+BY_PLACE = {"ci_test hsic", "ci_test crt-decision"}
 """Refused where ids are private: coins, or sums whose rounding may differ, go by a person's place."""
-NEVER = {"ci_test gcm-smooth", *(f"direction {name}" for name in DIRECTION if name not in ("votes", "verdict"))}
+NEVER = {f"direction {name}" for name in DIRECTION if name not in ("votes", "verdict")}
 """Refused for every table that leaves rows out, or for persons: halves and published forms."""
 
 

@@ -19,7 +19,7 @@ from dpcausal.privacy.noise import generator_from_seed
 from tests.privacy.kill_loops import finish, start
 
 coins = generator_from_seed(5)
-N = 3000
+N = 2500
 COLUMNS = {
     "a": coins.integers(0, 2, N), "b": coins.integers(0, 2, N), "u": coins.normal(size=N), "v": coins.normal(size=N),
 }  # fmt: skip

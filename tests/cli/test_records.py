@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.cli.records import clauses_of
+from dpcausal.data.where import clauses_of
 from dpcausal.errors import ParameterError
 
 

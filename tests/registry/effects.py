@@ -145,7 +145,7 @@ APPROXIMATE = dpc.ApproxDP(20, 1e-6)
 
 
 def joint(table: dpc.Table, loss: Any = APPROXIMATE) -> Any:
-    return dpc.moments(table, ["y", "x"], loss=loss)
+    return dpc.moments(table, ["y", "x"], meat=("y", ["x"]), loss=loss)
 
 
 def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
@@ -158,7 +158,7 @@ def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
 
 
 TASKS = (
-    TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "gaussian"),
+    TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "second-moments", "gaussian"),
             asked_on_neighbours(lambda table: joint(table).numbers(), APPROXIMATE), of_moments, 0.0,
             ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
     TaskRow("cells", "cells", ("corner-counts", "geometric"), asked_on_neighbours(sums, PURE), of_cells, 0.4,

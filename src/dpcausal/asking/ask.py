@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from dpcausal.asking.kept import asked_of, keep, recalled
+from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Answer, Method, Question, Settled
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
@@ -55,10 +55,9 @@ def ask(
     check_large(loss, accept_large_epsilon)
     settled = settle(question, method, loss, accept_unproven=accept_unproven)
     ledger = question.ledger
-    asked = asked_of(ledger, question.task, [settled], note=settled.note)
-    found: Answer | None = recalled(ledger, asked, again)
+    asked, found = before_spend(ledger, question.task, [settled], settled.spent, again, note=settled.note)
     if found is not None:
-        return found
+        return cast(Answer, found)
     allotment = ledger.allot(
         settled.spent, task=question.task, unit=question.unit, relation=Relation.REPLACE_ONE,
         detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven), asked=asked, again=again,

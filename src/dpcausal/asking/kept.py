@@ -7,7 +7,10 @@ nothing of them, and another table under the same name would be given this one's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -19,9 +22,45 @@ from dpcausal.data.table import Table
 from dpcausal.errors import LedgerError, ParameterError
 from dpcausal.privacy.allotment import Allotment, json_text
 from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ZCDP, Loss
 from dpcausal.privacy.noise import simulated
 
 Answer = TypeVar("Answer")
+
+
+@dataclass
+class Foreseen(Exception):  # noqa: N818 - no error: how a call that is only foreseen ends
+    """A call that came as far as its spend under ``foreseeing``: what it would cost, by which plans, known as what."""
+
+    task: str
+    plans: tuple[Settled[Any], ...]
+    loss: Loss
+    zcdp: ZCDP | None
+    asked: str
+
+
+_foreseeing: ContextVar[bool] = ContextVar("foreseeing", default=False)
+
+
+@contextmanager
+def foreseeing() -> Iterator[None]:
+    """Make every call end in ``Foreseen`` just before its spend: nothing is spent, and no row is read."""
+    token = _foreseeing.set(True)
+    try:
+        yield
+    finally:
+        _foreseeing.reset(token)
+
+
+def before_spend(
+    ledger: Ledger, task: str, plans: Sequence[Settled[Any]], loss: Loss, again: bool, *, zcdp: ZCDP | None = None,
+    **more: Any,
+) -> tuple[str, Any]:  # fmt: skip
+    """Return what stands for exactly this call, and its kept answer or ``None``."""
+    asked = asked_of(ledger, task, plans, paid=loss, **more)
+    if _foreseeing.get():
+        raise Foreseen(task, tuple(plans), loss, zcdp, asked)
+    return asked, recalled(ledger, asked, again)
 
 
 def asked_of(ledger: Ledger, task: str, plans: Sequence[Settled[Any]], **more: Any) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, groupby
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask_all, settle
 from dpcausal.asking.correction import Correction, adjusted
-from dpcausal.asking.kept import asked_of, keep, recalled
+from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Settled
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
@@ -119,10 +119,11 @@ def direction_all(
     for score in dict.fromkeys(plan.question.score for plan in plans):
         rehearse(score)
     ledger = table.ledger
-    named = asked_of(ledger, "direction_all", plans, correction=correction, paid=division.spent)
-    kept: Directions | None = recalled(ledger, named, again)
+    named, kept = before_spend(
+        ledger, "direction_all", plans, division.spent, again, zcdp=division.zcdp, correction=correction
+    )
     if kept is not None:
-        return kept
+        return cast(Directions, kept)
     allotment = ledger.allot(
         division.spent,
         task="direction_all",

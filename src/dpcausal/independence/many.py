@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask_all, settle
 from dpcausal.asking.correction import Correction, adjusted
-from dpcausal.asking.kept import asked_of, keep, recalled
+from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Settled
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
@@ -110,10 +110,11 @@ def ci_tests(
     if len(set(asked)) < len(asked):
         raise ParameterError("a hypothesis is named twice: each would be paid for, and may answer otherwise")
     ledger = table.ledger
-    named = asked_of(ledger, "ci_tests", plans, correction=correction, paid=division.spent)
-    kept: Independences | None = recalled(ledger, named, again)
+    named, kept = before_spend(
+        ledger, "ci_tests", plans, division.spent, again, zcdp=division.zcdp, correction=correction
+    )
     if kept is not None:
-        return kept
+        return cast(Independences, kept)
     allotment = ledger.allot(
         division.spent, task="ci_tests", unit=table.unit, relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
         detail=_detail(plans, correction, division) | table.declared, unproven=bool(way.unproven),
