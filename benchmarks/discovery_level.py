@@ -64,7 +64,7 @@ def by_contrasts(targets: dict[str, bool]) -> None:
                         for x, y in pairs
                         for given in combinations([z for z in range(len(names)) if z not in (x, y)], order)
                     ]
-                    releaser.begin(order, tests, {})
+                    releaser.begin(order, tests)
                     ask = asker(releaser.noisy, Terms("pc", NOMINAL, 2, dpc.Knowledge()))
                     answers = [ask(*test) for test in tests if truth.d_separated(*test)]
                     rejected[order] += [answer.separated is False for answer in answers]

@@ -14,7 +14,7 @@ from benchmarks.independence_designs import sign_changing
 from dpcausal.independence.power import power
 from dpcausal.methods import CrtDecision
 from dpcausal.papers import PrivCrt, PrivGcm
-from dpcausal.privacy.loss import ApproxDP, PureDP
+from dpcausal.privacy.loss import PureDP
 
 N = 10_000
 
@@ -42,10 +42,6 @@ def gcm(repetitions: int) -> list[bool]:
         way: Any = PrivGcm(constants=constants)  # type: ignore[arg-type]
         label = f"PrivGCM ({constants} constant), epsilon = 4, effect .5"
         met.append(rate(repetitions, label, 0, most, **shared, loss=PureDP(4), effect=0.5, method=way))
-    for effect in (0.5, 0.1):
-        for method, loss in (("gcm-scalar", PureDP(2)), ("gcm-smooth", ApproxDP(2, 1e-6))):
-            label = f"{method}, epsilon = 2, effect {effect:g}"
-            met.append(rate(repetitions, label, 0, 1, **shared, loss=loss, effect=effect, method=method))
     return met
 
 

@@ -30,7 +30,6 @@ def main(arguments: list[str]) -> int:
     """Return 0 if the targets for a million rows and five given columns are met."""
     workers = int(arguments[0]) if arguments else 2
     seconds(2_000, 1, 1, "gcm")  # what is loaded once
-    seconds(2_000, 1, 1, "gcm-scalar")
     print(f"epsilon 1, {workers} workers; wall and processor seconds\n")
     wall: dict[int, float] = {}
     for dimensions in (1, 5):
@@ -39,9 +38,6 @@ def main(arguments: list[str]) -> int:
             if dimensions == 5:
                 wall[n] = found
             print(f"gcm         d = {dimensions}, n = {n:>9,d}  {found:7.2f} s  {busy:7.2f} s", flush=True)
-    for n in SIZES:
-        found, busy = seconds(n, 1, 1, "gcm-scalar")
-        print(f"gcm-scalar  d = 1, n = {n:>9,d}  {found:7.2f} s  {busy:7.2f} s", flush=True)
     gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     growth = wall[SIZES[2]] / wall[SIZES[1]]
     print(f"\npeak memory {gib:.2f} GiB; from 100,000 to 1,000,000 rows with d = 5 time grows {growth:.1f} times")

@@ -168,8 +168,9 @@ FRESH: dict[str, tuple[bool, Callable[[int, Rng], Columns]]] = {
 
 
 def of_columns(columns: Columns, loss: dpc.Loss) -> dpc.Table:
-    bounds = {name: dpc.Bounded(float(v.min()), float(v.max())) for name, v in zip(NAMES, columns, strict=True)}
-    return dpc.Table(dict(zip(NAMES, columns, strict=True)), dpc.Schema(bounds), dpc.Ledger.in_memory(loss))
+    named = dict(zip(NAMES, columns, strict=True))
+    bounds = {name: dpc.Bounded(float(np.nanmin(v)), float(np.nanmax(v))) for name, v in named.items()}
+    return dpc.Table(named, dpc.Schema(bounds), dpc.Ledger.in_memory(loss))
 
 
 def exact_counts(columns: Columns, epsilon: float, seed: int, **how: Any) -> tuple[Any, int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcausal.effects.corner_counts import GRID, corner_counts_sensitivity
-from dpcausal.effects.ellipsoid import ellipse_bits
+from dpcausal.effects.ellipsoid import WHOLE, ellipse_bits
 from dpcausal.privacy.sensitivity import Norm
 from tests.mutants import Case, by_falsifier
 from tests.registry.effects import (
@@ -20,7 +20,8 @@ DOMAIN = {"columns": 4, "high": HIGH.tolist(), "sizes": (5, 9)}
 
 MUTANTS: list[Case] = [
     by_falsifier("sums by cells by the bound of a record added", sums_by_cell, GRID, norm=Norm.L1, **DOMAIN),
-    by_falsifier("several scales by the bound of one", scales_of, 2**0.5, norm=Norm.L2, columns=3, low=-1.0, high=1.0),
+    by_falsifier("several scales by the bound of one", scales_of, 2**0.5 * WHOLE, norm=Norm.L2, columns=3, low=-1.0,
+                 high=1.0),
     by_falsifier("moments with free counts of shortened rows", moments_of,
                  lambda m: 2**0.5 * 1.25 * (2 ** ellipse_bits(m, RADIUS) * RADIUS) ** 2, norm=Norm.L2, columns=3,
                  low=-3.0, high=3.0, starts={"apart": shortened_apart}),

@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,9 @@ BELOW: dict[str, set[str]] = {
     "effects": TASK - {"regression", "simulate"},
     "methods": TASKS,
     "papers": TASK | TASKS,
+    "study": TASK | TASKS | {"proofs"},
     "audit": {"errors", "privacy", "mechanisms"},
-    "demo": {"errors", "privacy", "data", "direction", "report"},
+    "demo": {"errors", "direction", "effects", "study"},
 }
 
 LATE = {("releases/release.py", "discovery"), ("releases/table.py", "effects")}
@@ -84,6 +86,17 @@ def test_what_is_imported_late_is_imported_inside_a_function_or_for_types() -> N
         tree = ast.parse((SOURCE / file).read_text())
         at_once = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
         assert not [name for node in at_once for name in imported(node) if name.startswith(f"dpcausal.{above}")]
+
+
+def test_no_files_import_each_other_not_even_inside_a_function() -> None:
+    known = {".".join(("dpcausal", *path.relative_to(SOURCE).with_suffix("").parts)): path for path in MODULES}
+    graph = {}
+    for name, path in known.items():
+        tree = ast.parse(path.read_text())
+        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node))]
+        late = path.relative_to(SOURCE).as_posix() in {file for file, _ in LATE}
+        graph[name] = set() if late else imported(tree) & known.keys() - {name}
+    TopologicalSorter(graph).prepare()  # raises CycleError
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))

@@ -8,8 +8,8 @@ NAMES = {
     "ApproxDP", "Bounded", "Cpdag", "Direction", "Directions", "Discovery", "Effect", "Guarantee", "Knowledge",
     "Ledger", "Independence", "Independences", "Levels", "moments", "ModelX", "NoPrivacy", "Panel", "Power", "PureDP",
     "ci_test",
-    "ci_tests", "Relation", "Release", "Schema", "SyntheticControl", "Table", "Unit", "ZCDP", "calculators", "cells",
-    "direction", "direction_all", "discover", "effect", "errors", "explain", "plan_synthetic_control", "power",
+    "ci_tests", "Relation", "Release", "Schema", "Study", "SyntheticControl", "Table", "Unit", "ZCDP", "calculators",
+    "cells", "direction", "direction_all", "discover", "effect", "errors", "explain", "plan_synthetic_control", "power",
     "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
 }  # fmt: skip
 
@@ -17,7 +17,7 @@ NAMES = {
 def test_the_public_names_are_these() -> None:
     rooms = {
         "asking", "data", "dependence", "discovery", "effects", "independence", "mechanisms", "methods", "papers",
-        "privacy", "proofs", "regression", "releases", "report",
+        "privacy", "proofs", "regression", "releases", "report", "study",
     }  # fmt: skip
     public = {name for name in vars(dpc) if not name.startswith("_")}
     assert public - rooms - {"audit", "cli", "plots", "demo", "simulate_panels"} == NAMES

@@ -40,6 +40,7 @@ from dpcausal.privacy.noise import simulated_noise as simulated_noise
 from dpcausal.proofs import explain as explain
 from dpcausal.releases.release import Release as Release
 from dpcausal.report import Guarantee as Guarantee
+from dpcausal.study.study import Study as Study
 from dpcausal.synthetic_control.ask import plan_synthetic_control as plan_synthetic_control
 from dpcausal.synthetic_control.ask import synthetic_control as synthetic_control
 from dpcausal.synthetic_control.ask import synthetic_controls as synthetic_controls

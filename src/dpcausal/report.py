@@ -40,6 +40,8 @@ class Guarantee:
         What the guarantee takes as public.
     ledger_head : str
         Head of the ledger's hash chain after the spend; empty without a ledger.
+    kept : str
+        Of a kept answer: which spend paid for it, and when.  Asking again cost nothing.
     """
 
     loss: Loss
@@ -50,6 +52,7 @@ class Guarantee:
     caveats: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
     ledger_head: str = field(default="", compare=False)  # it tells the time
+    kept: str = field(default="", compare=False)
 
     @classmethod
     def of(
@@ -77,13 +80,14 @@ class Guarantee:
 
     def lines(self) -> list[str]:
         """Return the guarantee in sentences, one a line."""
-        if isinstance(self.loss, NoPrivacy):
+        if self.loss.exact:
             head = "Guarantee: NONE. This is the exact answer."
         elif not self.private:
             head = f"Guarantee: NONE (stated loss {self.loss})."
         else:
             head = f"Guarantee: {self.loss}, {self.relation.value}, unit: {self.unit.value}."
-        lines = [head, *(f"  ! {caveat}" for caveat in self.caveats)]
+        again = [f"  Kept answer, free: {self.kept}."] if self.kept else []
+        lines = [head, *again, *(f"  ! {caveat}" for caveat in self.caveats)]
         if self.public:
             lines.append(f"  Public: {', '.join(self.public)}.")
         if self.proofs:

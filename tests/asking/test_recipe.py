@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from dpcausal.audit import compare
 from dpcausal.independence import methods
 from tests.direction.neighbours import ANSWERS
 from tests.independence.neighbours import SCHEMA, frame, new_row, replaced, some_rows
+from tests.registry.null_laws import FALSE_ALARM, OF_BLOCKS, excess, found_on
 
 PAGE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 N = 130
@@ -58,6 +59,13 @@ def test_it_finds_what_is_there(kind: Any) -> None:
     table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     with dpc.simulated_noise(3):
         assert dpc.ci_test(table, "x", "y", given=["z1"], loss=dpc.PureDP(1), method=kind()).decision == "dependent"
+
+
+def test_its_scores_have_the_law_that_its_pvalue_takes(kind: Any) -> None:
+    for row in OF_BLOCKS[:2]:
+        scores, squares, expected = found_on(kind(), replace(row, size=800))
+        assert abs(excess(scores, 0.0)) < FALSE_ALARM and excess(scores**2, 1.0) < FALSE_ALARM
+        assert excess(squares, expected) < FALSE_ALARM
 
 
 def test_the_list_of_short_names_is_all_that_the_command_and_the_namespace_read(

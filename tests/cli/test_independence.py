@@ -55,7 +55,7 @@ def test_several_columns_on_a_side_may_have_blanks_around_their_names() -> None:
 def test_every_method_that_is_listed_runs(method: str) -> None:
     given = [] if method in ("hsic", "strata-covariance") else ["--given", "Age"]
     given += [] if method == "auto" or WAYS[method].leaves_out else ["--missing", "impute"]
-    answered = ask(*given, "--method", method, "--json", *(["--delta", "1e-6"] if method == "gcm-smooth" else []))
+    answered = ask(*given, "--method", method, "--json")
     if method == "counts":
         assert answered.exit_code == 2 and "levels only" in answered.stderr
         return

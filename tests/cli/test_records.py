@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.cli.records import clauses_of
+from dpcausal.data.where import clauses_of
 from dpcausal.errors import ParameterError
 
 
@@ -64,3 +64,20 @@ def test_a_subgroup_is_read_and_never_run() -> None:
     for text in ("a", "a == b", "f(a) >= 1", "a >= 1 or b >= 1", "not a >= 1", "1 <= a <= 2", "a.b >= 1", "(" * 500):
         with pytest.raises(ParameterError, match="--where is written as"):
             clauses_of(text)
+
+
+@pytest.mark.usefixtures("study")
+def test_the_same_question_of_a_named_file_is_paid_once_unless_again() -> None:
+    left = [json.loads(asked("--name", "wave 1", *more)[1])["remaining"]["epsilon"] for more in ((), (), ("--again",))]
+    assert left == [8, 8, 7]
+    text = CliRunner().invoke(app, ["ci-test", "data.csv", "x", "y", "--schema", "schema.toml", "--ledger", "s.ledger",
+                                    "--epsilon", "1", "--name", "wave 1"]).output  # fmt: skip
+    assert "Kept answer, free: spend 2 of this ledger" in text and "Cost nothing, a kept answer; remaining" in text
+
+
+@pytest.mark.usefixtures("study")
+def test_consent_is_asked_for_in_the_words_of_the_command() -> None:
+    found = CliRunner().invoke(
+        app, ["ci-test", "data.csv", "x", "y", "--schema", "schema.toml", "--ledger", "s.ledger", "--epsilon", "21"]
+    )
+    assert found.exit_code == 2 and "--accept-large-epsilon" in found.output and "=True" not in found.output

@@ -1,8 +1,7 @@
-"""Persons of many rows: one record each, the same in every back end, and nobody's rows move another's."""
+"""Persons of many rows: one record each, and nobody's rows move another's."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 import dpcausal as dpc
 from dpcausal.data.tabulate import counts_of
 from dpcausal.errors import LedgerError, ParameterError, SchemaError
-from tests.data.conftest import BACKENDS
 
 SCHEMA = dpc.Schema({"x": dpc.Bounded(0, 100), "g": dpc.Levels(["a", "b", "c"])})
 
@@ -34,16 +32,6 @@ def arrow(seed: int = 1, persons: int = 60, numbered: bool = True) -> pa.Table:
 def table_of(frame: Any, ids: str = "private", ledger: dpc.Ledger | None = None, **more: Any) -> dpc.Table:
     paid = dpc.Ledger.in_memory(dpc.PureDP(10)) if ledger is None else ledger
     return dpc.Table(frame, SCHEMA, paid, person="id", ids=ids, **more)
-
-
-@pytest.mark.parametrize("numbered", [True, False], ids=["numbers", "texts"])
-@pytest.mark.parametrize("backend", sorted(set(BACKENDS) - {"pandas"}))
-def test_every_back_end_has_the_same_record_of_each_person(backend: str, numbered: bool, tmp_path: Path) -> None:
-    expected = table_of(arrow(numbered=numbered)).rows(["x", "g"])
-    found = table_of(BACKENDS[backend](arrow(numbered=numbered), tmp_path)).rows(["x", "g"])
-    assert found.n == 60 and (found.kept == expected.kept).all() and (found.keys == expected.keys).all()
-    for name in ("x", "g"):
-        assert found.values[name].tolist() == expected.values[name].tolist()
 
 
 def test_a_record_is_one_of_the_persons_own_rows_and_kept_if_any_is() -> None:

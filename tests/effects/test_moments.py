@@ -10,6 +10,7 @@ import statsmodels.api as sm
 
 import dpcausal as dpc
 from dpcausal.effects.ellipsoid import (
+    WHOLE,
     ellipse_bits,
     ellipse_moments,
     ellipse_moments_sensitivity,
@@ -76,7 +77,7 @@ def test_two_shortened_rows_at_the_worst_angle_attain_the_bound_and_a_row_left_o
 def test_the_bound_of_the_histograms_holds_and_is_reached_and_bins_are_powers_of_the_root_of_2() -> None:
     check_claim(scales_of, lambda m: scale_histograms_sensitivity(2), sizes=(4, 9), columns=3, low=-1.0, high=1.0)
     unit = np.array([[1.0], [-0.71], [0.7], [0.3], [0.0], [-0.49]])
-    counts = scale_histograms(unit, np.array([True] * 5 + [False]))[0]
+    counts = scale_histograms(unit, WHOLE * np.array([1] * 5 + [0]))[0] // WHOLE
     assert counts.nonzero()[0].tolist() == [0, 1, 3, 47] and counts[0] == 2 and counts.sum() == 5
 
 

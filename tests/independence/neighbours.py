@@ -55,10 +55,6 @@ def named(method: str, given: list[str] | None = None) -> tuple[str, str, list[s
     return x, y, fixed.get(method, ["z", "g"] if given is None else given)
 
 
-def loss_of(method: str, epsilon: float = 1.0) -> dpc.PureDP | dpc.ApproxDP:
-    return dpc.ApproxDP(epsilon, 1e-6) if method == "gcm-smooth" else dpc.PureDP(epsilon)
-
-
 def frame(rows: Rows) -> dict[str, Any]:
     columns: dict[str, Any] = {name: rows[:, place].copy() for place, name in enumerate("xyz")}
     whole = np.where(np.isfinite(rows), rows, 0)
@@ -71,19 +67,21 @@ def ask(rows: Rows, method: str | IndependenceTest[Any] = "gcm", **arguments: An
     if isinstance(method, str):
         own = {field.name for field in fields(KINDS[method])}
         method = way(method, **{name: arguments.pop(name) for name in tuple(arguments) if name in own})
-    loss = arguments.pop("loss", loss_of(method.name))
+    loss = arguments.pop("loss", dpc.PureDP(1))
     ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
-    table = dpc.Table(frame(rows), arguments.pop("schema", SCHEMA), ledger, missing="impute")
+    table = dpc.Table(frame(rows), arguments.pop("schema", SCHEMA), ledger, missing=arguments.pop("missing", "impute"))
     x, y, given = named(method.name)
     return dpc.ci_test(
         table, x, y, given=arguments.pop("given", given), loss=loss, method=method, **arguments
     )
 
 
-def plan_of(rows: Rows, method: str, epsilon: float = 1.0, **options: Any) -> Settled[Hypothesis]:
+def plan_of(
+    rows: Rows, method: str, epsilon: float = 1.0, missing: str = "impute", **options: Any
+) -> Settled[Hypothesis]:
     """Return the settled question of a call."""
-    loss = loss_of(method, epsilon)
-    table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(loss), missing="impute")
+    loss = dpc.PureDP(epsilon)
+    table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(loss), missing=missing)
     x, y, given = named(method, ["z"])
     question = Hypothesis.of(table, x, y, given, 0.05)
     return settle(question, way(method, **options), loss)

@@ -15,7 +15,6 @@ from dpcausal.independence.methods import METHODS
 from dpcausal.independence.ranks import permutation_score
 from dpcausal.privacy.noise import generator_from_seed
 
-BINARY = dpc.Schema({"x": dpc.Levels([0, 1]), "y": dpc.Levels([0, 1])})
 NUMBERS = dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(-3, 3), "z": dpc.Bounded(-2, 2)})
 
 
@@ -41,22 +40,8 @@ def law_of_terms() -> tuple[float, float]:
     return 0.0, float(np.clip(z, -0.75, 0.75) ** 2 @ density)
 
 
-def test_rare_values_give_terms_of_the_stated_law(monkeypatch):
-    # 3,000 blocks of 60 rows, mean within 6/√3000 deviations, and variance: false alarms below 1e-8.
-    rng, n = np.random.default_rng(4), 180_000
-    frame = {name: (rng.random(n) < 0.02).astype(np.int64) for name in "xy"}
-    table = dpc.Table(frame, BINARY, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    terms = terms_of(
-        monkeypatch, table, given=[], loss=dpc.PureDP(0.01), method=dpc.methods.Gcm(blocks=3_000)
-    )
-    mean, variance = law_of_terms()
-    assert terms.size == 3_000
-    assert abs(terms.mean() - mean) < 6 * (variance / 3_000) ** 0.5
-    assert abs(terms.var() - variance) < 6 * ((terms**2).std() / 3_000**0.5)
-
-
 @pytest.mark.parametrize(
-    ("method", "mean", "sd", "value"), [("cpt", 0.3, 0.1, 0.3), ("cpt", 0.3, 1e-9, 0.3), ("crt", 2.0, 0.1, 1.0)]
+    ("method", "mean", "sd", "value"), [("cpt", 0.3, 1e-9, 0.3), ("crt", 2.0, 0.1, 1.0)]
 )
 def test_a_column_that_all_copies_equal_gives_fair_coins(monkeypatch, method, mean, sd, value):
     rng, n = np.random.default_rng(5), 24_000
@@ -103,7 +88,7 @@ def test_a_rank_does_not_hang_on_the_order_in_which_terms_are_added():
     assert stats.ks_2samp(scores, moved).pvalue > 1e-8
 
 
-@pytest.mark.parametrize(("method", "size"), [("kendall", 3), ("kendall", 12)])
+@pytest.mark.parametrize(("method", "size"), [("kendall", 3)])
 def test_the_deviation_of_a_rank_test_is_never_understated_in_strata_of_one_size(method, size):
     rng, way = np.random.default_rng(7), METHODS[method]()
     n = 30 * size

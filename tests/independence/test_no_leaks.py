@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dpcausal as dpc
-from tests.independence.neighbours import METHODS, WITH_MODEL, loss_of, way
+from tests.independence.neighbours import METHODS, WITH_MODEL, way
 from tests.test_leaks import TABLE, clean, holds_data, quiet, shown  # noqa: F401  (a fixture among them)
 
 PLANTED = pa.concat_tables([TABLE] * 8)
@@ -22,7 +22,7 @@ FRAME = FRAME.append_column("second", FRAME["z"])
 
 
 def ask(method: str, **arguments: Any) -> Any:
-    loss = arguments.pop("loss", loss_of(method))
+    loss = arguments.pop("loss", dpc.PureDP(1))
     exact = isinstance(loss, dpc.NoPrivacy)
     ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(dpc.ApproxDP(50, 0.5))
     table = dpc.Table(FRAME, SCHEMA, ledger, missing="impute")

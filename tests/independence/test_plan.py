@@ -16,7 +16,7 @@ from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, Param
 from dpcausal.independence.many import adjusted
 from dpcausal.independence.result import said
 from dpcausal.papers.priv_tot import count_pvalue
-from tests.independence.neighbours import KINDS, METHODS, SCHEMA, ask, frame, loss_of, plan_of, rows_for, way
+from tests.independence.neighbours import KINDS, METHODS, SCHEMA, ask, frame, plan_of, rows_for, way
 
 ROWS = np.random.default_rng(7).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (130, 4))
 
@@ -37,12 +37,11 @@ def table(epsilon: float = 1.0) -> dpc.Table:
         ({"loss": dpc.ZCDP(0.5)}, LossError, "PureDP"),
         ({"loss": dpc.PureDP(21)}, LossError, "accept_large_epsilon"),
         ({"loss": dpc.PureDP(1e-8)}, LossError, "at least 1e-6"),
-        ({"method": "gcm-smooth"}, LossError, "delta above 0"),
-        ({"penalty": 1.0}, ParameterError, r"method=dpc.methods.ScalarGcm\(penalty=1.0\)"),
+        ({"penalty": 1.0}, ParameterError, r"method=dpc.methods.CrtDecision\(penalty=1.0\)"),
         ({"method": "cpt", "blocks": 3}, ParameterError, r"method=dpc.methods.Cpt\(blocks=3\)"),
         ({"method": dpc.methods.Gcm}, ParameterError, r"Gcm\(\), not Gcm"),
-        ({"method": dpc.methods.ScalarGcm(penalty=1e-9)}, ParameterError, "penalty must be between"),
-        ({"method": dpc.methods.ScalarGcm(width=0)}, ParameterError, "width must be between"),
+        ({"method": dpc.papers.PrivGcm(penalty=1e-9)}, ParameterError, "penalty must be between"),
+        ({"method": dpc.papers.PrivGcm(width=0)}, ParameterError, "width must be between"),
         ({"method": dpc.papers.PrivGcm(constants="new")}, ParameterError, "constants"),
         ({"method": "hsic"}, ParameterError, "given=\\[\\]"),
         ({"method": "crt"}, ParameterError, "needs model_x"),
@@ -55,7 +54,7 @@ def table(epsilon: float = 1.0) -> dpc.Table:
         ({"method": dpc.methods.Kendall(strata=0)}, ParameterError, "strata"),
         ({"method": dpc.papers.PrivKendall()}, UnprovenError, "accept_unproven=True"),
         ({"method": dpc.papers.PrivSpearman(strata=200)}, ParameterError, "more records than strata"),
-        ({"method": "gcm-scalar", "loss": dpc.NoPrivacy()}, ParameterError, "no form without privacy"),
+        ({"method": "hsic", "given": [], "loss": dpc.NoPrivacy()}, ParameterError, "no form without privacy"),
     ],
 )  # fmt: skip
 def test_public_arguments_are_refused_before_anything_is_spent(arguments, error, message):
@@ -77,7 +76,7 @@ def test_a_budget_that_is_too_small_is_refused_and_nothing_is_read():
 def test_a_result_says_what_it_cost_holds_no_rows_and_pickles(method):
     with dpc.simulated_noise(2):
         t = ask(ROWS[: rows_for(method)], method)
-    assert t.guarantee.loss == loss_of(method) and t.method == method and t.guarantee.proofs
+    assert t.guarantee.loss == dpc.PureDP(1) and t.method == method and t.guarantee.proofs
     assert (t.pvalue is not None) == KINDS[method].releases_pvalue
     assert t.decision == "dependent" or t.pvalue is None or t.pvalue > t.alpha
     assert pickle.loads(pickle.dumps(t)) == t

@@ -276,8 +276,6 @@ WAYS = (
     _of_table("direction", "hsic", lambda of: dpc.direction(of, "x", "y", loss=PURE, score="hsic", protect="test")),
     _of_table("direction_all", "all pairs, one column constant", lambda of: dpc.direction_all(
         of, loss=PURE, scores=("igci", "igci-slope")), constant=True),
-    _of_table("ci_test", "gcm-scalar", lambda of: dpc.ci_test(
-        of, "x", "y", given=["z"], loss=PURE, method="gcm-scalar")),
     _of_table("ci_test", "kendall", lambda of: dpc.ci_test(of, "x", "y", given=["z"], loss=PURE, method="kendall")),
     _of_table("ci_test", "gcm", lambda of: dpc.ci_test(
         of, "x", "y", given=[], loss=PURE, method=dpc.methods.Gcm(resamples=19))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -162,14 +163,18 @@ def way_of(name: str, **options: Any) -> Any:
 
 
 def asked_on_neighbours(name: str, **options: Any) -> Neighbours:
-    """Return the grey box of a method: one row of a made-up table is replaced by a corner of the domain."""
-    discrete = name != "moments"
+    """Return the grey box of a method: one row of a made-up table is replaced by a corner of the domain.
+
+    With ``missing="drop"`` a row of no level, −1, is left out, and a row may take its place.
+    """
+    discrete, missing = name != "moments", options.pop("missing", "impute")
+    bottom = np.full(3, -1.0 if missing == "drop" else 0.0)
     way = way_of(name, **options)
     loss = loss_of(way, LOSSES)
 
     def ask(rows: Rows) -> Any:
         table = dpc.Table(
-            columns(rows, discrete), DISCRETE if discrete else BOUNDED, Ledger.in_memory(loss), missing="impute"
+            columns(rows, discrete), DISCRETE if discrete else BOUNDED, Ledger.in_memory(loss), missing=missing
         )
         found = dpc.discover(table, method=way, loss=loss)
         released = {} if found.release is None else found.release.numbers()
@@ -180,16 +185,16 @@ def asked_on_neighbours(name: str, **options: Any) -> Neighbours:
         high = np.array([1.0, 2.0, 1.0])
         shapes = [
             lambda: rng.integers(0, high.astype(int) + 1, (30, 3)).astype(float),
-            lambda: np.zeros((30, 3)),
+            lambda: np.tile(bottom, (30, 1)),
             lambda: np.repeat(rng.integers(0, 2, (30, 1)), 3, axis=1).astype(float),
             lambda: np.tile(high, (30, 1)),
         ]
         rows = shapes[seed % 4]() if discrete else rng.uniform(-1, 1, (30, 3)) * (seed % 4 > 0)
         neighbour = rows.copy()
-        neighbour[int(rng.integers(30))] = [high, np.zeros(3)][seed % 2] if discrete else rng.choice([-1.0, 1.0], 3)
+        neighbour[int(rng.integers(30))] = [high, bottom][seed % 2] if discrete else rng.choice([-1.0, 1.0], 3)
         return compare(lambda: ask(rows), lambda: ask(neighbour), answers=answers)
 
-    low, high = (np.zeros(3), np.array([1.0, 2.0, 1.0])) if discrete else (-np.ones(3), np.ones(3))
+    low, high = (bottom, np.array([1.0, 2.0, 1.0])) if discrete else (-np.ones(3), np.ones(3))
     return Neighbours(audit, Search(ask, 30, low, high))
 
 
@@ -211,14 +216,15 @@ def of_table(side: int, epsilon: float, size: int) -> list[Any]:
     return outputs
 
 
-def of_contrasts(side: int, epsilon: float, size: int) -> list[float]:
+def of_contrasts(side: int, epsilon: float, size: int, counted: bool = False) -> list[float]:
+    """Return sums of contrasts: the first row goes from one level to the other, or, counted, is left out."""
     loss = ApproxDP(epsilon, 1e-6)
     outputs = []
     for _ in range(size):
         allotment = Ledger.in_memory(loss).allot(loss, task="audit")
-        a = np.array([side, *[0] * 9, *[1] * 10])
-        releaser = Releaser(("a", "b"), len(a), (2, 2), [a, a], allotment, [rho_of(loss)], False)
-        releaser.begin(0, [("a", "b", ())], {"a": ("b",), "b": ("a",)})
+        a = np.array([side - counted, *[0] * 9, *[1] * 10])
+        releaser = Releaser(("a", "b"), len(a), (2, 2), [a[a >= 0]] * 2, allotment, [rho_of(loss)], counted)
+        releaser.begin(0, [("a", "b", ())])
         outputs.append(float(sum(value.sum() for value in releaser.noisy.values.values())))
     return outputs
 
@@ -298,6 +304,8 @@ TASKS = (
         "tests chosen by exact counts", draw=of_contrasts),
     row("whitened", ("column-histograms", "whitened-moments", "gaussian"), "whitened rows without shortening",
         "levels merged by exact counts", "several histograms by the bound of one", draw=of_whitened),
+    replace(row("parities", ("contrasts", "gaussian"), "contrasts of pairs by the bound of the single columns",
+                draw=partial(of_contrasts, counted=True), missing="drop"), name="discover parities counted"),
     row("moments", ("column-histograms", "second-moments", "gaussian"), "second moments without shortening",
         "several histograms by the bound of one", draw=of_moments),
     row("ci-test", ("conditional-kendall", "laplace", "stratum-spread", "geometric"), "0.8 of the Laplace noise",
@@ -310,4 +318,4 @@ TASKS = (
         "smooth noise with β twice too large", draw=of_reconciled, delta=1e-6, max_order=1),
 )  # fmt: skip
 
-WAYS = {f"discover {name}" for name in (*METHODS, *GRAPHS)}
+WAYS = {f"discover {name}" for name in (*METHODS, *GRAPHS, "parities counted")}

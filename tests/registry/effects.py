@@ -11,6 +11,7 @@ import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.effects.corner_counts import corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.ellipsoid import (
+    WHOLE,
     ellipse_bits,
     ellipse_moments,
     ellipse_moments_sensitivity,
@@ -54,7 +55,7 @@ def shortened_apart(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
 
 
 def scales_of(rows: Rows) -> Any:
-    return scale_histograms(rows[:, :2].copy(), rows[:, 2] >= -0.5).ravel()
+    return scale_histograms(rows[:, :2].copy(), WHOLE * (rows[:, 2] >= -0.5)).ravel()
 
 
 SENSITIVITIES = (
@@ -144,7 +145,7 @@ APPROXIMATE = dpc.ApproxDP(20, 1e-6)
 
 
 def joint(table: dpc.Table, loss: Any = APPROXIMATE) -> Any:
-    return dpc.moments(table, ["y", "x"], loss=loss)
+    return dpc.moments(table, ["y", "x"], meat=("y", ["x"]), loss=loss)
 
 
 def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
@@ -157,13 +158,13 @@ def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
 
 
 TASKS = (
-    TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "gaussian"),
+    TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "second-moments", "gaussian"),
             asked_on_neighbours(lambda table: joint(table).numbers(), APPROXIMATE), of_moments, 0.0,
             ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
     TaskRow("cells", "cells", ("corner-counts", "geometric"), asked_on_neighbours(sums, PURE), of_cells, 0.4,
             ("sums by cells by the bound of a record added", "two numbers by the bound of one")),
     TaskRow("effect moments", "effect",
-            ("scale-histograms", "ellipse-moments", "corner-counts", "contingency-table", "gaussian"),
+            ("scale-histograms", "ellipse-moments", "corner-counts", "gaussian"),
             asked_on_neighbours(lambda table: plain_of(scored(table, APPROXIMATE)), APPROXIMATE),
             of_effect(scored, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
             ("moments with free counts of shortened rows", "sums by cells by the bound of a record added"), 1e-6),

@@ -14,20 +14,17 @@ from dpcausal.audit import GreyBoxAudit
 from dpcausal.dependence.neighbour_pairs import signed_sensitivity, untied_sensitivity
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
 from dpcausal.dependence.stratum_moments import covariance_sensitivity, spread_sensitivity, variance_sensitivity
-from dpcausal.independence import blocks, hsic, many, scalar
+from dpcausal.independence import blocks, hsic, many
 from dpcausal.independence.crt_global import GlobalCrt
 from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_scores
 from dpcausal.papers import priv_gcm
 from dpcausal.papers.priv_kendall import published_spearman, published_spearman_sensitivity
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ApproxDP, PureDP
+from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.regression.residual_products import (
-    clipped_squares_sensitivity,
-    product_sum_sensitivity,
     products_sensitivity,
     resample_sum_sensitivity,
-    smooth_sensitivity,
 )
 from tests.dependence.test_neighbour_pairs import BOX, sums, tied_start, worst, worst_start
 from tests.dependence.test_neighbour_pairs import SIZES as PAIRED
@@ -44,7 +41,6 @@ from tests.independence.neighbours import (
     ask,
     audit,
     frame,
-    loss_of,
     named,
     new_row,
     plan_of,
@@ -57,40 +53,25 @@ from tests.mechanisms.test_block_sum import exact, query
 from tests.mechanisms.test_noisy_rank import EACH, OWN, margin, scores
 from tests.papers.test_priv_kendall import THREE_STRATA, in_strata
 from tests.registry.discovery import opposed
+from tests.registry.null_laws import MUTANTS
 from tests.registry.rows import Neighbours, Search, SensitivityRow, TaskRow, TextRow
-from tests.regression.products import DOMAIN, STARTS, four_corners, product_sum, products, resample_sum, two_groups
-from tests.regression.test_residual_products import SHAPES, smoothed
+from tests.regression.products import DOMAIN, STARTS, products, resample_sum, two_groups
+from tests.regression.test_residual_products import SHAPES
 
 Rows = Any
 
-CORNERS = {**DOMAIN, "starts": {"four corners": four_corners}}
 ALL = {**DOMAIN, "starts": {**SHAPES, **STARTS}}
 GROUPS = {**DOMAIN, "starts": {"two groups": two_groups}}
 FIVE = {"columns": 5, "low": -1.0, "high": 1.0}
-DELTA = 1e-6
 
 SENSITIVITIES = (
-    SensitivityRow(
-        "residual-product-sum", lambda rows: product_sum(rows, 0.5), lambda m: product_sum_sensitivity(m, 0.5), (160,),
-        0.9, ("the sum of residual products by the bound of a mean",), CORNERS,
-    ),
     SensitivityRow(
         "residual-products", lambda rows: products(rows, 10.0), lambda m: products_sensitivity(m, 10.0), (60,), 0.75,
         ("residual products of a small penalty by the bound of a large one",), ALL,
     ),
     SensitivityRow(
-        "clipped-product-squares", lambda rows: float(np.minimum(products(rows, 50.0) ** 2, 1).sum()),
-        lambda m: clipped_squares_sensitivity(m, 50.0, 1.0), (12, 60), 0.75,
-        ("squares of residual products that are not clipped",), ALL,
-    ),
-    SensitivityRow(
         "resample-product-sum", lambda rows: resample_sum(rows, 0.5), lambda m: resample_sum_sensitivity(m, 0.5),
         (120,), 0.9, ("copies of x whose coins depend on other rows",), GROUPS,
-    ),
-    SensitivityRow(
-        "smooth-product-sum", lambda rows: smoothed(rows, 0.5, 0.02), lambda m: smooth_sensitivity(0.02), (100,), 0.99,
-        ("the local bound of the product sum in place of a smooth one",),
-        {**DOMAIN, "starts": {"constant": SHAPES["constant"]}},
     ),
     SensitivityRow(
         "published-conditional-spearman", lambda rows: published_spearman(*in_strata(rows)),
@@ -172,8 +153,7 @@ def _by_first_value() -> Iterator[None]:
             stack.enter_context(
                 mock.patch.object(kind, "score", lambda self, rows, question, coins: 9.0 * np.sign(rows.x[0, 0]))
             )
-        for page in (scalar, priv_gcm):
-            stack.enter_context(mock.patch.object(page, "products", _once(page.products)))
+        stack.enter_context(mock.patch.object(priv_gcm, "products", _once(priv_gcm.products)))
         stack.enter_context(mock.patch.object(GlobalCrt, "statistics", _once(GlobalCrt.statistics)))
         stack.enter_context(mock.patch.object(blocks, "block_pvalue", lambda *arguments: 1.0))
         stack.enter_context(mock.patch.object(hsic, "root_hsic", _once(hsic.root_hsic)))
@@ -222,29 +202,14 @@ def on_a_pair(method: str, **arguments: Any) -> Callable[[int, float, int], list
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
         rows = pair(method, side)
         plan = plan_of(rows, method, epsilon, **arguments)
-        whole = _times(loss_of(method, epsilon), size)
+        whole = PureDP(PureDP(epsilon).exact_epsilon * size)
         arrays = plan.question.read()
+        allotment = Ledger.in_memory(whole).allot(whole, task="audit")
         with _by_first_value(), np.errstate(all="ignore"):
-            outputs: list[Any] = []
-            while len(outputs) < size:
-                # δ does not sum beyond 1: an allotment for each batch.
-                allotment = Ledger.in_memory(whole).allot(whole, task="audit")
-                for _ in range(min(BATCH, size - len(outputs))):
-                    # The same public coins each time: row 0 opens its block.
-                    found = plan.released(lambda: arrays, generator_from_seed(1), allotment)
-                    outputs.append(found.statistic)
-            return outputs
+            # The same public coins each time: row 0 opens its block.
+            return [plan.released(arrays, generator_from_seed(1), allotment)().statistic for _ in range(size)]
 
     return draw
-
-
-BATCH = 1_000
-
-
-def _times(loss: PureDP | ApproxDP, size: int) -> Any:
-    if isinstance(loss, ApproxDP):
-        return ApproxDP(loss.exact_epsilon * BATCH, loss.exact_delta * BATCH)
-    return PureDP(loss.exact_epsilon * BATCH)
 
 
 def all_on_neighbours(loss: Any) -> Neighbours:
@@ -265,26 +230,6 @@ def all_on_neighbours(loss: Any) -> Neighbours:
     return Neighbours(of_seed, Search(ask, 130, LOW, HIGH))
 
 
-MUTANTS = {
-    **dict.fromkeys(("gcm", "gcm-weighted", "crt", "cpt"),
-                    ("blocks scaled by the spread of all rows", "block terms that are not clipped",
-                     "a failed block is left out", "one stream of coins for all blocks")),
-    "PrivToT": ("blocks made by value", "a failed block is left out"),
-    "gcm-scalar": ("the sum of residual products by the bound of a mean", "a penalty chosen on the rows",
-                   "columns scaled by their own largest value"),
-    "gcm-smooth": ("the local bound of the product sum in place of a smooth one",),
-    "PrivGCM": ("residual products of a small penalty by the bound of a large one",
-                      "a penalty chosen on the rows"),
-    "crt-decision": ("a margin over copies by one bound for two", "copies of x whose coins depend on other rows"),
-    "PrivCRT": ("scores of ranks without the two", "noisy max with the rate read as the mean"),
-    "kendall": ("tie-corrected tau",),
-    "neighbours": ("sign products by the bound of partners that stay", "neighbours by the number of rows kept"),
-    "strata-covariance": ("covariance inside strata by the bound of one stratum",),
-    "counts": ("a table of counts with sensitivity 1",),
-    "Spearman of Priv-PC": ("rho as published by the bound of one stratum",),
-    "hsic": ("permuted HSIC by the bound of unpermuted columns", "a bandwidth from the test rows"),
-}  # fmt: skip
-
 ATTAINED = dict.fromkeys((*BLOCKS, "kendall", "neighbours"), 0.6)
 """The other pairs are no worst ones."""
 
@@ -295,15 +240,20 @@ def claims_of_a_call(method: str) -> tuple[str, ...]:
 TASKS = (
     *(
         TaskRow(f"ci_test {method}", "ci_test", claims_of, asked_on_neighbours(method), on_a_pair(method),
-                ATTAINED.get(method, 0.0), MUTANTS[method], DELTA if method == "gcm-smooth" else 0.0)
+                ATTAINED.get(method, 0.0), MUTANTS[method])
         for method in METHODS
         for claims_of in [claims_of_a_call(method)]
     ),
+    TaskRow("ci_test kendall counted", "ci_test", (*claims_of_a_call("kendall"), "contingency-table", "geometric"),
+            asked_on_neighbours("kendall", missing="drop"), on_a_pair("kendall", missing="drop"), 0.0,
+            (*MUTANTS["kendall"], "a table of counts with sensitivity 1")),
     TaskRow("ci_tests by epsilon", "ci_tests", ("block-sum", "geometric", "allotment"), all_on_neighbours(PureDP(1)),
             on_a_pair("gcm"), 0.6, MUTANTS["gcm"]),
     TaskRow("ci_tests by rho", "ci_tests", ("block-sum", "geometric", "allotment", "cost-accounts"),
             all_on_neighbours(dpc.ZCDP(0.5)), on_a_pair("gcm"), 0.6, MUTANTS["gcm"]),
 )  # fmt: skip
 
-WAYS = {f"ci_test {method}" for method in METHODS} | {"ci_tests by epsilon", "ci_tests by rho"}
+WAYS = {f"ci_test {method}" for method in METHODS} | {
+    "ci_test kendall counted", "ci_tests by epsilon", "ci_tests by rho"
+}
 """Kendall's tau as published has no claims, hence no row."""

@@ -62,7 +62,7 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
         allotment = Ledger.in_memory(whole).allot(whole, task="audit")
         with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
             return [
-                min(plan.released(lambda: both, generator_from_seed(1), allotment).margin or 0 for plan in plans)
+                min(plan.released(both, generator_from_seed(1), allotment)().margin or 0 for plan in plans)
                 for _ in range(size)
             ]
 

@@ -37,10 +37,6 @@ def products(rows: Rows, penalty: float) -> Rows:
     return r * s
 
 
-def product_sum(rows: Rows, penalty: float) -> float:
-    return float(products(rows, penalty).sum())
-
-
 def resample_sum(rows: Rows, penalty: float) -> float:
     """T with x in the part of the public residuals."""
     return float(rows[:, 3] @ residuals(rows, penalty)[1])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
+from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Answer, Method, Question, Settled
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import check_consent, check_large
-from dpcausal.privacy.loss import Loss, NoPrivacy
+from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
 from dpcausal.privacy.unheard import unheard
@@ -18,7 +19,7 @@ from dpcausal.privacy.unheard import unheard
 
 def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False) -> Settled[Any]:
     """Return the question with its settled method: from public arguments, before anything is spent or read."""
-    if isinstance(loss, NoPrivacy) and not method.has_exact:
+    if loss.exact and not method.has_exact:
         raise ParameterError(f"method {method.name} has no form without privacy")
     spent, note = method.pay(loss, question)
     ready = method.settle(question, spent)
@@ -44,22 +45,26 @@ def _check_records(question: Any, method: Method[Any, Any]) -> None:
 
 def ask(
     question: Question[Answer], method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False,
-    accept_large_epsilon: bool = False,
+    accept_large_epsilon: bool = False, again: bool = False,
 ) -> Answer:  # fmt: skip
-    """Answer one question.
+    """Answer one question; exactly the same of a table with a name gets its kept answer, unless ``again``.
 
     Everything that can fail for a public reason fails before the ledger is asked; from the spend on nothing may fail
     or warn for a reason that lies in a value.
     """
     check_large(loss, accept_large_epsilon)
     settled = settle(question, method, loss, accept_unproven=accept_unproven)
-    allotment = question.ledger.allot(
+    ledger = question.ledger
+    asked, found = before_spend(ledger, question.task, [settled], settled.spent, again, note=settled.note)
+    if found is not None:
+        return cast(Answer, found)
+    allotment = ledger.allot(
         settled.spent, task=question.task, unit=question.unit, relation=Relation.REPLACE_ONE,
-        detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven),
+        detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven), asked=asked, again=again,
     )  # fmt: skip
     coins, seed = public_generator() if settled.method.uses_coins else (None, None)
-    released = unheard(partial(settled.released, question.read, coins, allotment))
-    return question.report(settled, released, allotment, seed)
+    released = unheard(settled.released(unheard(question.read), coins, allotment))
+    return keep(ledger, asked, allotment, question.report(settled, released, allotment, seed))
 
 
 def ask_all(
@@ -74,8 +79,8 @@ def ask_all(
     answers = []
     for done, settled in enumerate(plans, start=1):
         coins, own = (None, None) if not settled.method.uses_coins else _dealt(seed)
-        bring = partial(read, settled.question) if read else settled.question.read
-        released = unheard(partial(settled.released, bring, coins, allotment))
+        private = unheard(partial(read, settled.question) if read else settled.question.read)
+        released = unheard(settled.released(private, coins, allotment))
         answers.append(settled.question.report(settled, released, allotment, own))
         if told is not None:
             told(done, len(plans))

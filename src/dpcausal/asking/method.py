@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from dpcausal.errors import ParameterError
@@ -139,7 +140,7 @@ class Settled(Generic[Asked]):
     @property
     def exactly(self) -> bool:
         """Whether it runs without privacy."""
-        return isinstance(self.spent, NoPrivacy)
+        return bool(self.spent.exact)
 
     @property
     def claims(self) -> tuple[str, ...]:
@@ -156,12 +157,11 @@ class Settled(Generic[Asked]):
         """Return what the ledger's entry says: public arguments."""
         return {**self.question.detail(), "method": self.method.name, **self.method.options()}
 
-    def released(self, read: Callable[[], Any], coins: Any, allotment: Allotment) -> Any:
-        """Return what the method makes of the rows, which are read here."""
-        private = read()
+    def released(self, private: Any, coins: Any, allotment: Allotment) -> Callable[[], Any]:
+        """Return the call that releases what the method makes of rows."""
         if self.exactly:
-            return self.method.exact(private, self.question, coins, allotment)
-        return self.method.release(private, self.question, self.spent, coins, allotment)
+            return partial(self.method.exact, private, self.question, coins, allotment)
+        return partial(self.method.release, private, self.question, self.spent, coins, allotment)
 
 
 def _plain(value: Any) -> Any:

@@ -66,12 +66,14 @@ def column(table: Table, name: str, asker: str) -> Column:
     return declared
 
 
-def check_table(table: object, persons: bool = False) -> None:
-    """Refuse what is no table, or one of persons where they are not provided for."""
+def check_table(table: object, persons: bool = False, weights: bool = False) -> None:
+    """Refuse what is no table, or one of persons, or with survey weights, where they are not provided for."""
     if not isinstance(table, Table):
         raise ParameterError("table must be a dpcausal Table")
     if table.unit is not Unit.ROW and not persons:
         raise ParameterError("this question has no proof for persons: ask a table whose rows are one a person")
+    if table.weighed and not weights:
+        raise ParameterError("this question cannot weigh rows: ask a table without weight=, or cells, moments, effect")
 
 
 def check_least(spent: Loss, asker: str, epsilon: Fraction, delta: Fraction = Fraction(1, 10**18)) -> None:

@@ -17,11 +17,13 @@ from dpcausal.asking.method import Method
 from dpcausal.cli.records import OPTIONS as RECORDS
 from dpcausal.cli.records import Records
 from dpcausal.cli.shared import (
+    AgainOption,
     DeltaOption,
     EpsilonOption,
     JsonOption,
     LargeOption,
     LedgerOption,
+    NameOption,
     RhoOption,
     app,
     exit_codes,
@@ -45,10 +47,11 @@ class Call:
     """The loss, the method and the consent to a large ε, as keywords of the library's function."""
     as_json: bool
     records: Records
+    name: str
 
     def table(self, data: Path, schema: Path) -> Table:
         """Return the table of a file, which this ledger pays for."""
-        return self.records.table(data, schema, self.ledger)
+        return self.records.table(data, schema, self.ledger, self.name)
 
     def show(self, result: Result) -> None:
         """Print an answer and what is left of the budget."""
@@ -85,11 +88,12 @@ def asks(
                     "loss": loss_from(given.pop("epsilon"), given.pop("delta"), given.pop("rho")),
                     "method": _built(kinds, given.pop("method"), options),
                     "accept_large_epsilon": given.pop("accept_large_epsilon"),
+                    "again": given.pop("again"),
                 }
                 records = Records(**{name: given.pop(name) for name, *_ in RECORDS if of_records})
-                as_json = given.pop("as_json")
+                as_json, name = given.pop("as_json"), given.pop("name")
                 with Ledger.open(given.pop("ledger")) as ledger:
-                    command(**given, call=Call(ledger, settings, as_json, records))
+                    command(**given, call=Call(ledger, settings, as_json, records, name))
 
         own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != "call"]
         extra = [
@@ -114,7 +118,8 @@ def asks(
 
 SHARED: tuple[tuple[str, Any, Any], ...] = (
     ("ledger", LedgerOption, inspect.Parameter.empty), ("epsilon", EpsilonOption, None), ("delta", DeltaOption, None),
-    ("rho", RhoOption, None), ("accept_large_epsilon", LargeOption, False), ("as_json", JsonOption, False),
+    ("rho", RhoOption, None), ("accept_large_epsilon", LargeOption, False), ("name", NameOption, ""),
+    ("again", AgainOption, False), ("as_json", JsonOption, False),
 )  # fmt: skip
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dpcausal.cli import ask as ask
 from dpcausal.cli import direction as direction
 from dpcausal.cli import discovery as discovery
 from dpcausal.cli import effects as effects
 from dpcausal.cli import independence as independence
 from dpcausal.cli import ledger as ledger
 from dpcausal.cli import start as start
+from dpcausal.cli import study as study
 from dpcausal.cli import synthetic_control as synthetic_control
 from dpcausal.cli.shared import app as app

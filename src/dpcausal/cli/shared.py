@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -52,6 +53,10 @@ EpsilonOption = Annotated[float | None, typer.Option("--epsilon", help="Most tha
 DeltaOption = Annotated[float | None, typer.Option("--delta", help="δ beside ε.")]
 RhoOption = Annotated[float | None, typer.Option("--rho", help="Most that the call may cost, ρ of zCDP.")]
 LargeOption = Annotated[bool, typer.Option("--accept-large-epsilon", help="Consent to epsilon above 20.")]
+NameOption = Annotated[
+    str, typer.Option("--name", help="Of the data, for good: the same question is then paid once, its answer kept.")
+]
+AgainOption = Annotated[bool, typer.Option("--again", help="Pay anew for what was answered before.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -69,7 +74,9 @@ def exit_codes() -> Iterator[None]:
 
 
 def _fail(error: DpCausalError, code: int) -> None:
-    print(f"dpcausal: {error}", file=sys.stderr)
+    # What the library calls a keyword is an option here.
+    told = re.sub(r"\b(accept_large_epsilon|again|force)=True", lambda m: "--" + m[1].replace("_", "-"), str(error))
+    print(f"dpcausal: {told}", file=sys.stderr)
     raise typer.Exit(code)
 
 
@@ -105,7 +112,8 @@ def show(result: Result, ledger: Ledger, as_json: bool) -> None:
         answer = result.to_dict() | {"remaining": vars(left), "ledger_head": ledger.head}
         print(json.dumps(answer, allow_nan=False, ensure_ascii=False))
         return
-    text = f"{result.summary()}\nCost {result.guarantee.loss}; remaining budget: {ledger.remaining}."
+    cost = "Cost nothing, a kept answer" if result.guarantee.kept else f"Cost {result.guarantee.loss}"
+    text = f"{result.summary()}\n{cost}; remaining budget: {ledger.remaining}."
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.panel import Panel

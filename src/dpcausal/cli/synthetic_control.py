@@ -31,7 +31,7 @@ def synthetic_control_command(
     from dpcausal import Bounded, Panel, plan_synthetic_control, synthetic_control
 
     panel = Panel(data, unit=unit, time=time, outcome=outcome, target=_named(target, data), start=start,
-                  bounds=Bounded(lower, upper), ledger=call.ledger)  # fmt: skip
+                  bounds=Bounded(lower, upper), ledger=call.ledger, name=call.name)  # fmt: skip
     if plan:
         asked = {name: call.settings[name] for name in ("loss", "method")}
         print(plan_synthetic_control(panel, coverage=coverage, **asked))

@@ -6,6 +6,7 @@ The shares are exact: they are not protected, cost nothing, and touch no ledger.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, NoReturn
@@ -15,9 +16,9 @@ from numpy.typing import NDArray
 
 from dpcausal.data.cleaning import check_declared, check_named
 from dpcausal.data.coding import MISSING, level_codes
+from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.frame import source_of
 from dpcausal.data.persons import Persons
-from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.source import Kind, Source, withheld
 from dpcausal.errors import HiddenAnswerError, SchemaError
 
@@ -121,7 +122,7 @@ class SchemaCheck:
         raise HiddenAnswerError("the check of a schema holds exact shares of private records: it cannot be pickled")
 
 
-def check(frame: Any, schema: Schema) -> SchemaCheck:
+def check(frame: Any, schema: Mapping[str, Column]) -> SchemaCheck:
     """Return what a schema does to a frame; see ``Schema.check``."""
     if isinstance(frame, (str, PathLike)):
         from dpcausal.data.files import file_source

@@ -17,7 +17,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.schema import Bounded, Column
+from dpcausal.data.columns import Bounded, Column
 from dpcausal.data.source import Declared, Kind
 from dpcausal.errors import SchemaError
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.cleaning import clean_numbers
-from dpcausal.data.schema import Bounded, Column, Levels
+from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.source import Collected, Kind
 
 Codes = NDArray[np.int64]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dpcausal.data.cleaning import check_texts, number_of
 from dpcausal.data.coding import rule_of
-from dpcausal.data.schema import Column
+from dpcausal.data.columns import Column
 from dpcausal.data.source import CHUNK, Collected, Declared, Kind, Source, withheld
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.unheard import contained

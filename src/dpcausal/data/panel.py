@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpcausal.data.panel_cells import Cells, array_cells, filled, frame_cells
 from dpcausal.data.periods import Label, period_label
+from dpcausal.data.rows import checked_name
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.confined import Single
@@ -43,6 +44,8 @@ class Panel(Single):
         Bounds of the outcome.  *Public.*
     ledger : Ledger
         Where each question about the donors is paid.
+    name : str, optional
+        Under which answers are kept, as for ``Table``; the targets' series are not part of what tells panels apart.
     missing : str
         What an absent or null cell of a donor counts as, by a rule that looks at this donor only: ``"carry"``, its
         value before, else its first value, else the midpoint of the bounds; or ``"midpoint"``.
@@ -92,8 +95,8 @@ class Panel(Single):
     confined = "a panel holds private records: it cannot be pickled"
 
     __slots__ = (
-        "_bounds", "_cells", "_covariates", "_ledger", "_missing", "_n", "_series", "_starts", "_target_covariates",
-        "_times",
+        "_bounds", "_cells", "_covariates", "_ledger", "_missing", "_n", "_name", "_named", "_series", "_starts",
+        "_target_covariates", "_times",
     )  # fmt: skip
 
     _bounds: Bounded
@@ -102,6 +105,8 @@ class Panel(Single):
     _ledger: Ledger
     _missing: str
     _n: int
+    _name: str
+    _named: tuple[str, ...]
     _series: dict[Any, Reals]
     _starts: dict[Any, int]
     _target_covariates: dict[Any, Reals]
@@ -118,6 +123,7 @@ class Panel(Single):
         start: Any,
         bounds: Bounded,
         ledger: Ledger,
+        name: str = "",
         missing: str = "carry",
         covariates: Mapping[str, Bounded] | None = None,
     ) -> None:
@@ -125,7 +131,7 @@ class Panel(Single):
         _check_public(bounds, ledger, missing, columns)
         listed = list(target) if isinstance(target, (list, tuple)) else [target]
         cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed)
-        self._settle(cells, start, bounds, ledger, missing, columns)
+        self._settle(cells, start, bounds, ledger, missing, columns, checked_name(name), (unit, time, outcome))
 
     @classmethod
     def from_arrays(
@@ -161,8 +167,9 @@ class Panel(Single):
         return panel
 
     def _settle(
-        self, cells: Cells, start: Any, bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded]
-    ) -> None:
+        self, cells: Cells, start: Any, bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded],
+        known_as: str = "", named: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         if cells.donors < 1:
             raise SchemaError("a panel needs at least one donor beside its targets")
         periods = len(cells.times)
@@ -183,7 +190,7 @@ class Panel(Single):
         for field, value in (
             ("_cells", cells), ("_times", cells.times), ("_n", cells.donors), ("_series", series), ("_starts", places),
             ("_bounds", bounds), ("_ledger", ledger), ("_missing", missing), ("_covariates", covariates),
-            ("_target_covariates", kept),
+            ("_target_covariates", kept), ("_name", known_as), ("_named", named),
         ):  # fmt: skip
             object.__setattr__(self, field, value)
 
@@ -191,6 +198,17 @@ class Panel(Single):
     def n(self) -> int:
         """The number of donors: public under replace-one."""
         return self._n
+
+    @property
+    def name(self) -> str:
+        """The name under which answers are kept; empty: none are."""
+        return self._name
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What is public of it and declared: what tells it from another panel, and never a series."""
+        hidden = ("_cells", "_ledger", "_series", "_target_covariates")
+        return {slot: getattr(self, slot) for slot in Panel.__slots__ if slot not in hidden}
 
     @property
     def times(self) -> tuple[Label, ...]:

@@ -1,8 +1,9 @@
-"""Persons of many rows: one record each, in an order and from a row that hashes choose.
+"""Persons of many rows: one record each, in an order and from a row that hashes choose; or parts that sum to one.
 
 A person's record of a question is the kept row of least hash among the person's own, or none.  So replacing all rows of
-a person, however many, replaces one record of N.  A hash is of the id alone, tagged by its use, and the same whoever
-holds the frame; persons are told apart by their ids, never by hashes.
+a person, however many, replaces one record of N.  Sums take all kept rows instead, each as a part of its person.  A
+hash is of the id alone, tagged by its use, and the same whoever holds the frame; persons are told apart by their ids,
+never by hashes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ Integers = NDArray[np.int64]
 IDS = ("private", "public")
 """What ``ids=`` takes."""
 
+MOST_ROWS = 2**20
+"""Rows of one person that count in a sum, those of least hash: what a float adds of so many stays exact enough."""
+
 _FITS = {Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD}
 
 
@@ -33,6 +37,12 @@ def check_id(name: str, declared: Declared, ids: str) -> None:
             f"column {name!r}: a person is named by a text or a whole number, but its declared type is "
             f"{declared.dtype} ({declared.kind.value}); convert it, in pandas to 'Int64'"
         )
+
+
+def check_most(most: object) -> None:
+    """Refuse what is no number of rows."""
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MOST_ROWS):
+        raise ParameterError(f"most must be a whole number of rows of a person, 1 to {MOST_ROWS}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,8 +69,26 @@ class Persons:
     def chosen(self, kept: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.bool_]]:
         """Return the row that stands for each person, and whether it is kept.
 
-        It is one that is kept if the person has any, the one of least hash of the key and the row's place among the
-        person's own rows: no other person's rows matter.
+        It is one that is kept if the person has any, the one of least hash.
+        """
+        rows, _, starts = self._by_hash(kept)
+        return rows[starts], kept[rows[starts]]
+
+    def parts(self, kept: NDArray[np.bool_], most: int | None) -> tuple[Integers, Integers, NDArray[np.float64]]:
+        """Return the kept rows that count, whose each is, and what part of the person: 1/r of r rows, or 1/most.
+
+        With ``most`` they are the first so many by hash.  The parts of a person sum to at most 1.
+        """
+        rows, codes, starts = self._by_hash(kept)
+        limit = most or MOST_ROWS
+        counts = kept[rows] & (np.arange(len(rows)) - starts[codes] < limit)
+        held = np.bincount(codes[counts], minlength=self.n)[codes[counts]]
+        return rows[counts], codes[counts], 1.0 / (held if most is None else np.full(len(held), most))
+
+    def _by_hash(self, kept: NDArray[np.bool_]) -> tuple[Integers, Integers, Integers]:
+        """Return the rows of persons, by person, kept ones first, by hash; whose they are; where each person begins.
+
+        The hash is of the person's key and the row's place among the person's own rows: no other person's rows matter.
         """
         rows = np.flatnonzero(self.codes >= 0)
         codes = self.codes[rows]
@@ -70,8 +98,7 @@ class Persons:
         places[by_person] = np.arange(len(codes)) - starts[codes[by_person]]
         least = mixed(self.keys[codes] ^ (places << 1), 1)
         order = np.lexsort((places, least, ~kept[rows], codes))
-        first = rows[order[starts]]
-        return first, kept[first]
+        return rows[order], codes[order], starts
 
 
 def _text(value: object, fields: bool) -> str | None:

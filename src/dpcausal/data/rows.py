@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.cleaning import check_declared
 from dpcausal.data.persons import Persons
-from dpcausal.data.schema import Levels, Schema
-from dpcausal.errors import ParameterError
+from dpcausal.data.schema import Bounded, Levels, Schema
+from dpcausal.data.source import Source
+from dpcausal.errors import ParameterError, SchemaError
 
 RULES = ("drop", "impute", "level")
 """What ``missing=`` takes."""
@@ -36,16 +38,31 @@ class Rows:
         Whether it has each of them.
     keys : int64 array, shape (n,), or None
         Of persons whose ids are private: blocks are dealt by it, not by position.
+    weights : float64 array, shape (n,), or None
+        What part of its unit a record is, those of a unit at most 1 in all; ``None`` where each is one.
+    owners : int64 array, shape (n,), or None
+        Whose each is, counted from 0; ``None`` where each is its own.
     """
 
     values: dict[str, NDArray[Any]]
     kept: NDArray[np.bool_]
     present: dict[str, NDArray[np.bool_]]
     keys: NDArray[np.int64] | None = None
+    weights: NDArray[np.float64] | None = None
+    owners: NDArray[np.int64] | None = None
 
     @property
     def n(self) -> int:
         return len(self.kept)
+
+    def masses(self, whole: int) -> NDArray[np.int64]:
+        """Return each record's part of a whole, cut to whole numbers: those of a unit sum to at most the whole."""
+        parts = np.ones(self.n) if self.weights is None else self.weights
+        return np.floor(whole * parts * self.kept).astype(np.int64)
+
+    def weighed(self, weights: NDArray[np.float64]) -> Rows:
+        """Return the records with a weight each."""
+        return replace(self, weights=weights)
 
     def kept_by(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which records count in a question about some of the columns alone."""
@@ -68,6 +85,14 @@ class Rows:
         present = {name: mask[rows] for name, mask in self.present.items()}
         return Rows(values, kept, present, persons.keys if by_key else None)
 
+    def parts_of(self, persons: Persons, most: int | None) -> Rows:
+        """Return the kept rows of persons, each as a part of its person."""
+        rows, owners, parts = persons.parts(self.kept, most)
+        values = {name: column[rows] for name, column in self.values.items()}
+        present = {name: mask[rows] for name, mask in self.present.items()}
+        weights = parts if self.weights is None else parts * self.weights[rows]
+        return Rows(values, self.kept[rows], present, None, weights, owners)
+
 
 def _every(masks: Iterable[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:
     kept = np.ones(n, dtype=np.bool_)
@@ -81,6 +106,27 @@ def checked_rule(missing: object) -> str:
     if missing not in RULES or not isinstance(missing, str):
         raise ParameterError(f"missing must be one of {', '.join(RULES)}")
     return missing
+
+
+def checked_weight(weight: object, source: Source) -> tuple[str, Bounded]:
+    """Return the column of survey weights with its range, from public facts."""
+    if not isinstance(weight, (tuple, list)) or len(weight) != 2 or not isinstance(weight[0], str):
+        raise ParameterError('weight must be the name of a column and the largest weight, as ("w", 8.0)')
+    name, largest = weight
+    if name not in source.names:
+        raise SchemaError("weight must name a column of the frame")
+    if isinstance(largest, bool) or not isinstance(largest, (int, float)) or not 1e-9 <= largest <= 1e9:
+        raise ParameterError("the largest weight must be a number between 1e-9 and 1e9")
+    column = Bounded(0, largest)
+    check_declared(name, column, source.declared(name))
+    return name, column
+
+
+def checked_name(name: object) -> str:
+    """Return the name of a table or panel, under which answers are kept; empty: none are."""
+    if not isinstance(name, str) or len(name) > 200 or not name.isprintable():
+        raise ParameterError("name must be a text of at most 200 printable characters")
+    return name
 
 
 def levelled(schema: Schema) -> Schema:

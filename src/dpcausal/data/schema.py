@@ -1,150 +1,19 @@
-"""What is declared in public about each column: bounds or levels, never learnt from the data."""
+"""What is declared in public about the columns of a table, in order."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.errors import SchemaError
 
 if TYPE_CHECKING:
     from dpcausal.data.check import SchemaCheck
 
-
-def _short(number: float) -> str:
-    return repr(int(number)) if number == int(number) and abs(number) < 1e16 else repr(number)
-
-
-@dataclass(frozen=True, init=False, repr=False)
-class Bounded:
-    """A number between two public bounds.
-
-    A record's value is x ↦ min(max(x, lower), upper); ±inf counts as the nearer bound.  A null or a NaN is
-    missing: see ``missing`` of ``Table``.
-
-    Parameters
-    ----------
-    lower, upper : number
-        Finite, lower < upper, upper − lower finite and not subnormal in float64; in the column's own unit.
-        There is no default: a bound taken from the data would be a release.
-    cuts : list of numbers, optional
-        Points strictly between the bounds, increasing, at which methods for discrete data cut the range: bin k
-        holds the values with exactly k cuts at or below them.
-
-    Examples
-    --------
-    >>> age = Bounded(0, 110)
-    >>> age, age.midpoint
-    (Bounded(0, 110), 55.0)
-    >>> Bounded(0, 110, cuts=[18, 65]).cuts
-    (18.0, 65.0)
-    """
-
-    lower: float
-    upper: float
-    cuts: tuple[float, ...] | None
-
-    def __init__(self, lower: float, upper: float, cuts: Iterable[float] | None = None) -> None:
-        from dpcausal.data.declaration import BoundedShape, checked
-
-        shape = checked(BoundedShape, {"lower": lower, "upper": upper, "cuts": cuts})
-        object.__setattr__(self, "lower", shape.lower)
-        object.__setattr__(self, "upper", shape.upper)
-        object.__setattr__(self, "cuts", None if shape.cuts is None else tuple(shape.cuts))
-
-    @property
-    def width(self) -> float:
-        """upper − lower, in float64."""
-        return self.upper - self.lower
-
-    @property
-    def midpoint(self) -> float:
-        """What a missing value counts as where it is imputed."""
-        return self.lower + self.width / 2  # lower + upper could overflow
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the declaration as the TOML table that would make it."""
-        fields: dict[str, object] = {"lower": self.lower, "upper": self.upper}
-        return fields if self.cuts is None else {**fields, "cuts": list(self.cuts)}
-
-    def __repr__(self) -> str:
-        cuts = "" if self.cuts is None else f", cuts=[{', '.join(map(_short, self.cuts))}]"
-        return f"Bounded({_short(self.lower)}, {_short(self.upper)}{cuts})"
-
-
-@dataclass(frozen=True, init=False, repr=False)
-class Levels:
-    """One of a public list of levels.
-
-    A record's value becomes the code of its level: its place in ``labels``.  A null or a value outside the list
-    counts as ``other`` if one is declared, otherwise it is missing: see ``missing`` of ``Table``.
-
-    Parameters
-    ----------
-    values : list of text, integers or booleans
-        All of one type, all different, at least one; order matters, since codes and the substitute follow it.
-    other : level, optional
-        The level that nulls and unseen values count as.  A name that is not among ``values`` is declared as one
-        more level, after them; for integer or boolean levels it may be a text that no record can hold.
-
-    Notes
-    -----
-    Matching is by exact value and type: text by its code points (no trimming, no change of case), an integer by
-    its number (a float column holds the level 1 as 1.0, as pandas stores integers with nulls), a boolean only as
-    a boolean.  The text "1" is not the integer 1.  A CSV file holds only text; there an integer level matches
-    every plain way of writing it ("1", "+1", "1.0") and a boolean matches true or false in any case.
-
-    Examples
-    --------
-    >>> smoker = Levels(["no", "yes"], other="unknown")
-    >>> smoker.labels, smoker.substitute
-    (('no', 'yes', 'unknown'), 2)
-    >>> Levels([0, 1]).substitute
-    0
-    """
-
-    values: tuple[str | int | bool, ...]
-    other: str | int | bool | None
-    kind: str  # keeps Levels([0, 1]) apart from Levels([False, True]), which Python calls equal
-
-    def __init__(
-        self, values: Iterable[str | int | bool], other: str | int | bool | None = None
-    ) -> None:
-        from dpcausal.data.declaration import LevelsShape, checked
-
-        shape = checked(LevelsShape, {"levels": values, "other": other})
-        object.__setattr__(self, "values", tuple(shape.levels))
-        object.__setattr__(self, "other", shape.other)
-        names = {str: "text", bool: "boolean", int: "integer"}
-        object.__setattr__(self, "kind", names[type(shape.levels[0])])
-
-    @property
-    def labels(self) -> tuple[str | int | bool, ...]:
-        """Every level a code can stand for, in the order of the codes."""
-        extra = self.other is not None and self.other not in self.values
-        return (*self.values, self.other) if extra and self.other is not None else self.values
-
-    @property
-    def substitute(self) -> int:
-        """The code of ``other``, or of the first level: what a missing value counts as where it is imputed."""
-        return 0 if self.other is None else self.labels.index(self.other)
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the declaration as the TOML table that would make it."""
-        fields: dict[str, object] = {"levels": list(self.values)}
-        return fields if self.other is None else {**fields, "other": self.other}
-
-    def __repr__(self) -> str:
-        return f"Levels({list(self.values)!r}{'' if self.other is None else f', other={self.other!r}'})"
-
-
-Column: TypeAlias = Bounded | Levels
+__all__ = ["Bounded", "Column", "Levels", "Schema"]
 
 
 def _instead(given: object) -> str:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dpcausal.data.cleaning import check_declared, check_named
 from dpcausal.data.coding import cleaned
 from dpcausal.data.frame import FrameSource, source_of
-from dpcausal.data.persons import Persons, check_id
-from dpcausal.data.rows import Rows, checked_rule, levelled
-from dpcausal.data.schema import Schema
+from dpcausal.data.persons import Persons, check_id, check_most
+from dpcausal.data.rows import Rows, checked_name, checked_rule, checked_weight, levelled
+from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
 from dpcausal.data.where import Predicate, predicate
@@ -48,6 +48,10 @@ class Table(Single):
         The columns that may be used, each with its bounds or levels.  *Public.*
     ledger : Ledger
         Where each question about this table is paid.
+    name : str, optional
+        Of the table, for good: exactly the same question is then answered once, and again from the ledger, free
+        (``again=True`` pays anew).  Public.  Name, schema and ``n`` are all that tells tables apart: other data of the
+        same name, schema and n would be given this table's answers, so a new version of the data needs a new name.
     max_rows : int
         The most rows that may be brought into memory; checked against the count before any are.
     person : str, optional
@@ -57,6 +61,13 @@ class Table(Single):
     ids : str
         Whether who is in the data is ``"private"``, so that a replaced person may have another id, or ``"public"``:
         then blocks cost half the noise, and methods that deal persons by place can be asked.
+    most : int, optional
+        Of ``cells``, ``moments`` and ``effect``, which take all rows of a person: at most so many, of least hash, each
+        the same part of a person.  By default a person's rows share one person's weight among them.
+    weight : (str, float), optional
+        A column of survey weights, which need not be in the schema, and their public maximum, for the same three;
+        others refuse.  A row counts as w/maximum of one; above the maximum as one; not at all if w is missing or
+        negative.  What is estimated is about the population that the weights stand for.
     missing : str
         What becomes of a record that lacks a column of a question: a null, a NaN, what cannot be read, a level that is
         not declared (without ``other``).  ``"drop"``: it contributes nothing, inside its own block, cell or term, so
@@ -105,15 +116,19 @@ class Table(Single):
     confined = "a table holds private records: it cannot be pickled"
 
     __slots__ = (
-        "_ids", "_inside", "_ledger", "_missing", "_n", "_person", "_rows", "_schema", "_share", "_source", "_stamp",
+        "_ids", "_inside", "_ledger", "_missing", "_most", "_n", "_name", "_person", "_rows", "_schema", "_share",
+        "_source", "_stamp", "_weight",
     )  # fmt: skip
 
     _source: Source
     _schema: Schema
     _ledger: Ledger
     _missing: str
+    _name: str
     _person: str | None
     _ids: str
+    _most: int | None
+    _weight: tuple[str, Bounded] | None
     _inside: tuple[Predicate, ...]
     _share: float
     _n: int
@@ -121,7 +136,8 @@ class Table(Single):
     _stamp: Stamp | None
 
     def __init__(
-        self, frame: Any, schema: Schema, ledger: Ledger, *, person: str | None = None, ids: str = "private",
+        self, frame: Any, schema: Schema, ledger: Ledger, *, name: str = "", person: str | None = None,
+        ids: str = "private", most: int | None = None, weight: tuple[str, float] | None = None,
         missing: str = "drop", max_rows: int = DEFAULT_MAX_ROWS,
     ) -> None:  # fmt: skip
         if not isinstance(schema, Schema):
@@ -130,6 +146,7 @@ class Table(Single):
             raise ParameterError(f"ledger must be a Ledger, got {type(ledger).__name__}")
         if isinstance(max_rows, bool) or not isinstance(max_rows, (int, np.integer)) or max_rows < 1:
             raise ParameterError("max_rows must be an integer of at least 1")
+        known_as = checked_name(name)
         if checked_rule(missing) == "level":
             schema = levelled(schema)
         stamp: Stamp | None = None
@@ -141,24 +158,28 @@ class Table(Single):
         else:
             source = source_of(frame)
         check_named(schema, source.names)
-        for name, column in schema.items():
-            check_declared(name, column, source.declared(name))
+        for column, declared in schema.items():
+            check_declared(column, declared, source.declared(column))
         if person is not None:
             if not isinstance(person, str) or person not in source.names:
                 raise SchemaError("person must be the name of a column of the frame that has the ids")
             check_id(person, source.declared(person), ids)
-        elif ids != "private":
-            raise ParameterError("ids goes with person=, the column that names the persons")
+            check_most(most)
+        elif ids != "private" or most is not None:
+            word = "ids" if ids != "private" else "most"
+            raise ParameterError(f"{word} goes with person=, the column that names the persons")
+        weighed = None if weight is None else checked_weight(weight, source)
         rows = source.count()
         if rows < 1:
             raise SchemaError("a table needs at least one row")
         if rows > max_rows:
             raise RowLimitError(f"the table has more rows than max_rows = {max_rows}: raise it if memory allows")
         if isinstance(source, FrameSource):
-            source.evaluate(schema.names if person is None else [*schema.names, person])
+            besides = [*([] if person is None else [person]), *([] if weighed is None else [weighed[0]])]
+            source.evaluate(list(dict.fromkeys([*schema.names, *besides])))
         self._settle(
-            source=source, schema=schema, ledger=ledger, missing=missing, person=person, ids=ids, inside=(), share=1.0,
-            rows=rows, n=rows, stamp=stamp,
+            source=source, schema=schema, ledger=ledger, name=known_as, missing=missing, person=person, ids=ids,
+            most=most, weight=weighed, inside=(), share=1.0, rows=rows, n=rows, stamp=stamp,
         )  # fmt: skip
         if person is not None:
             object.__setattr__(self, "_n", self._persons_in(source.collect([person])).n)
@@ -175,6 +196,17 @@ class Table(Single):
         return self._n
 
     @property
+    def name(self) -> str:
+        """The name under which answers are kept; empty: none are."""
+        return self._name
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All that is public of it: what tells it from another table, and never a row."""
+        hidden = ("_source", "_ledger", "_rows", "_stamp")
+        return {slot: getattr(self, slot) for slot in Table.__slots__ if slot not in hidden}
+
+    @property
     def expected(self) -> int:
         """A public guess of how many records are in the subgroup: n, unless ``where`` was given a share."""
         return max(1, int(self._n * self._share))
@@ -189,7 +221,10 @@ class Table(Single):
     @property
     def declared(self) -> dict[str, Any]:
         """What is public about whose the records are and which of them are asked: empty for all rows."""
-        told: dict[str, Any] = {} if self._person is None else {"person": self._person, "ids": self._ids}
+        told: dict[str, Any] = {"table": self._name} if self._name else {}
+        told |= {} if self._person is None else {"person": self._person, "ids": self._ids}
+        told |= {} if self._most is None else {"most": self._most}
+        told |= {} if self._weight is None else {"weight": [self._weight[0], self._weight[1].upper]}
         return told | ({"where": [str(one) for one in self._inside]} if self._inside else {})
 
     def told(self, public: tuple[str, ...]) -> tuple[str, ...]:
@@ -197,7 +232,10 @@ class Table(Single):
         if self._person is not None:
             listed = () if self._ids == "private" else ("who is in the data",)
             left = (words for words in public if words not in ("the number of rows", "the order of the rows"))
-            public = ("the number of persons", *listed, *left)
+            most = () if self._most is None else ("the most rows of a person",)
+            public = ("the number of persons", *listed, *left, *most)
+        if self._weight is not None:
+            public = (*public, "the largest weight")
         return (*public, *(f"the subgroup: {one}" for one in self._inside))
 
     def where(
@@ -236,6 +274,11 @@ class Table(Single):
         return view
 
     @property
+    def weighed(self) -> bool:
+        """Whether rows have survey weights."""
+        return self._weight is not None
+
+    @property
     def missing(self) -> str:
         """What becomes of records that lack a column of a question: ``"drop"``, ``"level"`` or ``"impute"``."""
         return self._missing
@@ -252,9 +295,14 @@ class Table(Single):
         A question asks for it just before it spends, so it is given only while the frame is what was declared: a
         SchemaError otherwise, before anything is spent.
         """
-        besides = () if self._person is None else (self._person,)
-        confirm(self._source, self._schema, self._rows, self._stamp, besides)
+        confirm(self._source, self._schema, self._rows, self._stamp, self._besides)
         return self._ledger
+
+    @property
+    def _besides(self) -> list[str]:
+        """Columns that are read beside those of the schema."""
+        weight = [] if self._weight is None else [self._weight[0]]
+        return [*([] if self._person is None else [self._person]), *weight]
 
     def columns(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
         """Bring columns into memory, cleaned and filled: the ``values`` of ``rows``.  *Private.*"""
@@ -280,19 +328,28 @@ class Table(Single):
             A name is not in the schema; the frame no longer has ``n`` rows; or the back end failed, whose own
             words are withheld.
         """
+        return self._checked(names, parts=False)
+
+    def parts(self, names: Iterable[str]) -> Rows:
+        """Bring rows into memory as ``rows`` does, but all kept ones of a person, each with its part.  *Private.*
+
+        How many rows come is private too.  Without persons they are the records, with their weights.
+        """
+        return self._checked(names, parts=True)
+
+    def _checked(self, names: Iterable[str], parts: bool) -> Rows:
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError("names must be a list of column names, not one text")
         listed = tuple(names)
         for name in listed:
             self._schema.column(name)
-        found = self._read(tuple(dict.fromkeys(listed)))
+        found = self._read(tuple(dict.fromkeys(listed)), parts)
         if found is None:
             raise SchemaError(CHANGED)
         return found
 
-    def _read(self, names: tuple[str, ...]) -> Rows | None:
-        besides = [one.name for one in self._inside] + ([] if self._person is None else [self._person])
-        needed = tuple(dict.fromkeys([*names, *besides]))
+    def _read(self, names: tuple[str, ...], parts: bool) -> Rows | None:
+        needed = tuple(dict.fromkeys([*names, *(one.name for one in self._inside), *self._besides]))
         if not needed:
             return Rows.of({}, np.ones(self._n, dtype=np.bool_), self._missing)
         collected = self._source.collect(needed)
@@ -308,10 +365,15 @@ class Table(Single):
             for one in self._inside:
                 inside &= one.holds(*both[one.name])
             rows = Rows.of({name: both[name] for name in names}, inside, self._missing)
+            if self._weight is not None:
+                weights, known = cleaned(collected, *self._weight, fields=self._fields(self._weight[0]))
+                rows = rows.weighed(np.where(known, weights / self._weight[1].upper, 0.0))
             if self._person is None:
                 return rows
             persons = self._persons_in(collected)
-            return rows.one_each(persons, self._ids == "private") if persons.n == self._n else None
+            if persons.n != self._n:
+                return None
+            return rows.parts_of(persons, self._most) if parts else rows.one_each(persons, self._ids == "private")
 
         return withheld(read, f"the {self._source.backend} columns cannot be read")
 

@@ -45,22 +45,32 @@ def wald_test(counts: Reals, variance: float) -> Wald | None:
     Σ_s R_s' V_s⁻¹ R_s,  R = N − n p_x p_yᵀ without the last levels, V = n (D_x ⊗ D_y) + v (L_x L_xᵀ ⊗ L_y L_yᵀ) + I,  D
     = diag(p) − p pᵀ,  L = I − p 1ᵀ;  ``None`` if no stratum is usable.
     """
+    found = wald_terms(counts, variance)
+    if found is None:
+        return None
+    kept, terms = found
+    return Wald(float(terms.sum()), int(kept.sum()) * (counts.shape[0] - 1) * (counts.shape[1] - 1))
+
+
+def wald_terms(counts: Reals, variance: float) -> tuple[npt.NDArray[np.bool_], Reals] | None:
+    """Return which strata are usable, and the terms of the sum, 0 where not; ``None`` if no stratum is usable."""
     usable = _usable(counts, variance)
     if usable is None:
         return None
-    _, totals, px, py, residual = usable
-    strata, freedom = len(totals), residual.size
+    kept, totals, px, py, residual = usable
+    terms = np.zeros(kept.size)
     if counts.shape[:2] == (2, 2):
         a, b = px[:, 0], py[:, 0]
         spread = totals * a * (1 - a) * b * (1 - b)
         noise = RIDGE + variance * (a**2 + (1 - a) ** 2) * (b**2 + (1 - b) ** 2)
-        return Wald(float((residual[:, 0, 0] ** 2 / (spread + noise)).sum()), freedom)
+        terms[kept] = residual[:, 0, 0] ** 2 / (spread + noise)
+        return kept, terms
     dx, lx = _factors(px)
     dy, ly = _factors(py)
-    covariance = totals[:, None, None] * _kron(dx, dy) + variance * _kron(lx, ly) + RIDGE * np.eye(freedom // strata)
-    vectors = residual.reshape(strata, -1)
-    solved = np.linalg.solve(covariance, vectors[:, :, None])[:, :, 0]
-    return Wald(float((vectors * solved).sum()), freedom)
+    vectors = residual.reshape(len(totals), -1)
+    covariance = totals[:, None, None] * _kron(dx, dy) + variance * _kron(lx, ly) + RIDGE * np.eye(vectors.shape[1])
+    terms[kept] = (vectors * np.linalg.solve(covariance, vectors[:, :, None])[:, :, 0]).sum(axis=1)
+    return kept, terms
 
 
 def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> Wald | None:
@@ -99,15 +109,14 @@ def _usable(
         return None
     stacked = np.moveaxis(counts[:, :, kept], -1, 0)
     totals = stacked.sum(axis=(1, 2))
-    px, py = _shares(stacked.sum(axis=2)), _shares(stacked.sum(axis=1))
+    px, py = shares(stacked.sum(axis=2)), shares(stacked.sum(axis=1))
     return kept, totals, px, py, (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1]
 
 
-def _shares(sums: Reals) -> Reals:
+def shares(sums: Reals) -> Reals:
     """Return shares of the levels, each at least one record's worth, so that no variance is 0."""
     floored = np.maximum(sums, 1.0)
-    shares: Reals = floored / floored.sum(axis=1, keepdims=True)
-    return shares
+    return np.asarray(floored / floored.sum(axis=1, keepdims=True))
 
 
 def _factors(p: Reals) -> tuple[Reals, Reals]:

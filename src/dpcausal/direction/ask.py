@@ -31,6 +31,7 @@ def direction(
     alpha: float = 0.1,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
+    again: bool = False,
     **misplaced: Any,
 ) -> Direction:
     """Release what the rows say of which of two columns causes the other: an arrow, or why there is none.
@@ -61,13 +62,14 @@ def direction(
         A short name, or an object of ``dpcausal.methods`` with its options, as ``Verdict(blocks=51)``.  For everyone:
         ``"verdict"``, four noisy counts of blocks, or ``"votes"``, the whole ε on one count: a forced choice, which is
         ``"auto"`` for other scores and below 144 rows.  For a test half ``"holdout"``, for a training half
-        ``"training"``.  For the score ``"iqr"`` of a test half also, by accuracy, ``"inverse-sensitivity"`` (pure ε;
-        both scores), ``"smooth-sensitivity"`` and ``"propose-test-release"`` (both need an ``ApproxDP`` loss with δ;
-        the last may decline to answer).  The papers' systems are objects of ``dpcausal.papers``.
+        ``"training"``; for both scores ``"iqr"`` of a test half ``"inverse-sensitivity"``.  The papers' systems are
+        objects of ``dpcausal.papers``.
     alpha : float
         Level of each claim that a verdict is made of; of votes, the largest ``p_coins`` at which a cause is named.
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -107,5 +109,5 @@ def direction(
     rehearse(question.score)
     return ask(
         replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
-        accept_large_epsilon=accept_large_epsilon,
+        accept_large_epsilon=accept_large_epsilon, again=again,
     )  # fmt: skip

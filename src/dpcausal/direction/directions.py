@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from dpcausal.direction.result import Direction, unprotected
-from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.loss import PureDP
 from dpcausal.report import Guarantee, Result, plain
 
 NAMED = "adjusted", "correction", "alpha", "pairs", "scores", "n", "seed", "guarantee"
@@ -82,7 +82,7 @@ class Directions(Result):
             margin = "" if one.margin is None else f"{one.margin:+.4g} {one.margin_unit}"
             lean = f", {one.leaning()}" if one.leaning() else ""
             blocks = f"; {_count(one.blocks, 'block')}" if one.blocks else ""
-            paid = "" if isinstance(one.spent, NoPrivacy) else f"; paid {one.spent}"
+            paid = "" if one.spent.exact else f"; paid {one.spent}"
             lines.append(f"  {one.answer()}   {one.score}: {margin}{lean}{p}{blocks}{paid}")
         return lines + self._disagreements()
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, groupby
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask_all, settle
 from dpcausal.asking.correction import Correction, adjusted
+from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Settled
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
@@ -47,6 +48,7 @@ def direction_all(
     alpha: float = 0.1,
     correction: Correction = "holm",
     accept_large_epsilon: bool = False,
+    again: bool = False,
     **misplaced: Any,
 ) -> Directions:
     """Release what the rows say of many pairs, by one score or several, under one loss.
@@ -73,7 +75,7 @@ def direction_all(
         Positive shares wᵢ, by pair (in either order) or by score, 1 where none is given; those of an answer's pair and
         score multiply.
         ``{("x", "y"): 3}`` pays that pair three times the ε of the others.
-    protect, method, alpha, accept_large_epsilon
+    protect, method, alpha, accept_large_epsilon, again
         As in ``direction``, for every answer.  Where one half is protected, it is the same half for all answers.
     correction : str
         Of the arrows, for their number: ``"holm"`` (the default: the probability of any wrong arrow is at most α),
@@ -116,13 +118,21 @@ def direction_all(
     plans, division = planned(table, pairs, loss, scores, shares, protect, method, alpha, accept_large_epsilon)
     for score in dict.fromkeys(plan.question.score for plan in plans):
         rehearse(score)
-    allotment = table.ledger.allot(
+    ledger = table.ledger
+    named, kept = before_spend(
+        ledger, "direction_all", plans, division.spent, again, zcdp=division.zcdp, correction=correction
+    )
+    if kept is not None:
+        return cast(Directions, kept)
+    allotment = ledger.allot(
         division.spent,
         task="direction_all",
         unit=plans[0].question.unit,
         relation=Relation.REPLACE_ONE,
         zcdp=division.zcdp,
         detail=detail(plans, division, scores) | {"correction": correction} | table.declared,
+        asked=named,
+        again=again,
     )
     _, seed = public_generator()
     rows = table.rows(dict.fromkeys(name for plan in plans for name in _named(plan)))
@@ -136,7 +146,7 @@ def direction_all(
                     step(f"{', '.join(names)}: {plan.question.score}")
     # Those of every answer, each once: whom they leave out, and what was not spent.
     told = dict.fromkeys(caveat for one in directions for caveat in one.guarantee.caveats)
-    return Directions(
+    found = Directions(
         directions=tuple(directions),
         adjusted=_adjusted(directions, correction),
         correction=correction,
@@ -152,6 +162,7 @@ def direction_all(
             public=table.told(PUBLIC),
         ),
     )
+    return keep(ledger, named, allotment, found)
 
 
 def _named(plan: Settled[PairQuestion]) -> Pair:

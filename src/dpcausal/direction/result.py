@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dpcausal.privacy.loss import Loss, NoPrivacy
+from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.report import Guarantee, Result
 
@@ -13,7 +13,7 @@ from dpcausal.report import Guarantee, Result
 def unprotected(guarantee: Guarantee) -> list[str]:
     """Return the line that says whom a guarantee leaves out; none if every row is protected, or nobody is."""
     halves = {Unit.TEST_ROW: ("TEST", "training"), Unit.TRAINING_ROW: ("TRAINING", "test")}
-    if isinstance(guarantee.loss, NoPrivacy) or guarantee.unit not in halves:
+    if guarantee.loss.exact or guarantee.unit not in halves:
         return []
     protected, other = halves[guarantee.unit]
     return [f"PROTECTS THE {protected} HALF ONLY: the rows of the {other} half are not protected."]
@@ -135,13 +135,15 @@ class Direction(Result):
     def headline(self) -> list[str]:
         lines = [*unprotected(self.guarantee), f"{self.answer()}."]
         first, second = self.columns
+        hashed = "at most " if self.guarantee.unit is Unit.PERSON else ""  # sizes of blocks dealt by hash differ
+        rows = f"{hashed}{self.rows_per_block}"
         if self.verdict in MEANING:
-            lines.append(MEANING[self.verdict].format(rows=self.rows_per_block))
+            lines.append(MEANING[self.verdict].format(rows=rows))
         if self.counts is not None:
             linked, _, misfits, back = self.counts
-            noisy = "counts" if isinstance(self.spent, NoPrivacy) else "noisy counts"
+            noisy = "counts" if self.spent.exact else "noisy counts"
             lines.append(
-                f"In {self.blocks} blocks of {self.rows_per_block} rows ({noisy}): linked {linked}, {first} -> "
+                f"In {self.blocks} blocks of {rows} rows ({noisy}): linked {linked}, {first} -> "
                 f"{second} misfits {misfits}, {second} -> {first} misfits {back}; level {self.alpha:g}."
             )
         if self.leaning():

@@ -205,7 +205,7 @@ class StableFit(DirectionMethod[Spent]):
                 f"the hsic score takes at most {MOST_RECORDS['gaussian']} rows in a test half here: give a "
                 f"training_share of at least {least}"
             )
-        usual = 1.0 if isinstance(spent, NoPrivacy) else default_penalty(n, float(spent.exact_epsilon))
+        usual = 1.0 if spent.exact else default_penalty(n, float(spent.exact_epsilon))
         penalty = usual if ready.penalty is None else ready.penalty
         width = WIDTH if ready.width is None else ready.width
         ready = replace(

@@ -29,6 +29,7 @@ def discover(
     alpha: float | None = None,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
+    again: bool = False,
     **misplaced: Any,
 ) -> Discovery:
     """Release the causal graph of a table's columns, up to Markov equivalence.
@@ -65,6 +66,8 @@ def discover(
         for the others; .03 for whitened and parities given two or more columns.
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -105,7 +108,7 @@ def discover(
     way = method_of(method, question, loss)
     public.refuse_options(misplaced, way, METHODS)
     return ask(
-        question, way, loss, accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon
+        question, way, loss, accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon, again=again
     )
 
 

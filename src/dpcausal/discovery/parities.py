@@ -21,7 +21,7 @@ from dpcausal.dependence.contingency import contingency
 from dpcausal.dependence.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
 from dpcausal.discovery.foresight import of_levels, too_few
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Terms, Test, find_skeleton
+from dpcausal.discovery.pc import Rounds, Terms, Test
 from dpcausal.discovery.pvalues import MOST_CELLS
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, gaussian_pay, rho_of
 from dpcausal.discovery.search import asker, by_tests
@@ -100,8 +100,10 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
         # What lacks a column is left out of every sum; then the number of the others is not n, and is released.
         codes, counted = [column[rows.kept] for column in rows.values.values()], private.missing != "impute"
         releaser = Releaser(question.names, rows.n, question.sizes, codes, allotment, losses, counted)
-        skeleton = find_skeleton(question.names, asker(releaser.noisy, terms), terms, releaser.begin)
-        return Outcome(by_tests(question.names, skeleton, terms), terms, releaser.noisy)
+        rounds = Rounds(question.names, asker(releaser.noisy, terms), terms)
+        for order, tests, _ in rounds:
+            releaser.begin(order, tests)
+        return Outcome(by_tests(question.names, rounds.skeleton, terms), terms, releaser.noisy)
 
 
 @dataclass
@@ -124,7 +126,7 @@ class Releaser:
         # Small codes: a joint place is then computed in a quarter of the time.
         self.codes = [column.astype(np.int32) for column in self.codes]
 
-    def begin(self, order: int, tests: list[Test], neighbours: dict[str, tuple[str, ...]]) -> None:
+    def begin(self, order: int, tests: list[Test]) -> None:
         """Release what the tests of an order need and is not known yet, for the order's share of ρ."""
         batch = self._missing(tests)
         if not batch:

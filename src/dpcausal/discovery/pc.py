@@ -95,38 +95,54 @@ def starting_edges(nodes: Sequence[str], knowledge: Knowledge) -> set[Edge]:
     return {frozenset(pair) for pair in combinations(nodes, 2) if not knowledge.apart(*pair)}
 
 
-def find_skeleton(nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | None = None) -> Skeleton:
-    """Remove the edges whose ends some set separates; pairs that knowledge excludes or joins are not tested.
+@dataclass
+class Rounds:
+    """The loop: it waits before each order with its tests and each node's neighbours; at the end, the skeleton.
 
-    ``ask`` is called once for each test that is still needed, in the order of ``tests_of_order``; ``begin`` with all
-    tests of an order before the first of them is asked.
+    It removes the edges whose ends some set separates; pairs that knowledge excludes or joins are not tested.  ``ask``
+    is called once for each test that is still needed, in the order of ``tests_of_order``.
     """
-    edges = starting_edges(nodes, terms.knowledge)
-    separating: dict[Edge, tuple[str, ...]] = {}
-    weakest: dict[Edge, float] = {}
-    tested: set[Edge] = set()
-    count = 0
-    for order in range(terms.max_order + 1):
-        neighbours = neighbours_of(nodes, edges)
-        tests = list(tests_of_order(nodes, neighbours, order, terms.knowledge))
-        if not tests:
-            break
+
+    nodes: Sequence[str]
+    ask: Ask
+    terms: Terms
+    skeleton: Skeleton = field(init=False)
+
+    def __iter__(self) -> Iterator[tuple[int, list[Test], dict[str, tuple[str, ...]]]]:
+        edges = starting_edges(self.nodes, self.terms.knowledge)
+        separating: dict[Edge, tuple[str, ...]] = {}
+        weakest: dict[Edge, float] = {}
+        tested: set[Edge] = set()
+        count = 0
+        for order in range(self.terms.max_order + 1):
+            neighbours = neighbours_of(self.nodes, edges)
+            tests = list(tests_of_order(self.nodes, neighbours, order, self.terms.knowledge))
+            if not tests:
+                break
+            yield order, tests, neighbours
+            for x, y, given in tests:
+                pair = frozenset((x, y))
+                if pair not in edges:
+                    continue
+                verdict = self.ask(x, y, given)
+                count += 1
+                if verdict.separated is not None:
+                    tested.add(pair)
+                if verdict.pvalue is not None:
+                    weakest[pair] = max(weakest.get(pair, 0.0), verdict.pvalue)
+                if verdict.separated:
+                    edges.discard(pair)
+                    separating[pair] = given
+        self.skeleton = Skeleton(frozenset(edges), separating, weakest, count, frozenset(edges - tested))
+
+
+def find_skeleton(nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | None = None) -> Skeleton:
+    """Return where the loop ends; ``begin`` is called with all tests of an order before the first of them is asked."""
+    rounds = Rounds(nodes, ask, terms)
+    for order, tests, neighbours in rounds:
         if begin is not None:
             begin(order, tests, neighbours)
-        for x, y, given in tests:
-            pair = frozenset((x, y))
-            if pair not in edges:
-                continue
-            verdict = ask(x, y, given)
-            count += 1
-            if verdict.separated is not None:
-                tested.add(pair)
-            if verdict.pvalue is not None:
-                weakest[pair] = max(weakest.get(pair, 0.0), verdict.pvalue)
-            if verdict.separated:
-                edges.discard(pair)
-                separating[pair] = given
-    return Skeleton(frozenset(edges), separating, weakest, count, frozenset(edges - tested))
+    return rounds.skeleton
 
 
 def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) -> Cpdag:

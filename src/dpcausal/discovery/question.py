@@ -247,7 +247,7 @@ def gaussian_pay(loss: Loss, name: str) -> tuple[ApproxDP | ZCDP | NoPrivacy, st
 
 def rho_of(spent: ApproxDP | ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
     """Return what Gaussian noise may use of a loss."""
-    return spent if isinstance(spent, NoPrivacy) else affordable_zcdp(spent)
+    return spent if spent.exact else affordable_zcdp(spent)
 
 
 def deviation_of(bound: float, loss: ZCDP | NoPrivacy) -> float:

@@ -28,6 +28,7 @@ def effect(
     coverage: float = 0.95,
     method: str | EffectMethod[Any] = "auto",
     accept_large_epsilon: bool = False,
+    again: bool = False,
     **misplaced: Any,
 ) -> Effect:
     """Release how much a treatment changes an outcome, with an interval that counts sampling and noise.
@@ -64,6 +65,8 @@ def effect(
           cells otherwise.
     accept_large_epsilon : bool
         Consent to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -102,4 +105,4 @@ def effect(
     question = Contrast.of(table, treatment, outcome, adjust, groups, estimand, treated, control, coverage)
     way = method_of(method, question, loss)
     public.refuse_options(misplaced, way, METHODS)
-    return ask(question, way, loss, accept_large_epsilon=accept_large_epsilon)
+    return ask(question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)

@@ -49,7 +49,7 @@ class CellSums(Question[NoisyCells]):
     @classmethod
     def of(cls, table: Table, by: object, values: object) -> CellSums:
         """Return the question of checked arguments."""
-        public.check_table(table, persons=True)
+        public.check_table(table, persons=True, weights=True)
         named = _names("by", by, 1)
         numbers = _names("values", values, 0)
         if set(named) & set(numbers):
@@ -124,8 +124,9 @@ class ByCells(Method[CellSums, PureDP | ZCDP]):
 
 
 def cells(
-    table: Table, *, by: Iterable[str], values: Iterable[str] = (), loss: Loss, accept_large_epsilon: bool = False
-) -> NoisyCells:
+    table: Table, *, by: Iterable[str], values: Iterable[str] = (), loss: Loss, accept_large_epsilon: bool = False,
+    again: bool = False,
+) -> NoisyCells:  # fmt: skip
     """Release counts, sums and sums of squares of numbers by cells, to be asked for effects again and again.
 
     Parameters
@@ -141,6 +142,8 @@ def cells(
         The most that the call may cost; ``PureDP`` (geometric noise) or ``ZCDP`` (Gaussian).
     accept_large_epsilon : bool
         Consent to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -166,7 +169,7 @@ def cells(
     >>> abs(found.estimate - 1) < 0.1, found.interval[0] < found.estimate < found.interval[1]
     (True, True)
     """
-    return ask(CellSums.of(table, by, values), ByCells(), loss, accept_large_epsilon=accept_large_epsilon)
+    return ask(CellSums.of(table, by, values), ByCells(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
 
 
 def pay_cells(loss: Loss) -> tuple[Paid, str]:
@@ -195,16 +198,16 @@ def noisy_cells(question: CellSums, spent: Paid, allotment: Allotment) -> NoisyC
     """Read the columns and release their sums by cells."""
     table, values = question.table, question.values
     names = tuple(value.name for value in values if value.degree)
-    rows = table.rows((*question.by, *names))
-    columns = rows.values
-    place = np.zeros(table.n, dtype=np.int64)
+    rows = table.parts((*question.by, *names))
+    columns, mass = rows.values, rows.masses(GRID)
+    place = np.zeros(rows.n, dtype=np.int64)
     for name, size in zip(question.by, question.sizes, strict=True):
         column = table.schema.column(name)
         place *= size
         place += bin_codes(columns[name], column) if isinstance(column, Bounded) else columns[name]
     masses = [
-        corners(np.clip((columns[one.name] - one.lower) / one.width, 0.0, 1.0) if one.degree else np.zeros(table.n),
-                one.degree)
+        corners(np.clip((columns[one.name] - one.lower) / one.width, 0.0, 1.0) if one.degree else np.zeros(rows.n),
+                one.degree, mass)
         for one in values
     ]  # fmt: skip
     counts = corner_counts(place, math.prod(question.sizes), rows.kept, masses)

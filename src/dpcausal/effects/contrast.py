@@ -25,7 +25,10 @@ LEAST_SHARE = 0.5
 FIRM = 4.0
 """A risk has a ratio if it is so many standard errors away from 0, and for odds from 1."""
 RARE = 0.05
+MOST_SKEW = 0.35
+"""No interval where the skewness of the difference could be more: a normal one covers .92 of a nominal .95 there."""
 
+SKEWED = "an arm has too few records for how skewed the outcome can be within its bounds: narrower bounds would help"
 UNSUPPORTED = "less than half of the records is in strata with enough of both arms for the noise"
 
 
@@ -122,7 +125,7 @@ class Answer:
         self.found: Means | None = None
         if supported.any() and self.share >= LEAST_SHARE:
             self.found = means(sums.part(supported), treated_only)
-        self.reason = "" if self.found is not None else UNSUPPORTED
+        self.reason = UNSUPPORTED if self.found is None else SKEWED if self.found.skew > MOST_SKEW else ""
 
     def error(self, which: str) -> float | None:
         """Return a standard error of the difference, by the whole covariance or the noise alone."""
@@ -143,7 +146,7 @@ class Answer:
     @property
     def interval(self) -> Interval | None:
         estimate, error = self.estimate, self.error("covariance")
-        if estimate is None or error is None:
+        if self.reason or estimate is None or error is None:
             return None
         return estimate - self.reach * error, estimate + self.reach * error
 

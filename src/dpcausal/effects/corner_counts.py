@@ -27,7 +27,7 @@ GRID = 2**26
 """The whole mass of a record, in integers."""
 
 
-def corners(unit: Reals, degree: int) -> Integers:
+def corners(unit: Reals, degree: int, mass: Integers | None = None) -> Integers:
     """Return each record's masses, shape (n, degree + 1), whole numbers of at least 0 that sum to ``GRID``.
 
     Parameters
@@ -36,11 +36,13 @@ def corners(unit: Reals, degree: int) -> Integers:
         In [0, 1]; what is no number lies in the middle, what lies outside at the nearer end: no record weighs more.
     degree : int
         2; 1 where the values are 0 and 1; 0 to count only.
+    mass : int64 array, shape (n,), optional
+        What they sum to instead, where a unit has several rows or a row a weight: at most ``GRID`` a unit.
     """
     unit = np.clip(np.nan_to_num(unit, nan=0.5), 0.0, 1.0)
-    top = np.rint(GRID * (unit * unit if degree == 2 else unit))
-    middle = np.minimum(np.rint(2 * GRID * unit * (1 - unit)), GRID - top)
-    whole = np.full(len(unit), float(GRID))
+    whole = np.full(len(unit), float(GRID)) if mass is None else mass.astype(np.float64)
+    top = np.rint(whole * (unit * unit if degree == 2 else unit))
+    middle = np.minimum(np.rint(2 * whole * unit * (1 - unit)), whole - top)
     masses = {0: [whole], 1: [whole - top, top], 2: [whole - top - middle, middle, top]}[degree]
     return np.stack(masses, axis=1).astype(np.int64)
 

@@ -6,6 +6,7 @@ Proofs: ``ellipsoid.md``.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +23,19 @@ SCALES = 48
 """Bins of ``scale_histograms``: the k-th holds |u| of [2^(−(k+1)/2), 2^(−k/2)), the last all below."""
 
 
-def scale_histograms(unit: Reals, kept: Mask) -> Integers:
+WHOLE = 2**20
+"""The mass of a unit in ``scale_histograms``, in integers."""
+
+
+def scale_histograms(unit: Reals, mass: Integers) -> Integers:
     """Return for each column how many |u| lie between successive powers of 1/√2, shape (columns, ``SCALES``).
 
     Parameters
     ----------
     unit : float array, shape (n, d)
         In [−1, 1].
+    mass : int64 array, shape (n,)
+        Of each row, 0 if it is not kept, at most ``WHOLE`` in all of a unit.
 
     Notes
     -----
@@ -36,20 +43,20 @@ def scale_histograms(unit: Reals, kept: Mask) -> Integers:
     """
     edges = 2.0 ** (-np.arange(SCALES - 1, 0, -1) / 2)
     bins = SCALES - 1 - np.searchsorted(edges, np.abs(unit), side="right")
-    return np.stack([np.bincount(column[kept], minlength=SCALES) for column in bins.T]).astype(np.int64)
+    return np.stack([np.bincount(column, mass, SCALES) for column in bins.T]).astype(np.int64)
 
 
 def scale_histograms_sensitivity(columns: int) -> Sensitivity:
-    """Return the l2 sensitivity of ``scale_histograms``: √(2 · columns)."""
-    bound = math.nextafter(math.sqrt(2 * columns), math.inf)
+    """Return the l2 sensitivity of ``scale_histograms``: √(2 · columns) · ``WHOLE``."""
+    bound = math.nextafter(math.sqrt(2 * columns) * WHOLE, math.inf)
     return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "scale-histograms", symmetric=True)
 
 
 def whitened(unit: Reals, middle: Reals, inverse: Reals) -> Reals:
     """Return z with z_j = Σ_i inverse[j, i] (u_i − middle_i), each row from itself alone, one column after another."""
     moved = [unit[:, i] - middle[i] for i in range(unit.shape[1])]
-    rows = np.zeros_like(unit)
-    for j in range(unit.shape[1]):
+    rows = np.zeros((len(unit), len(inverse)))
+    for j in range(len(inverse)):
         for i, column in enumerate(moved):
             rows[:, j] += inverse[j, i] * column
     return rows
@@ -65,10 +72,21 @@ def ellipse_bits(n: int, radius: float) -> int:
     return grid_bits(n, math.hypot(radius, anchor(radius)))
 
 
-def ellipse_moments(rows: Reals, kept: Mask, radius: float, bits: int) -> Reals:
+def ellipse_moments(
+    rows: Reals, kept: Mask, radius: float, bits: int, weights: Reals | None = None, owners: Integers | None = None
+) -> Reals:
     """Return Σ ww′ over kept rows, w = (z shortened to the radius, k); how many were shortened; the sum of these.
 
     One row in units of 4^(−bits): that of ``second_moments``, the number times R²/3, the sum times R/3.
+
+    Parameters
+    ----------
+    rows : float array, shape (rows, d)
+    kept : bool array, shape (rows,)
+    radius, bits : float, int
+        Public.
+    weights, owners : arrays, shape (rows,), optional
+        What part of its unit each row is, at most 1 in all of a unit, and whose it is: a unit's sum is rounded once.
 
     Notes
     -----
@@ -80,12 +98,25 @@ def ellipse_moments(rows: Reals, kept: Mask, radius: float, bits: int) -> Reals:
     for column in rows.T:
         squared += column * column
     shortened = (squared > radius * radius) & kept
-    sums = second_moments(np.column_stack([inside, constant]))
-    number, towards = weights(radius, bits)
-    return np.concatenate([sums, [number * float(shortened.sum())], towards * inside[shortened].sum(axis=0)])
+    number, towards = told(radius, bits)
+    if weights is None:
+        sums = second_moments(np.column_stack([inside, constant]))
+        return np.concatenate([sums, [number * float(shortened.sum())], towards * inside[shortened].sum(axis=0)])
+
+    def total(values: npt.NDArray[Any]) -> float:
+        each = weights * values
+        return float(np.rint(each if owners is None else np.bincount(owners, each)).sum())
+
+    columns = [*inside.T, constant]
+    products = [
+        total(one * one) for one in columns
+    ] + [math.sqrt(2) * total(one * other) for i, one in enumerate(columns) for other in columns[i + 1 :]]
+    return np.array(
+        [*products, total(number * shortened), *(total(towards * column * shortened) for column in inside.T)]
+    )
 
 
-def weights(radius: float, bits: int) -> tuple[float, float]:
+def told(radius: float, bits: int) -> tuple[float, float]:
     """Return what one shortened row counts, in units of 4^(−bits), and the factor of its entries in those of 2^(−bits).
 
     R²/3, cut to a whole number, and R/3.
@@ -107,5 +138,5 @@ def ellipse_moments_sensitivity(radius: float, bits: int, columns: int) -> Sensi
     k2, w = (anchor(radius) / radius) ** 2, 1 / 3
     exact = math.sqrt(2 * (1 + k2) ** 2 + 2 * w**2 * (1 + k2) + w**4 / 2) * math.ldexp(radius, bits) ** 2
     entries = (columns + 1) * (columns + 2) // 2 + columns
-    bound = exact * (1 + 2.0**-50) + 2 * math.sqrt(entries)
+    bound = exact * (1 + 2.0**-30) + 4 * math.sqrt(entries)
     return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "ellipse-moments", symmetric=True)

@@ -11,7 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.asking import public
+from dpcausal.data.rows import Rows
 from dpcausal.effects.contrast import checked_names
+from dpcausal.effects.instruments import Instrumented, two_stage
+from dpcausal.effects.meat import Meat, told
+from dpcausal.effects.mediation import mediated, partial, shaken
 from dpcausal.effects.regression import Regression, line, regress
 from dpcausal.effects.rounds import Moments, Noise
 from dpcausal.errors import ParameterError
@@ -40,6 +44,8 @@ class JointMoments(Release):
         How many were.
     towards : float array, shape (d,)
         The sum of their directions.
+    meat : Meat or None
+        The spread about the line of one declared regression.
     """
 
     kind: ClassVar[str] = "joint-moments"
@@ -53,6 +59,7 @@ class JointMoments(Release):
     deviation: float
     shortened: float
     towards: Reals
+    meat: Meat | None = None
 
     @classmethod
     def of_rounds(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], found: Moments) -> Self:
@@ -64,13 +71,14 @@ class JointMoments(Release):
         )  # fmt: skip
 
     @classmethod
-    def exact(cls, names: tuple[str, ...], ranges: tuple[Reals, Reals], unit: Reals, kept: Mask) -> Self:
+    def exact(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], unit: Reals, parts: Rows) -> Self:
         """Return the moments of rows of [−1, 1] without noise."""
-        d = len(names)
-        centre = unit[kept].mean(axis=0) if kept.any() else np.zeros(d)
-        rows = np.column_stack([unit - centre, np.ones(len(unit))])[kept]
+        d, weights = len(names), (np.ones(parts.n) if parts.weights is None else parts.weights) * parts.kept
+        centre = weights @ unit / max(float(weights.sum()), 1e-300)
+        rows = np.column_stack([unit - centre, np.ones(len(unit))])
         return cls(
-            names, len(unit), middles=ranges[0], halves=ranges[1], centre=centre, spread=np.eye(d), sums=rows.T @ rows,
+            names, n, middles=ranges[0], halves=ranges[1], centre=centre, spread=np.eye(d),
+            sums=(rows * weights[:, None]).T @ rows,
             radius=2 * math.sqrt(d), deviation=0.0, shortened=0.0, towards=np.zeros(d),
         )  # fmt: skip
 
@@ -84,18 +92,88 @@ class JointMoments(Release):
         outcome : str
         regressors : list of str
         constant_spread : bool
-            Whether the outcome spreads alike about the line everywhere.  Only then there are intervals: second moments
-            do not tell otherwise.
+            Whether the outcome spreads alike about the line everywhere.  Only then there are intervals, or for the
+            regression that was named as ``meat``: second moments do not tell otherwise.
         coverage : float
             From .5 to .999.
         """
-        (named,) = checked_names("outcome", [outcome], self.names)
-        on = checked_names("regressors", regressors, self.names)
-        if named in on or not on:
-            raise ParameterError("regressors must be at least one column, and not the outcome")
-        if not isinstance(constant_spread, bool):
-            raise ParameterError("constant_spread must be True or False")
-        return regress(self, named, on, constant_spread, public.number("coverage", coverage, 0.5, 0.999))
+        named, on = self._named(outcome=outcome), self._listed("regressors", regressors, 1, outcome)
+        return regress(self, named, on, *_terms(constant_spread, coverage))
+
+    def iv(
+        self, outcome: str, treatment: str, *, instruments: Sequence[str], given: Sequence[str] = (),
+        constant_spread: bool = False, coverage: float = 0.95,
+    ) -> Instrumented:  # fmt: skip
+        """Return the slope of a treatment by instruments, two-stage least squares and Anderson–Rubin: free.
+
+        Parameters
+        ----------
+        outcome, treatment : str
+        instruments : list of str
+            Columns that move the treatment, and the outcome through nothing else: that no table tells.
+        given : list of str
+            Columns that are held fixed.
+        constant_spread, coverage
+            As for ``ols``.
+        """
+        named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
+        by = self._listed("instruments", instruments, 1, outcome, treatment)
+        held = self._listed("given", given, 0, outcome, treatment, *by)
+        return two_stage(self, named, moved, by, held, *_terms(constant_spread, coverage))
+
+    def partial(
+        self, x: str, y: str, *, given: Sequence[str] = (), constant_spread: bool = False, coverage: float = 0.95
+    ) -> Regression:
+        """Return the partial correlation of two columns, others held fixed: free; the interval is for normal rows."""
+        one, other = self._named(x=x), self._named(y=y)
+        held = self._listed("given", given, 0, x, y)
+        if one == other:
+            raise ParameterError("x and y must be different columns")
+        return partial(self, one, other, held, *_terms(constant_spread, coverage))
+
+    def mediation(
+        self, treatment: str, mediator: str, outcome: str, *, given: Sequence[str] = (), constant_spread: bool = False,
+        coverage: float = 0.95,
+    ) -> Regression:  # fmt: skip
+        """Return the direct effect, that through a mediator, and both together, in linear models: free.
+
+        Right if ``given`` holds every common cause of treatment, mediator and outcome, and none of them is itself
+        caused by the treatment.
+        """
+        names = self._listed("treatment, mediator and outcome", (treatment, mediator, outcome), 3)
+        held = self._listed("given", given, 0, *names)
+        return mediated(self, names[0], names[1], names[2], held, *_terms(constant_spread, coverage))
+
+    def sensitivity(
+        self, outcome: str, treatment: str, *, given: Sequence[str] = (), explains: tuple[float, float] | None = None,
+        constant_spread: bool = False, coverage: float = 0.95,
+    ) -> Regression:  # fmt: skip
+        """Return what would be left of a slope if a cause were unmeasured: free.
+
+        One line each: no cause; one that explains the shares ``explains`` of what is left of outcome and treatment; one
+        as strong as each of ``given``, in the sense of Cinelli & Hazlett (2020).  Each has the robustness value of the
+        slope: the share of both that would bring it to 0.
+        """
+        named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
+        held = self._listed("given", given, 0, outcome, treatment)
+        if named == moved:
+            raise ParameterError("outcome and treatment must be different columns")
+        if explains is not None:
+            if not isinstance(explains, tuple) or len(explains) != 2:
+                raise ParameterError("explains must be two shares: of the outcome, of the treatment")
+            of_outcome, of_treatment = (public.number("explains", share, 0, 0.99) for share in explains)
+            explains = (of_outcome, of_treatment)
+        return shaken(self, named, moved, held, explains, *_terms(constant_spread, coverage))
+
+    def _named(self, **one: str) -> str:
+        ((what, name),) = one.items()
+        return checked_names(what, [name], self.names)[0]
+
+    def _listed(self, what: str, names: Sequence[str], least: int, *others: str) -> tuple[str, ...]:
+        listed = checked_names(what, names, self.names)
+        if len(listed) < least or set(listed) & set(others):
+            raise ParameterError(f"{what} must be at least {least} columns, none of them named otherwise")
+        return listed
 
     @property
     def noise(self) -> Noise:
@@ -109,8 +187,8 @@ class JointMoments(Release):
 
     @property
     def count(self) -> float:
-        """The rows that count, noisy, at least a tenth of all."""
-        return max(float(self.sums[-1, -1]), self.n / 10)
+        """The rows that count, noisy, at least a tenth of all or what noise alone could make."""
+        return max(float(self.sums[-1, -1]), self.noise.least_count(self.n))
 
     def mean(self, place: int) -> float:
         """Return the noisy mean of a column."""
@@ -138,7 +216,7 @@ class JointMoments(Release):
         arrays = {name: getattr(self, name).tolist() for name in ("middles", "halves", "centre", "spread", "sums")}
         return arrays | {
             "radius": self.radius, "deviation": self.deviation, "shortened": self.shortened,
-            "towards": self.towards.tolist(),
+            "towards": self.towards.tolist(), "meat": told(self.meat),
         }  # fmt: skip
 
     @classmethod
@@ -152,4 +230,18 @@ class JointMoments(Release):
                 raise form.refuse(name)
         shortened = float(form.array("shortened").reshape(-1)[0])
         radius, deviation = form.size("radius"), form.size("deviation")
-        return cls(names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened)
+        meat = None
+        if form.has("meat"):
+            part = form.part("meat")
+            meat = Meat(part.word("outcome", names), part.words("regressors", different=True), part.array("sums"),
+                        part.size("deviation"))  # fmt: skip
+            size = len(meat.regressors) + 1
+            if meat.sums.shape != (size, size) or not set(meat.regressors) <= set(names) - {meat.outcome}:
+                raise form.refuse("meat")
+        return cls(names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened, meat=meat)
+
+
+def _terms(constant_spread: object, coverage: Any) -> tuple[bool, float]:
+    if not isinstance(constant_spread, bool):
+        raise ParameterError("constant_spread must be True or False")
+    return constant_spread, public.number("coverage", coverage, 0.5, 0.999)

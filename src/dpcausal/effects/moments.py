@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +12,12 @@ import numpy as np
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask
 from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
+from dpcausal.effects.contrast import checked_names
 from dpcausal.effects.joint_moments import JointMoments
+from dpcausal.effects.meat import MEAT, deviation_of, meat_of
 from dpcausal.effects.regression import forecast
 from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, last_radius, learnt_moments, noise_of, tail_radius
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
@@ -43,11 +46,13 @@ class JointSums(Question[JointMoments]):
 
     table: Table
     names: tuple[str, ...]
+    meat: tuple[str, tuple[str, ...]] | None = None
+    """The regression whose spread about its line is released, too: outcome and regressors."""
 
     @classmethod
-    def of(cls, table: Table, columns: Any) -> JointSums:
+    def of(cls, table: Table, columns: Any, meat: Any) -> JointSums:
         """Return the question of checked arguments."""
-        public.check_table(table, persons=True)
+        public.check_table(table, persons=True, weights=True)
         if isinstance(columns, str) or not isinstance(columns, Iterable):
             raise ParameterError("columns must be a list of column names")
         names = tuple(columns)
@@ -59,7 +64,18 @@ class JointSums(Question[JointMoments]):
             raise ParameterError(f"moments need 2 to {MOST_COLUMNS} different columns, got {len(names)}")
         if table.n < LEAST_ROWS:
             raise ParameterError(f"moments need at least {LEAST_ROWS} rows, the table has {table.n}")
-        return cls(table, names)
+        if meat is not None:
+            if not isinstance(meat, tuple) or len(meat) != 2:
+                raise ParameterError("meat must be an outcome and a list of regressors")
+            (outcome,), on = checked_names("meat", [meat[0]], names), checked_names("meat", meat[1], names)
+            if not on or outcome in on:
+                raise ParameterError("meat must be an outcome and at least one other column")
+            meat = outcome, on
+        return cls(table, names, meat)
+
+    def parts(self, loss: ZCDP) -> tuple[ZCDP, ZCDP | None]:
+        """Return what the moments have of a loss, and the meat."""
+        return (loss, None) if self.meat is None else (loss.part(1 - MEAT), loss.part(MEAT))
 
     @property
     def ledger(self) -> Ledger:
@@ -77,7 +93,8 @@ class JointSums(Question[JointMoments]):
         return middles, halves
 
     def detail(self) -> dict[str, Any]:
-        return {"columns": list(self.names), **self.table.declared}
+        meat = None if self.meat is None else [self.meat[0], *self.meat[1]]
+        return {"columns": list(self.names), "meat": meat, **self.table.declared}
 
     def read(self) -> Table:
         return self.table
@@ -105,11 +122,14 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return loss, ""
 
     def settle(self, question: JointSums, spent: Paid) -> InRounds:
-        if not isinstance(spent, NoPrivacy):
-            d, n, rho = len(question.names), question.table.n, affordable_zcdp(spent)
+        if not spent.exact:
+            d, n = len(question.names), question.table.n
+            rho, own = question.parts(affordable_zcdp(spent))
             try:
                 for share in (HISTOGRAM, *SHAPING, LAST):
                     noise_of(d, n, tail_radius(d, 0.3), rho.part(share))
+                if question.meat is not None and own is not None:
+                    deviation_of(len(question.meat[1]) + 1, n, own)
             except FenceError:
                 raise LossError(f"{spent} is too little for moments: their noise could not be drawn") from None
             wide = _width(d, n, rho)
@@ -124,31 +144,40 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return self
 
     def claims(self, question: JointSums, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
-        return "scale-histograms", "ellipse-moments", "gaussian"
+        besides = () if question.meat is None else ("second-moments",)
+        return "scale-histograms", "ellipse-moments", *besides, "gaussian"
 
     def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
-        if isinstance(spent, NoPrivacy):
+        if spent.exact:
             return ()
-        wide = _width(len(question.names), question.table.n, affordable_zcdp(spent))
+        wide = _width(len(question.names), question.table.n, question.parts(affordable_zcdp(spent))[0])
         return (f"public numbers foretell intervals {wide:.2g} times as wide as without privacy",) if wide > 1.5 else ()
 
     def release(
         self, private: Table, question: JointSums, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
     ) -> JointMoments:
-        unit, kept = _unit_rows(question)
-        found = learnt_moments(unit, kept, allotment, affordable_zcdp(spent))
-        return JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
+        unit, rows = _unit_rows(question)
+        rho, own = question.parts(affordable_zcdp(spent))
+        found = learnt_moments(unit, rows, question.table.n, allotment, rho)
+        moments = JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
+        if question.meat is None or own is None:
+            return moments
+        return replace(moments, meat=meat_of(moments, question.meat, unit, rows, allotment, own))
 
     def exact(self, private: Table, question: JointSums, coins: PublicGenerator, allotment: Allotment) -> JointMoments:
         book_exact("moments", allotment)
-        return JointMoments.exact(question.names, question.ranges(), *_unit_rows(question))
+        unit, rows = _unit_rows(question)
+        moments = JointMoments.exact(question.names, question.table.n, question.ranges(), unit, rows)
+        if question.meat is None:
+            return moments
+        return replace(moments, meat=meat_of(moments, question.meat, unit, rows, allotment, NoPrivacy()))
 
 
-def _unit_rows(question: JointSums) -> tuple[Any, Any]:
-    rows = question.table.rows(question.names)
+def _unit_rows(question: JointSums) -> tuple[Any, Rows]:
+    rows = question.table.parts(question.names)
     middles, halves = question.ranges()
     unit = np.stack([rows.values[name].astype(np.float64) for name in question.names], axis=1)
-    return np.clip((unit - middles) / halves, -1.0, 1.0), rows.kept
+    return np.clip((unit - middles) / halves, -1.0, 1.0), rows
 
 
 def _width(columns: int, n: int, rho: ZCDP) -> float:
@@ -156,8 +185,9 @@ def _width(columns: int, n: int, rho: ZCDP) -> float:
 
 
 def moments(
-    table: Table, columns: Iterable[str], *, loss: Loss, accept_large_epsilon: bool = False
-) -> JointMoments:
+    table: Table, columns: Iterable[str], *, loss: Loss, meat: tuple[str, Iterable[str]] | None = None,
+    accept_large_epsilon: bool = False, again: bool = False,
+) -> JointMoments:  # fmt: skip
     """Release first and second moments of columns of numbers, to be asked for regressions again and again.
 
     Parameters
@@ -169,17 +199,23 @@ def moments(
         of columns are columns of their own.
     loss : Loss
         The most that the call may cost; ``ApproxDP`` or ``ZCDP``.
+    meat : (str, list of str), optional
+        One regression, outcome and regressors, whose spread about its line is released, too, for a tenth of the loss:
+        ``ols`` of it then has intervals that are right where the spread goes with the regressors.
     accept_large_epsilon : bool
         Consent to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
     JointMoments
-        ``moments.ols(outcome, regressors)`` is free; ``to_json()`` saves it.
+        ``ols``, ``iv``, ``partial``, ``mediation`` and ``sensitivity`` of it are free; ``to_json()`` saves it.
 
     Notes
     -----
-    *Guarantee*: the loss, under replace-one for every row; claims scale-histograms, ellipse-moments.  Rounds learn
+    *Guarantee*: the loss, under replace-one for every row; claims scale-histograms, ellipse-moments, and
+    second-moments for ``meat``.  Rounds learn
     where the rows lie and in what shape, so that wide bounds cost little; rows are shortened to a public length there.
     *Source*: the rounds follow the idea of CoinPress (Biswas, Dong, Kamath & Ullman 2020).
 
@@ -194,4 +230,5 @@ def moments(
     >>> abs(fit["x"].estimate - 3) < 0.1
     True
     """
-    return ask(JointSums.of(table, columns), InRounds(), loss, accept_large_epsilon=accept_large_epsilon)
+    question = JointSums.of(table, columns, meat)
+    return ask(question, InRounds(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

@@ -49,7 +49,7 @@ class Contrast(Question[Effect]):
         control: Any, coverage: Any,
     ) -> Contrast:  # fmt: skip
         """Return the question of checked arguments."""
-        public.check_table(table, persons=True)
+        public.check_table(table, persons=True, weights=True)
         if isinstance(adjust, str) or not isinstance(adjust, Iterable):
             raise ParameterError("adjust must be a list of column names, empty in a trial")
         adjusted = tuple(adjust)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.effects.linearised import MARGIN
 from dpcausal.effects.result import Interval
 from dpcausal.effects.unmeasured import robustness_value
 from dpcausal.report import Guarantee, Result
@@ -20,15 +21,13 @@ Reals = npt.NDArray[np.float64]
 
 LEAST_SIGNAL = 7.0
 """No interval below: there its measured coverage falls short."""
-MARGIN = 1.25
-"""What the noise's covariance is multiplied by, for that of the shape: calibrated by measured coverage, not proved."""
 ONE_SIDED = 0.05
 """Level of the test that the shortened rows lie on no side."""
 
 WEAK = "the moments are too near their noise (signal to noise below 7): more rows, a larger loss or fewer columns"
 SPREAD = (
     "the spread of the outcome about the line may differ from place to place, which second moments do not tell: say "
-    "constant_spread=True if it does not"
+    "constant_spread=True if it does not, or release it by meat="
 )
 SIDED = "the rows that were shortened lie on one side: the data are skewed, and slopes may be off by more than noise"
 
@@ -51,6 +50,8 @@ class Regression(Result):
 
     Attributes
     ----------
+    about : str
+        What the numbers are, in words.
     outcome : str
     coefficients : tuple of Coefficient
         Slopes in the columns' units, the intercept last.
@@ -66,6 +67,7 @@ class Regression(Result):
     guarantee : Guarantee
     """
 
+    about: str
     outcome: str
     coefficients: tuple[Coefficient, ...]
     interval_reason: str
@@ -79,8 +81,21 @@ class Regression(Result):
         """Return the coefficient of a column, or of ``"intercept"``."""
         return next(one for one in self.coefficients if one.name == name)
 
+    @staticmethod
+    def told(
+        release: JointMoments, about: str, outcome: str, coefficients: tuple[Coefficient, ...], reason: str,
+        coverage: float,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return the fields of an answer about a release."""
+        return {
+            "about": about, "outcome": outcome, "coefficients": coefficients, "interval_reason": reason,
+            "coverage": coverage,
+            "signal_to_noise": release.signal_to_noise, "n": release.n, "guarantee": release.guarantee,
+            "shortened": float(np.clip(release.shortened / release.count, 0, 1)),
+        }  # fmt: skip
+
     def headline(self) -> list[str]:
-        lines = [f"{self.outcome} on:"]
+        lines = [f"{self.about}:"]
         for one in self.coefficients:
             reach = "" if one.interval is None else f", {self.coverage:.0%} interval {one.interval[0]:.4g} to "
             reach += "" if one.interval is None else f"{one.interval[1]:.4g}"
@@ -101,8 +116,8 @@ class Regression(Result):
         """Draw the slopes with their intervals, the intercept left out."""
         from dpcausal.effects.picture import forest
 
-        rows = [(one.name, one.estimate, one.interval) for one in self.coefficients[:-1]]
-        return forest(rows, ax, f"slope for {self.outcome}", self.stamp())
+        rows = [(one.name, one.estimate, one.interval) for one in self.coefficients if one.name != "intercept"]
+        return forest(rows, ax, self.about, self.stamp())
 
 
 @dataclass(frozen=True)
@@ -148,27 +163,35 @@ def regress(
     back[-1, :-1] = -centre[places[1:]]
     slopes = back @ slopes
     slopes[-1] += centre[places[0]]
-    noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + fitted.residual * inverse))
+    meat = release.meat
+    known = meat is not None and meat.outcome == outcome and set(meat.regressors) == set(regressors)
+    sampling = fitted.residual * inverse
+    if meat is not None and known:
+        sampling = inverse @ meat.over(regressors) @ inverse * count / max(count - len(slopes), 1.0)
+    noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
     errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (whole, noise))
-    reason = WEAK if release.signal_to_noise < LEAST_SIGNAL else SIDED if one_sided(release) else ""
-    reason = reason or ("" if constant_spread else SPREAD)
-    reach = float(ndtri(0.5 + coverage / 2))
+    reason, reach = reason_of(release, constant_spread or known), float(ndtri(0.5 + coverage / 2))
     robust = _robustness(fitted.moments, count)
-    return Regression(
-        outcome=outcome,
-        coefficients=tuple(
-            Coefficient(
-                name, float(slopes[place]), float(errors[place]), float(noises[place]),
-                None if reason else (
-                    float(slopes[place] - reach * errors[place]), float(slopes[place] + reach * errors[place])
-                ),
-                None if robust is None or name == "intercept" else robust[place],
-            )
-            for place, name in enumerate((*regressors, "intercept"))
-        ),
-        interval_reason=reason, coverage=coverage, signal_to_noise=release.signal_to_noise,
-        shortened=float(np.clip(release.shortened / count, 0, 1)), n=release.n, guarantee=release.guarantee,
+    found = tuple(
+        coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), reach, reason,
+                    None if robust is None or name == "intercept" else robust[place])
+        for place, name in enumerate((*regressors, "intercept"))
     )  # fmt: skip
+    return Regression(**Regression.told(release, f"{outcome} on", outcome, found, reason, coverage))
+
+
+def coefficient(
+    name: str, estimate: float, error: float, noise: float, reach: float, reason: str, robust: float | None = None
+) -> Coefficient:
+    """Return a coefficient with its normal interval, unless there is a reason against one."""
+    ends = None if reason else (estimate - reach * error, estimate + reach * error)
+    return Coefficient(name, estimate, error, noise, ends, robust)
+
+
+def reason_of(release: JointMoments, constant_spread: bool) -> str:
+    """Return why nothing read off these moments has an interval; empty if it has."""
+    reason = WEAK if release.signal_to_noise < LEAST_SIGNAL else SIDED if one_sided(release) else ""
+    return reason or ("" if constant_spread else SPREAD)
 
 
 def one_sided(release: JointMoments) -> bool:

@@ -9,9 +9,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.data.rows import Rows
 from dpcausal.dependence.second_moments import unpacked
 from dpcausal.effects.ellipsoid import (
     SCALES,
+    WHOLE,
     anchor,
     ellipse_bits,
     ellipse_moments,
@@ -50,6 +52,10 @@ class Noise:
     def count(self) -> float:
         """Deviation of the number of shortened rows, and of each entry of the sum of their directions."""
         return 3 * self.deviation / self.radius**2
+
+    def least_count(self, n: int) -> float:
+        """Return what the number of kept rows is taken for at least: a tenth of all, or five deviations if less."""
+        return min(n / 10, 1 + 5 * self.deviation / anchor(self.radius) ** 2)
 
     def variances(self, columns: int) -> Reals:
         """Return the variance of each entry of the noisy matrix, the constant's row last."""
@@ -109,25 +115,25 @@ class Moments:
     noise: Noise
 
 
-def learnt_moments(unit: Reals, kept: Mask, allotment: Allotment, loss: ZCDP) -> Moments:
-    """Release the histograms, the rounds and the last moments of rows of [−1, 1]^d."""
-    n, d = unit.shape
-    shape = _first(unit, kept, allotment, loss.part(HISTOGRAM))
+def learnt_moments(unit: Reals, rows: Rows, n: int, allotment: Allotment, loss: ZCDP) -> Moments:
+    """Release the histograms, the rounds and the last moments of rows of [−1, 1]^d of n units."""
+    d = unit.shape[1]
+    shape = _first(unit, rows, allotment, loss.part(HISTOGRAM))
     for share in SHAPING:
         noise = noise_of(d, n, tail_radius(d, TAIL), loss.part(share))
-        found = _released(unit, kept, shape, noise, allotment, loss.part(share))
+        found = _released(unit, rows, shape, noise, allotment, loss.part(share))
         shape = _refined(found, n)
     noise = noise_of(d, n, last_radius(d, n, loss), loss.part(LAST))
-    return _released(unit, kept, shape, noise, allotment, loss.part(LAST))
+    return _released(unit, rows, shape, noise, allotment, loss.part(LAST))
 
 
-def _first(unit: Reals, kept: Mask, allotment: Allotment, loss: ZCDP) -> Shape:
+def _first(unit: Reals, rows: Rows, allotment: Allotment, loss: ZCDP) -> Shape:
     """Return each column's root mean square about its middle of the range, from noisy histograms of its size."""
     d = unit.shape[1]
     claim = scale_histograms_sensitivity(d)
-    deviation = gaussian_scale(float(claim.bound), loss)
-    counts = gaussian(Query(scale_histograms(unit, kept), claim, "scales"), allotment, loss)
-    noisy = np.asarray(counts, dtype=np.float64)
+    deviation = gaussian_scale(float(claim.bound), loss) / WHOLE
+    counts = gaussian(Query(scale_histograms(unit, rows.masses(WHOLE)), claim, "scales"), allotment, loss)
+    noisy = np.asarray(counts, dtype=np.float64) / WHOLE
     # Bins that noise alone could have filled are taken as empty.
     full = np.where(noisy > 3 * deviation, noisy, 0.0)
     squares = 2.0 ** (-np.arange(SCALES))
@@ -137,11 +143,11 @@ def _first(unit: Reals, kept: Mask, allotment: Allotment, loss: ZCDP) -> Shape:
 
 
 def _released(
-    unit: Reals, kept: Mask, shape: Shape, noise: Noise, allotment: Allotment, loss: ZCDP
+    unit: Reals, rows: Rows, shape: Shape, noise: Noise, allotment: Allotment, loss: ZCDP
 ) -> Moments:
     d = unit.shape[1]
-    rows = whitened(unit, shape.middle, np.asarray(np.linalg.inv(shape.spread), dtype=np.float64))
-    answer = ellipse_moments(rows, kept, noise.radius, noise.bits)
+    seen = whitened(unit, shape.middle, np.asarray(np.linalg.inv(shape.spread), dtype=np.float64))
+    answer = ellipse_moments(seen, rows.kept, noise.radius, noise.bits, rows.weights, rows.owners)
     claim = ellipse_moments_sensitivity(noise.radius, noise.bits, d)
     released = gaussian(Query(answer, claim, "moments in a learnt shape"), allotment, loss) * 4.0**-noise.bits
     sums = unpacked(released[: -d - 1], d + 1)
@@ -156,7 +162,7 @@ def _released(
 def _refined(found: Moments, n: int) -> Shape:
     """Return the shape that noisy moments show; no direction thinner than half the noise."""
     d = len(found.shape.middle)
-    count = max(float(found.sums[-1, -1]), n / 10)
+    count = max(float(found.sums[-1, -1]), found.noise.least_count(n))
     mean = np.clip(found.sums[:-1, -1] / count, -found.noise.radius, found.noise.radius)
     covariance = (found.sums[:-1, :-1] / count - np.outer(mean, mean)) / shrinkage(d, found.noise.radius)
     least = found.noise.deviation * math.sqrt(2 * d) / count / 2

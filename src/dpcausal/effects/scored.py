@@ -24,7 +24,6 @@ import numpy.typing as npt
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
-from dpcausal.dependence.contingency import contingency_sensitivity
 from dpcausal.effects.contrast import arms_of, notes
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
 from dpcausal.effects.joint_moments import JointMoments
@@ -159,7 +158,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         d, n = len(Design.of(question).names), question.n
         if d > MOST_COLUMNS:
             raise ParameterError(f"method 'moments' takes {MOST_COLUMNS} columns and levels, here are {d}")
-        if not isinstance(spent, NoPrivacy):
+        if not spent.exact:
             rho = affordable_zcdp(spent)
             try:
                 for share in (HISTOGRAM, *SHAPING, LAST):
@@ -180,7 +179,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         return self
 
     def claims(self, question: Contrast, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
-        return "scale-histograms", "ellipse-moments", "corner-counts", "contingency-table", "gaussian"
+        return "scale-histograms", "ellipse-moments", "corner-counts", "gaussian"
 
     def caveats(self, question: Contrast, spent: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
         return ("right if the outcome, or the probability of treatment, is linear in what is adjusted for",)
@@ -191,14 +190,14 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         design, n, rho = Design.of(question), question.n, affordable_zcdp(spent)
         rows = _read(question, design)
         unit = design.rows(rows.values)
-        found = learnt_moments(unit, rows.kept, allotment, rho.part(MOMENTS))
+        found = learnt_moments(unit, rows, n, allotment, rho.part(MOMENTS))
         moments = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
         deviation = _deviation(rho)
         lines = lines_of(moments, float(np.clip(0.28 * math.sqrt(n) / deviation, 4.0, 50.0)))
         counts, inside = _counted(question, lines, rows, design.middles + design.halves * unit)
         query = Query(counts, corner_counts_sensitivity(1, Norm.L2), "scores")
         noisy = np.asarray(gaussian(query, allotment, rho.part(SCORES)), dtype=np.float64)
-        query = Query(inside, contingency_sensitivity(Norm.L2), "probabilities near 0 or 1")
+        query = Query(inside, corner_counts_sensitivity(1, Norm.L2), "probabilities near 0 or 1")
         shares = np.asarray(gaussian(query, allotment, rho.part(OVERLAPPING)), dtype=np.float64)
         return _answer(question, moments, lines, noisy, shares, deviation)
 
@@ -207,27 +206,29 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         design = Design.of(question)
         rows = _read(question, design)
         unit = design.rows(rows.values)
-        moments = JointMoments.exact(design.names, (design.middles, design.halves), unit, rows.kept)
+        moments = JointMoments.exact(design.names, question.n, (design.middles, design.halves), unit, rows)
         raw, lines = design.middles + design.halves * unit, lines_of(moments, 1.0)
-        lines = replace(lines, reach=float(np.abs(lines.scores(raw)[0] - lines.centre).max()) * (1 + 1e-9) + 1e-9)
+        farthest = np.abs(lines.scores(raw)[0] - lines.centre).max(initial=0.0)
+        lines = replace(lines, reach=float(farthest) * (1 + 1e-9) + 1e-9)
         counts, inside = _counted(question, lines, rows, raw)
         return _answer(question, moments, lines, counts.astype(np.float64), inside.astype(np.float64), 0.0)
 
 
 def _read(question: Contrast, design: Design) -> Rows:
     grouped = () if question.groups is None else (question.groups,)
-    return question.table.rows(tuple(dict.fromkeys((*design.sources, *grouped))))
+    return question.table.parts(tuple(dict.fromkeys((*design.sources, *grouped))))
 
 
 def _counted(question: Contrast, lines: Lines, rows: Rows, raw: Reals) -> tuple[Integers, Integers]:
     """Return the corner counts of the scores, in two cells a group: as they are, cut; and how many probabilities are in
     and how many are near an end."""
     scores, outside = lines.scores(raw)
-    groups, size = _groups(question, rows.values)
+    groups, size = _groups(question, rows)
+    mass = rows.masses(GRID)
     cut = np.abs(scores - lines.centre) > lines.reach
     place = np.clip((scores - lines.centre) / (2 * lines.reach) + 0.5, 0.0, 1.0)
-    counts = corner_counts(groups * 2 + cut, 2 * size, rows.kept, [corners(place, 2)])
-    return counts, np.bincount(outside[rows.kept], minlength=2).astype(np.int64)
+    counts = corner_counts(groups * 2 + cut, 2 * size, rows.kept, [corners(place, 2, mass)])
+    return counts, corner_counts(outside.astype(np.int64), 2, rows.kept, [corners(place, 0, mass)]).ravel()
 
 
 def _deviation(rho: ZCDP) -> float:
@@ -241,13 +242,13 @@ def _foretold(columns: int, n: int, rho: ZCDP) -> float:
     return 0.7 * n / (noise.deviation * math.sqrt(2 * columns))
 
 
-def _groups(question: Contrast, values: dict[str, Any]) -> tuple[Any, int]:
+def _groups(question: Contrast, rows: Rows) -> tuple[Any, int]:
     from dpcausal.data.coding import bin_codes
 
     if question.groups is None:
-        return np.zeros(question.n, dtype=np.int64), 1
+        return np.zeros(rows.n, dtype=np.int64), 1
     column = question.column(question.groups)
-    codes = values[question.groups]
+    codes = rows.values[question.groups]
     return (bin_codes(codes, column) if isinstance(column, Bounded) else codes), len(levels_of(column))
 
 
@@ -290,7 +291,7 @@ def _answer(
 ) -> Effect:
     from scipy.special import ndtri
 
-    cells = noisy.reshape(-1, 6) / GRID
+    cells, shares = noisy.reshape(-1, 6) / GRID, shares / GRID
     share = float(np.clip(1 - shares[1] / max(float(shares.sum()), 1.0), 0, 1))
     thin = share < LEAST_SHARE or not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM
     reach, signal = float(ndtri(0.5 + question.coverage / 2)), moments.signal_to_noise

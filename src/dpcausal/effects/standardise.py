@@ -68,6 +68,8 @@ class Means:
     """Variance of the outcome within arms and strata."""
     partial_r2: float
     """Share of the variance within strata that the arms explain."""
+    skew: float
+    """The most that the skewness of the difference can be, by counts, means, variances and the range."""
 
 
 def means(sums: Sums, treated_only: bool) -> Means:
@@ -99,4 +101,22 @@ def means(sums: Sums, treated_only: bool) -> Means:
     residual = max(float((Q - T**2 / N).sum()), 0.0)
     explained = gap**2 / float(balance.sum())
     share = explained / (explained + residual) if explained + residual > 0 else 0.0
-    return Means(values, sampling + noise, noise, residual / float(N.sum()), share)
+    covariance = sampling + noise
+    variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
+    third = _third(N, within, np.maximum(Q / N - within**2, 0.0), by_sum[1, 1], by_sum[0, 0])
+    skew = third / max(variance, 1e-300) ** 1.5
+    return Means(values, covariance, noise, residual / float(N.sum()), share, skew)
+
+
+def _third(N: Reals, means: Reals, variances: Reals, treated: Reals, control: Reals) -> float:
+    """Return the most that the third cumulant of the difference can be away from 0.
+
+    On [0, 1] with mean m and variance v a third central moment is at most v (1 − m − v/(1 − m)), with some of the mass
+    at 1, and at least v (v/m − m), with some of it at 0.
+    """
+    m = np.clip(means, 1e-12, 1 - 1e-12)
+    v = np.minimum(variances, m * (1 - m))
+    most, least = v * (1 - m - v / (1 - m)), v * (v / m - m)
+    up, down = N[1] * treated**3, N[0] * control**3
+    ends = float(up @ most[1] - down @ least[0]), float(up @ least[1] - down @ most[0])
+    return max(abs(end) for end in ends)

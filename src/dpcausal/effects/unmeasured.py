@@ -53,3 +53,26 @@ def robustness_value(partial_r2: float) -> float:
         return 1.0
     f2 = max(partial_r2, 0.0) / (1 - max(partial_r2, 0.0))
     return 0.5 * (math.sqrt(f2 * f2 + 4 * f2) - f2)
+
+
+def benchmark(outcome: float, treatment: float) -> tuple[float, float] | None:
+    """Return the shares of an unmeasured cause as strong as a measured one; ``None`` if none can be so strong.
+
+    Of the measured one ``outcome`` and ``treatment`` are the partial R² with each, all else held.
+
+    *Source*: Cinelli & Hazlett (2020), Section 4.4, k = 1.
+
+    Examples
+    --------
+    >>> tuple(round(share, 3) for share in benchmark(0.109, 0.00908))
+    (0.125, 0.009)
+    """
+    of_treatment = treatment / (1 - treatment)
+    if of_treatment >= 1:
+        return None
+    between = treatment**2 / ((1 - treatment) * (1 - treatment))
+    if between >= 1:
+        return None
+    link = (1 + math.sqrt(between)) / math.sqrt(1 - between)
+    of_outcome = link**2 * outcome / (1 - outcome)
+    return (of_outcome, of_treatment) if of_outcome < 1 else None

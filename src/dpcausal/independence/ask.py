@@ -25,6 +25,7 @@ def ci_test(
     alpha: float = 0.05,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
+    again: bool = False,
     **misplaced: Any,
 ) -> Independence:
     """Test whether x is independent of y given z.
@@ -51,6 +52,8 @@ def ci_test(
         Level, in (0, 1).
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -66,7 +69,7 @@ def ci_test(
 
     Notes
     -----
-    *Guarantee*: ε-DP under replace-one for every row (``"gcm-smooth"``: (ε, δ)-DP); the claims are in the result.
+    *Guarantee*: ε-DP under replace-one for every row; the claims are in the result.
     The level holds where x and y have one law each within a window of neighbours or a stratum, for ``gcm`` where its
     regressions learn the conditional means, for ``crt`` where the model of x is right.
     *Source*: Shah & Peters (2020), Candès et al. (2018), Kalemaj, Kasiviswanathan & Ramdas (2024); neighbours, strata,
@@ -85,5 +88,5 @@ def ci_test(
     public.refuse_options(misplaced, method, METHODS)
     return ask(
         Hypothesis.of(table, x, y, given, alpha), public.chosen(method, IndependenceTest, METHODS), loss,
-        accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon,
+        accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon, again=again,
     )  # fmt: skip

@@ -1,4 +1,9 @@
-"""A noisy table of counts of x, y and the given levels, and a test that knows its noise: for few cells."""
+"""A noisy table of counts of x, y and the given levels, and a test that knows its noise: for few cells.
+
+The law of the statistic under independence is that of made-up tables with the margins that the noisy table shows, and
+noise of the same law, all drawn from public coins: the noise is no normal one, and where it rules, or levels are rare,
+χ² is not the law.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +16,9 @@ import numpy as np
 from dpcausal.asking import public
 from dpcausal.data.schema import Levels
 from dpcausal.dependence.contingency import Counts, contingency, contingency_sensitivity
-from dpcausal.dependence.wald import upper_tail, wald_test
+from dpcausal.dependence.wald import Reals, shares, upper_tail, wald_terms, wald_test
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Rows, cells_of, values_of
+from dpcausal.independence.columns import Sample, cells_of, values_of
 from dpcausal.independence.law import LEAST_PVALUE
 from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.mechanisms.additive import geometric, laplace_scale
@@ -29,7 +34,10 @@ LEAST_ROWS = 20
 
 DROWNED_CELLS = "most strata may be too small for their cells' noise, and then say nothing: fewer levels would say more"
 
-MANY_CELLS = "with several levels and a small epsilon a true null can look dependent about twice as often as alpha says"
+MANY_LEVELS = "with so many levels and a small epsilon a true null can look dependent more often than alpha says"
+
+MOST_COPIES, FEWEST_COPIES, WORK = 1_000, 200, 10_000_000
+"""Made-up tables; with fewer the law is χ².  How many there are is bounded by cells · degrees of freedom a stratum."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +48,6 @@ class NoisyCounts(PureTest):
     about: ClassVar[str] = "a noisy table of counts of levels"
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
-    uses_coins: ClassVar[bool] = False
 
     def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
         return "contingency-table", "geometric"
@@ -56,31 +63,31 @@ class NoisyCounts(PureTest):
         return self
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        if isinstance(spent, NoPrivacy):
+        if spent.exact:
             return ()
         drowned = () if reaches(question.n, self.shape(question), spent.epsilon) else (DROWNED_CELLS,)
-        return (*drowned, *((MANY_CELLS,) if question.pairs > 1 and spent.epsilon < 1 else ()))
+        return (*drowned, *((MANY_LEVELS,) if not copies_of(self.shape(question)) and spent.epsilon < 1 else ()))
 
     def shape(self, question: Hypothesis) -> tuple[int, int, int]:
         """Return the levels of x and of y and the strata."""
         x, y = (len(column) for column in question.declared((*question.x, *question.y)) if isinstance(column, Levels))
         return x, y, question.cells
 
-    def table(self, rows: Rows, question: Hypothesis) -> Counts:
+    def table(self, rows: Sample, question: Hypothesis) -> Counts:
         """Return the counts of the rows kept."""
         codes = *(values_of(columns).astype(np.int64) for columns in (rows.x, rows.y)), cells_of(rows.given)
         return contingency([column[rows.kept] for column in codes], self.shape(question))
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         bound = contingency_sensitivity()
         noisy = geometric(Query(self.table(private, question), bound, "table of counts"), allotment, spent)
-        return _judged(noisy, geometric_variance(laplace_scale(bound.bound, spent)))
+        return _judged(noisy, laplace_scale(bound.bound, spent), coins)
 
-    def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         book_exact("table of counts", allotment)
-        return _judged(self.table(private, question), 0.0)
+        return _judged(self.table(private, question), 0.0, coins)
 
 
 def reaches(n: int, shape: tuple[int, int, int], epsilon: float) -> bool:
@@ -89,8 +96,58 @@ def reaches(n: int, shape: tuple[int, int, int], epsilon: float) -> bool:
     return n / shape[2] >= max(5 * cells, 3 * math.sqrt(8 / epsilon**2 * cells))
 
 
-def _judged(counts: Any, variance: float) -> Released:
-    found = wald_test(counts.astype(np.float64), variance)
+def copies_of(shape: tuple[int, int, int]) -> int:
+    """Return how many tables are made up for the law; none where that would take too long."""
+    copies = min(MOST_COPIES, WORK // max(1, math.prod(shape) * (shape[0] - 1) * (shape[1] - 1)))
+    return copies if copies >= FEWEST_COPIES else 0
+
+
+def _judged(counts: Any, scale: float, coins: PublicGenerator) -> Released:
+    noisy, variance = counts.astype(np.float64), geometric_variance(scale) if scale else 0.0
+    found = wald_test(noisy, variance)
     if found is None or not math.isfinite(found.statistic):
         return Released(0.0, 1.0)
-    return Released(found.statistic, min(1.0, max(LEAST_PVALUE, upper_tail(found.statistic, found.freedom))))
+    made_up = _null_statistics(noisy, scale, variance, coins)
+    p = gamma_tail(found.statistic, made_up) if made_up.size else upper_tail(found.statistic, found.freedom)
+    return Released(found.statistic, min(1.0, max(LEAST_PVALUE, p)))
+
+
+def _null_statistics(noisy: Reals, scale: float, variance: float, coins: PublicGenerator) -> Reals:
+    """Return the statistics of independent tables with the margins of a noisy one, and noise of its law."""
+    x, y, strata = noisy.shape
+    copies = copies_of((x, y, strata))
+    totals = np.rint(np.maximum(noisy.sum(axis=(0, 1)), 0)).astype(np.int64)
+    of_x, of_y = shares(noisy.sum(axis=1).T), shares(noisy.sum(axis=0).T)
+    tables = np.empty((x, y, strata, copies))
+    for place, total in enumerate(totals.tolist()):
+        cells = np.outer(of_x[place], of_y[place]).ravel()
+        tables[:, :, place] = coins.multinomial(total, cells / cells.sum(), size=copies).T.reshape(x, y, copies)
+    if scale:
+        success = -math.expm1(-1 / scale)
+        tables += coins.geometric(success, tables.shape) - coins.geometric(success, tables.shape)
+    found = wald_terms(tables.reshape(x, y, -1), variance) if copies else None
+    return np.zeros(copies) if found is None else found[1].reshape(strata, copies).sum(axis=0)
+
+
+def gamma_tail(value: float, sample: Reals) -> float:
+    """Return the larger P(G ≥ value) of two gamma laws with the mean and variance of a sample, one with its skewness.
+
+    Noise of the tables makes the tail longer than that of χ².
+
+    Examples
+    --------
+    >>> from scipy.stats import chi2
+    >>> quantiles = chi2.ppf((np.arange(2000) + 0.5) / 2000, 4)
+    >>> round(gamma_tail(9.4877, quantiles), 3)
+    0.05
+    """
+    from scipy.special import gammaincc
+
+    mean, spread = float(sample.mean()), float(sample.std())
+    if spread <= 0:
+        return 1.0
+    plain = (mean / spread) ** 2
+    skewness = float(np.mean(((sample - mean) / spread) ** 3))
+    longer = 4 / max(skewness, 1e-3) ** 2
+    standard = (value - mean) / spread
+    return max(float(gammaincc(shape, max(0.0, shape + math.sqrt(shape) * standard))) for shape in (plain, longer))

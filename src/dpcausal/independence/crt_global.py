@@ -14,12 +14,11 @@ import numpy as np
 
 from dpcausal.asking import public
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Reals, Rows, values_of
+from dpcausal.independence.columns import Reals, Sample, values_of
 from dpcausal.independence.crt import bounds_of, check_model
-from dpcausal.independence.features import unit_column
+from dpcausal.independence.features import features, settled_ridge, unit_column
 from dpcausal.independence.model_x import ModelX
 from dpcausal.independence.question import Hypothesis, PureTest, Released
-from dpcausal.independence.scalar import features, settled_ridge
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_margin
 from dpcausal.privacy.allotment import Allotment
@@ -96,7 +95,7 @@ class GlobalCrt(PureTest):
         """Return how far one row moves each statistic."""
         return resample_sum_sensitivity(question.n, self.penalty if question.given else None)
 
-    def statistics(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> Reals:
+    def statistics(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> Reals:
         """Return T_0, …, T_m, shape (m + 1,).
 
         The coins of the copies are drawn without a look at the rows and the model is asked row by row, so a replaced
@@ -135,7 +134,7 @@ class CrtDecision(GlobalCrt):
         return "resample-product-sum", "residual-rounding", "noisy-rank", "laplace"
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         each = self.sensitivity(question)
         claim = margin_sensitivity(each, each, spent.epsilon)

@@ -1,4 +1,4 @@
-"""Public features of z for the regressions on all rows: additive, of norm at most 1 whatever the row.
+"""Public features of z for the ridge regressions on all rows: additive, of norm at most 1 whatever the row.
 
 φ(z) = (φ_1(z_1), …, φ_d(z_d)) / √d
 
@@ -13,11 +13,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dpcausal.asking import public
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Reals, Rows
+from dpcausal.independence.columns import Reals, Sample, width_of
+from dpcausal.independence.question import Hypothesis
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.regression.residual_products import CHUNK_ROWS, MOST_FEATURES, Chunks
+from dpcausal.regression.residual_products import (
+    CHUNK_ROWS,
+    LARGEST_PENALTY,
+    LEAST_PENALTY,
+    MOST_FEATURES,
+    Chunks,
+)
 
 PAIRS = 100
 """Cosine and sine pairs in all, shared by the given numbers; at least ``LEAST_PAIRS`` each."""
@@ -26,6 +34,8 @@ LEAST_PAIRS = 20
 
 WIDTH = 0.1
 """Default width: public, in units of half a column's range."""
+
+LEAST_ROWS = 10
 
 _BELOW_ONE = 1 - 1e-12
 """So that a computed vector's norm is at most 1."""
@@ -53,7 +63,7 @@ def _pairs(numbers: int) -> int:
 
 
 def chunks_of(
-    rows: Rows, schema: Schema, given: tuple[str, ...], width: float, generator: PublicGenerator
+    rows: Sample, schema: Schema, given: tuple[str, ...], width: float, generator: PublicGenerator
 ) -> Chunks:
     """Return a function that yields slices of the rows and φ there; without given columns, one feature that is 0.
 
@@ -91,3 +101,23 @@ def unit_column(values: Reals, schema: Schema, name: str) -> Reals:
         half = max(1, len(declared) - 1) / 2
         middle = (len(declared) - 1) / 2
     return np.clip((values - middle) / half, -1.0, 1.0)
+
+
+def features(rows: Sample, question: Hypothesis, width: float | None, coins: PublicGenerator) -> Chunks:
+    """Return the public features of the given columns."""
+    return chunks_of(rows, question.schema, question.given, width or WIDTH, coins)
+
+
+def settled_ridge(
+    method: str, question: Hypothesis, penalty: float | None, width: float | None, default: float
+) -> tuple[float, float]:
+    """Check the columns, the penalty and the width of a method of all rows, or choose the last two."""
+    if len(question.x) != 1 or len(question.y) != 1 or width_of(question.schema, (*question.x, *question.y)) != 2:
+        raise ParameterError(f"method {method!r} takes one column x and one y, of numbers or of two levels")
+    public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
+    check_size(question.schema, question.given)
+    chosen = default if penalty is None else penalty
+    if not (public.is_number(chosen) and LEAST_PENALTY <= chosen <= LARGEST_PENALTY):
+        raise ParameterError(f"penalty must be between {LEAST_PENALTY:g} and {LARGEST_PENALTY:g} for method {method!r}")
+    in_halves = ", in units of half a column's range"
+    return float(chosen), public.number("width", WIDTH if width is None else width, 0.005, 1000, in_halves)

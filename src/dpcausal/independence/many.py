@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask_all, settle
 from dpcausal.asking.correction import Correction, adjusted
+from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Settled
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
@@ -40,6 +41,7 @@ def ci_tests(
     progress: Callable[[int, int], None] | None = None,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
+    again: bool = False,
     **misplaced: Any,
 ) -> Independences:
     """Test many hypotheses "x is independent of y given z" under one loss.
@@ -55,7 +57,7 @@ def ci_tests(
         As in ``ci_test``; at most 2,000, fewer where their lists of columns are long.
     loss : Loss
         The most that the whole call may cost; no default.
-    method, alpha, accept_unproven, accept_large_epsilon
+    method, alpha, accept_unproven, accept_large_epsilon, again
         As in ``ci_test``, for every test; a method with p-values.
     correction : str
         ``"holm"`` (the default: the probability of any false rejection is at most α), ``"benjamini-hochberg"`` (the
@@ -107,9 +109,16 @@ def ci_tests(
     asked = [(frozenset((plan.question.x, plan.question.y)), frozenset(plan.question.given)) for plan in plans]
     if len(set(asked)) < len(asked):
         raise ParameterError("a hypothesis is named twice: each would be paid for, and may answer otherwise")
-    allotment = table.ledger.allot(
+    ledger = table.ledger
+    named, kept = before_spend(
+        ledger, "ci_tests", plans, division.spent, again, zcdp=division.zcdp, correction=correction
+    )
+    if kept is not None:
+        return cast(Independences, kept)
+    allotment = ledger.allot(
         division.spent, task="ci_tests", unit=table.unit, relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
         detail=_detail(plans, correction, division) | table.declared, unproven=bool(way.unproven),
+        asked=named, again=again,
     )  # fmt: skip
     tests = ask_all(plans, allotment, told=progress)
     pvalues = [test.pvalue if test.pvalue is not None else 1.0 for test in tests]
@@ -117,7 +126,7 @@ def ci_tests(
     caveats = (division.note, *(caveat for caveat in told if caveat not in allotment.caveats))
     own = dict.fromkeys(proof for test in tests for proof in test.guarantee.proofs)
     by_rho = ("cost-accounts",) if division.by_rho else ()
-    return Independences(
+    found = Independences(
         tests=tuple(tests),
         adjusted=tuple(adjusted(pvalues, correction)),
         correction=correction,
@@ -130,6 +139,7 @@ def ci_tests(
             public=table.told(PUBLIC),
         ),
     )
+    return keep(ledger, named, allotment, found)
 
 
 def _with_pvalues(method: object) -> IndependenceTest[Any]:

@@ -13,17 +13,16 @@ from dpcausal.independence.hsic import PermutedHsic
 from dpcausal.independence.neighbours import Neighbours
 from dpcausal.independence.question import IndependenceTest
 from dpcausal.independence.rank_tests import Kendall
-from dpcausal.independence.scalar import ScalarGcm, SmoothGcm
 from dpcausal.independence.strata import StrataCovariance
 
 __all__ = [
-    "Cpt", "Crt", "CrtDecision", "Gcm", "Kendall", "Neighbours", "NoisyCounts", "PermutedHsic", "ScalarGcm",
-    "SmoothGcm", "StrataCovariance", "WeightedGcm",
+    "Cpt", "Crt", "CrtDecision", "Gcm", "Kendall", "Neighbours", "NoisyCounts", "PermutedHsic", "StrataCovariance",
+    "WeightedGcm",
 ]  # fmt: skip
 
 ALL: tuple[type[IndependenceTest[Any]], ...] = (
-    Neighbours, StrataCovariance, NoisyCounts, Kendall, Gcm, WeightedGcm, Crt, Cpt, PermutedHsic, ScalarGcm, SmoothGcm,
-    CrtDecision,
+    Neighbours, StrataCovariance, NoisyCounts, Kendall, Gcm, WeightedGcm, Crt, Cpt, PermutedHsic, CrtDecision,
+
 )  # fmt: skip
 
 METHODS: dict[str, type[IndependenceTest[Any]]] = {"auto": Auto, **{kind.name: kind for kind in ALL}}

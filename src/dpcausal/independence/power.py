@@ -99,7 +99,8 @@ def power(
         Of ``simulate.smooth_design``: x = f(z) + e, y = −f(z) + e′ + βe, both noises standard normal, so an effect β is
         a partial correlation of β/√(1 + β²); 0 gives the level.
     design : function of (n, seed), optional
-        Your own assumptions: returns an object with ``columns``, ``schema`` and ``given``, and columns x and y.
+        Your own assumptions: returns an object with ``columns``, ``schema`` and ``given``, and columns x and y; and
+        with ``person``, the name of the column of ids, where n rows are those of fewer persons.
     repetitions : int
         Number of tables.
     seed : int, optional
@@ -133,7 +134,7 @@ def power(
         if not all(hasattr(data, name) for name in ("columns", "schema", "given")):
             raise ParameterError("design must return what dpcausal.simulate does: columns, schema and given")
         ledger = Ledger.without_privacy() if isinstance(loss, NoPrivacy) else Ledger.in_memory(loss)
-        table = Table(data.columns, data.schema, ledger)
+        table = Table(data.columns, data.schema, ledger, person=getattr(data, "person", None))
         given = [] if isinstance(way, PermutedHsic) and design is None else list(data.given)
         with simulated_noise(for_noise):
             found = ci_test(

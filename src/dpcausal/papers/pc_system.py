@@ -23,7 +23,7 @@ from dpcausal.discovery.search import Found
 from dpcausal.mechanisms.replication import replicate
 from dpcausal.papers.rank_scores import RankScores, claimed_sensitivity, published_score
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
@@ -83,7 +83,7 @@ class PcSystem(GraphSearch[Any]):
         check_cells(question)
 
     def foresee(self, question: Graph, spent: Any) -> str:
-        if not (self.printed or isinstance(spent, NoPrivacy)):
+        if not (self.printed or spent.exact):
             self.draw_noise(question, spent)
         return ""
 

@@ -10,16 +10,18 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
+import numpy as np
+
 from dpcausal.asking import public
-from dpcausal.independence.columns import Rows
+from dpcausal.independence.columns import Reals, Sample, values_of
+from dpcausal.independence.features import features, settled_ridge, unit_column
 from dpcausal.independence.question import Hypothesis, PureTest, Released
-from dpcausal.independence.scalar import features, products, responses, settled_ridge
 from dpcausal.mechanisms.additive import laplace
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
-from dpcausal.regression.residual_products import products_sensitivity
+from dpcausal.regression.residual_products import Chunks, fit_weights, fitted_residuals, products_sensitivity
 
 PENALTY = 10.0
 """λ, as in the paper's experiments."""
@@ -29,6 +31,20 @@ def published_products_bound(penalty: float) -> float:
     """Return C = 4 (1 + √2/√λ)(1 + √2/√λ + 4√2/λ^{3/2} + 4/λ) of Lemma 3.4: larger than what is proved, hence valid."""
     root = 1 + math.sqrt(2 / penalty)
     return float(4 * root * (root + 4 * math.sqrt(2) / penalty**1.5 + 4 / penalty))
+
+
+def responses(rows: Sample, question: Hypothesis) -> Reals:
+    """Return x and y in [−1, 1], shape (n, 2), 0 for a row that lacks a column."""
+    x = unit_column(values_of(rows.x), question.schema, question.x[0])
+    both = np.column_stack([x, unit_column(rows.y[:, 0], question.schema, question.y[0])])
+    both[~rows.kept] = 0.0
+    return both
+
+
+def products(chunks: Chunks, U: Reals, penalty: float) -> Reals:
+    """Return the residual products, shape (n,)."""
+    left = fitted_residuals(chunks, U, fit_weights(chunks, U, penalty))
+    return np.asarray(left[:, 0] * left[:, 1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +77,12 @@ class PrivGcm(PureTest):
         return replace(self, penalty=penalty, width=width)
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         from scipy.special import ndtr
 
         penalty = self.penalty or PENALTY
-        R, _ = products(features(private, question, self.width, coins), responses(private, question), penalty)
+        R = products(features(private, question, self.width, coins), responses(private, question), penalty)
         claim = products_sensitivity(question.n, penalty)
         if self.constants == "published":
             claim = replace(claim, bound=max(float(claim.bound), published_products_bound(penalty)))

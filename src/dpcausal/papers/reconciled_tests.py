@@ -72,7 +72,7 @@ class ReconciledTests(PcSystem):
         return super().filled(columns)
 
     def pay_proved(self, loss: Loss) -> tuple[ApproxDP | NoPrivacy, str]:
-        if isinstance(loss, NoPrivacy) or (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
+        if loss.exact or (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
             return loss, ""
         raise LossError(f"{self.name} are paid for in ApproxDP with delta above 0")
 
@@ -141,7 +141,7 @@ def missed(loss: ApproxDP, blocks: int) -> float:
 
 def beta_of(loss: ApproxDP | NoPrivacy) -> float | None:
     """Return β of one test; ``None`` where the loss pays for no noise of use."""
-    if isinstance(loss, NoPrivacy):
+    if loss.exact:
         return EXACT_BETA
     try:
         beta = smoothness(loss).beta

@@ -13,7 +13,7 @@ from typing import Any
 from dpcausal.errors import FenceError, LedgerError, LossError, ParameterError, UnprovenError
 from dpcausal.privacy.confined import Single
 from dpcausal.privacy.events import Event
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, implies, largest_rho, loss_text
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, implies, largest_rho, loss_text
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import simulated
 
@@ -51,11 +51,11 @@ def _sum_cost(event: Event) -> _Account | None:
 def _zcdp_cost(event: Event) -> _Account | None:
     """Return what an event adds in approximate zCDP; ``None`` without a guarantee.  Claim ``cost-accounts``."""
     loss = event.loss
-    if event.zcdp is not None and not isinstance(loss, (ZCDP, NoPrivacy)):
+    if event.zcdp is not None and not (isinstance(loss, ZCDP) or loss.exact):
         return _Account(event.zcdp.exact_rho, _ZERO)
     if isinstance(loss, ZCDP):
         return _Account(loss.exact_rho, _ZERO)
-    if isinstance(loss, NoPrivacy):
+    if loss.exact:
         return None
     return _Account(loss.exact_epsilon**2 / 2, loss.exact_delta if isinstance(loss, ApproxDP) else _ZERO)
 
@@ -124,7 +124,7 @@ class Allotment(Single):
     @property
     def exact(self) -> bool:
         """Whether a ledger without privacy granted it: exact answers leave, and nothing else does."""
-        return isinstance(self._loss, NoPrivacy)
+        return self._loss.exact
 
     @property
     def private(self) -> bool:
@@ -154,7 +154,7 @@ class Allotment(Single):
                 if not self._events and isinstance(self._loss, ApproxDP) and self._zcdp is None:
                     caps = _caps_by_first(self._loss, event)
                 self._sums = self._booked(caps, event)
-            elif not isinstance(event.loss, NoPrivacy):
+            elif not event.loss.exact:
                 raise FenceError(f"'{event.label}': a ledger without privacy gives exact answers only")
             self._caps = caps
             self._events.append(event)
@@ -188,7 +188,7 @@ def worded(loss: Loss, zcdp: ZCDP | None, task: str, unit: Unit, relation: Relat
     """Check what a call asks for, and return it as its entry words it."""
     if zcdp is not None and not isinstance(zcdp, ZCDP):
         raise LossError("zcdp must be a ZCDP amount")
-    if zcdp is not None and isinstance(loss, (ZCDP, NoPrivacy)):
+    if zcdp is not None and (isinstance(loss, ZCDP) or loss.exact):
         raise LossError("zcdp is given beside a PureDP or ApproxDP loss only")
     if not isinstance(unit, Unit) or not isinstance(relation, Relation):
         raise ParameterError("unit must be a Unit and relation a Relation")
@@ -222,7 +222,7 @@ _Caps = tuple[_Account | None, _Account | None]
 
 def _caps(loss: Loss, zcdp: ZCDP | None) -> _Caps | None:
     """Return the caps of the sums and of zCDP, ``None`` where an account need not be kept; ``None`` without privacy."""
-    if isinstance(loss, NoPrivacy):
+    if loss.exact:
         return None
     if isinstance(loss, ZCDP):
         return None, _Account(loss.exact_rho, _ZERO)

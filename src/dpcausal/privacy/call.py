@@ -23,7 +23,7 @@ def unfit(loss: Any) -> LossError:
 
 def check_budget(budget: Loss) -> Loss:
     """Refuse what is no budget of a ledger with privacy."""
-    if type(budget) not in (PureDP, ApproxDP, ZCDP) or isinstance(budget, NoPrivacy):
+    if type(budget) not in (PureDP, ApproxDP, ZCDP) or budget.exact:
         raise LossError("budget must be PureDP, ApproxDP or ZCDP")
     amount = budget.exact_rho if isinstance(budget, ZCDP) else budget.exact_epsilon
     if amount > LARGEST_BUDGET:
@@ -35,9 +35,9 @@ def check_kind(loss: Loss, budget: Loss) -> None:
     """Refuse what is no loss, and a loss without privacy from a budget with it, or the reverse."""
     if type(loss) not in (PureDP, ApproxDP, ZCDP, NoPrivacy):
         raise unfit(loss)
-    if isinstance(loss, NoPrivacy) and not isinstance(budget, NoPrivacy):
+    if loss.exact and not budget.exact:
         raise LossError("NoPrivacy() is taken by Ledger.without_privacy() only")
-    if isinstance(budget, NoPrivacy) and not isinstance(loss, NoPrivacy):
+    if budget.exact and not loss.exact:
         raise LossError("a ledger without privacy takes NoPrivacy() only")
 
 

@@ -19,7 +19,6 @@ from dpcausal.privacy.loss import (
     Amount,
     ApproxDP,
     Loss,
-    NoPrivacy,
     PureDP,
     exact_amount,
     format_amount,
@@ -58,7 +57,7 @@ def cost_of(loss: Loss, zcdp: ZCDP | None = None) -> Cost:
     ε-DP is ε²/2-zCDP; (ε, δ)-DP is δ-approximate ε²/2-zCDP.  *Source*: Bun & Steinke (2016), Propositions 1.4
     and Lemma 8.8; claim ``cost-accounts``.
     """
-    if isinstance(loss, NoPrivacy):
+    if loss.exact:
         return Cost(None, 0, None, 0)
     if isinstance(loss, ZCDP):
         return Cost(None, 0, _units(loss.exact_rho, EPSILON_UNITS), 0)
@@ -104,7 +103,7 @@ def caps_of(budget: Loss) -> Caps:
     zCDP within a fixed box, δ's within δ/4 and ρ within the largest ρ that implies (ε, δ/4).  The box is fixed in
     advance: choosing its shape by what was spent would not be covered by the theorem.  Claim ``union-of-filters``.
     """
-    if isinstance(budget, NoPrivacy):
+    if budget.exact:
         return Caps(None, 0, None, 0)
     if isinstance(budget, ZCDP):
         return Caps(None, 0, _cap(budget.exact_rho, EPSILON_UNITS), 0)
@@ -159,7 +158,7 @@ def admit(budget: Loss, totals: Totals, cost: Cost, caps: Caps | None = None) ->
     """
     if totals.closed:
         return None
-    if isinstance(budget, NoPrivacy):
+    if budget.exact:
         return Totals(spends=totals.spends + 1)
     after = Totals(
         spends=totals.spends + 1,
@@ -216,7 +215,7 @@ def remaining(budget: Loss, totals: Totals) -> Remaining:
     The largest ε in whole units is the larger of what is left of the plain sums and what the ρ that is left pays
     for: ⌈ε²/2⌉ ≤ ρ in units ⟺ ε ≤ √(2ρ).
     """
-    if isinstance(budget, NoPrivacy):
+    if budget.exact:
         return Remaining(None, 0.0, None)
     filters = [caps_of(budget)]
     if totals.spends == 0 and isinstance(budget, ApproxDP) and budget.exact_delta > 0:

@@ -21,7 +21,7 @@ from dpcausal.privacy.allotment import Allotment, caveats_of, json_text, plain, 
 from dpcausal.privacy.call import check_budget, check_kind
 from dpcausal.privacy.composition import Cost, Remaining, Totals, remaining
 from dpcausal.privacy.confined import Single
-from dpcausal.privacy.ledger_file import Account, Spends, Store, sealed, written_cost
+from dpcausal.privacy.ledger_file import ASKED, Account, Spends, Store, sealed, written_cost
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_text, loss_text, parse_loss
 from dpcausal.privacy.neighbours import Relation, Unit
 
@@ -173,7 +173,7 @@ class Ledger(Single):
 
     @property
     def private(self) -> bool:
-        return not isinstance(self._budget, NoPrivacy)
+        return not self._budget.exact
 
     @property
     def path(self) -> Path | None:
@@ -218,6 +218,8 @@ class Ledger(Single):
         detail: Detail = MappingProxyType({}),
         once: Mapping[str, Any] = MappingProxyType({}),
         unproven: bool = False,
+        asked: str = "",
+        again: bool = False,
     ) -> Allotment:
         """Commit the whole cost of a call as spent, and return the allotment that its releases use up.
 
@@ -234,6 +236,8 @@ class Ledger(Single):
             that changes one is refused.
         unproven : bool
             The call has no valid proof: refused by a ledger file.
+        asked, again : str, bool
+            What stands for exactly this question, for ``kept``: spent for once, unless ``again``.
 
         Raises
         ------
@@ -243,9 +247,10 @@ class Ledger(Single):
         store = self._open()
         check_kind(loss, self._budget)
         told = worded(loss, zcdp, task, unit, relation)
+        detail = {**detail, ASKED: asked} if asked else detail
         told |= {"detail": plain(detail, "detail", LONGEST_DETAIL), "once": plain(once, "once", LONGEST_DETAIL)}
         caveats = caveats_of(self.private, self.durable, unproven)
-        account = store.append("spend", told | {"caveats": "; ".join(caveats)})
+        account = store.append("spend", told | {"caveats": "; ".join(caveats)}, once_only=not again)
         return Allotment(loss, zcdp, (account.totals.spends, account.head, unit, relation), caveats, self.durable)
 
     def keep(self, number: int, answer: Mapping[str, Any]) -> None:
@@ -261,6 +266,18 @@ class Ledger(Single):
         """Return the answer that was kept beside the spend of that number, ``None`` if there is none."""
         text = self._open().account().answers.get(number)
         return None if text is None else dict(json.loads(text))
+
+    def kept(self, asked: str) -> tuple[int, dict[str, Any]] | None:
+        """Return the newest answer to exactly this question with the number of its spend, ``None`` if nobody asked it.
+
+        A LedgerError where it was spent for, and no answer was kept: the run was ended in between, or goes on.
+        """
+        account = self._open().account()
+        answered = [number for number in account.asked.get(asked, ()) if number in account.answers]
+        if not answered:
+            account.check_unasked(asked)
+            return None
+        return answered[-1], dict(json.loads(account.answers[answered[-1]]))
 
     def close(self) -> None:
         """Take no more calls.  Optional."""

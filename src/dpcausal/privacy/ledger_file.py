@@ -47,6 +47,9 @@ MEMBERS = {
 
 Spends = list[tuple[dict[str, Any], Totals]]  # what spends hold but for their kind, and the totals after each
 
+ASKED = "asked"
+"""In a spend's detail: what stands for exactly this question, where its answer is to be kept."""
+
 BUSY_SECONDS = 60.0  # that a step waits for the lock before it gives up
 
 _turns = threading.RLock()  # one step at a time in this process; a fork waits for its end
@@ -61,8 +64,9 @@ _RELATIONS, _UNITS = {relation.value for relation in Relation}, {unit.value for 
 class Account:
     """What the lines of a ledger come to, read from the first.
 
-    ``once``: what was declared for the whole ledger, as JSON.  ``head``: the hash of the ``last`` line, which has its
-    line break.  ``size``: the bytes of all ``lines``; ``torn``: of what follows them.
+    ``once``: what was declared for the whole ledger, as JSON.  ``asked``: the spends for each question.  ``head``: the
+    hash of the ``last`` line, which has its line break.  ``size``: the bytes of all ``lines``; ``torn``: of what
+    follows them.
     """
 
     budget: Loss = field(default_factory=NoPrivacy)
@@ -72,6 +76,7 @@ class Account:
     unit: str = ""
     once: dict[str, str] = field(default_factory=dict)
     answers: dict[int, str] = field(default_factory=dict)
+    asked: dict[str, tuple[int, ...]] = field(default_factory=dict)
     head: str = ""
     last: bytes = b""
     lines: int = 0
@@ -134,10 +139,10 @@ class Account:
         relation = record["relation"]
         if record["unit"] not in _UNITS or relation not in _RELATIONS:
             raise LedgerError("it names an unknown unit or relation")
-        if self.relation not in ("", relation) and not isinstance(self.budget, NoPrivacy):
+        if self.relation not in ("", relation) and not self.budget.exact:
             raise LedgerError(f"this ledger counts {self.relation}: a spend under {relation} would not add up")
         unit = record["unit"]
-        if self.unit not in ("", unit) and {self.unit, unit} & set(PERSONS) and not isinstance(self.budget, NoPrivacy):
+        if self.unit not in ("", unit) and {self.unit, unit} & set(PERSONS) and not self.budget.exact:
             raise LedgerError(f"this ledger protects a {self.unit}: a spend for a {unit} would not add up")
         once = {name: json_text(value) for name, value in record["once"].items()}
         for name, text in once.items():
@@ -148,6 +153,18 @@ class Account:
             raise refusal(parse_loss(record["loss"]), self.budget, self.totals)
         self.totals, self.relation, self.unit = totals, relation, unit
         self.once |= once
+        asked = record["detail"].get(ASKED)
+        if isinstance(asked, str) and asked:
+            self.asked[asked] = (*self.asked.get(asked, ()), totals.spends)
+
+    def check_unasked(self, asked: str) -> None:
+        """Refuse a question that was spent for."""
+        if asked in self.asked:
+            number = self.asked[asked][-1]
+            raise LedgerError(
+                f"spend {number} paid for exactly this, and no answer is kept: its run was ended in between, or still "
+                "goes on; nothing was spent now, again=True pays anew"
+            )
 
 
 def sealed(kind: str, told: Mapping[str, Any]) -> bytes:
@@ -235,16 +252,18 @@ class Store:
             file.seek(0)
             account.read(file.read(), self._account.head, spends)
 
-    def append(self, kind: str, told: dict[str, Any]) -> Account:
-        """Commit the next line; whatever is raised, nothing was granted."""
+    def append(self, kind: str, told: dict[str, Any], *, once_only: bool = False) -> Account:
+        """Commit the next line; whatever is raised, nothing was granted.  ``once_only``: a question not yet asked."""
         if self._mode == "rb":
             raise LedgerError(f"ledger {self.path}: it was opened to be read only; nothing can be spent from it")
         with self._step(writing=True) as file:
             account, end = self._caught_up(file)
+            if once_only:
+                account.check_unasked(told["detail"].get(ASKED, ""))
             missing = b"\n" * (account.size - end)  # of a line that lacks its line break
             line = sealed(kind, {"number": account.totals.spends + 1, "previous": account.head} | told)
             account.take(line[:-1])
-            if os.getpid() != self._pid and not isinstance(account.budget, NoPrivacy):
+            if os.getpid() != self._pid and not account.budget.exact:
                 raise LedgerError("a fork would spend the budget twice: for several processes use Ledger.create")
             if file.seek(0, os.SEEK_END) != end + account.torn:
                 raise LedgerError("it was written to in the middle of this spend; nothing was granted")
@@ -263,7 +282,8 @@ class Store:
 
     def _caught_up(self, file: IO[bytes], expected_head: str | None = None) -> tuple[Account, int]:
         """Return what the lines come to, and where the next one goes."""
-        account = replace(self._account, once=dict(self._account.once), answers=dict(self._account.answers))
+        known = self._account
+        account = replace(known, once=dict(known.once), answers=dict(known.answers), asked=dict(known.asked))
         start = file.seek(account.size - len(account.last))
         return account, start + account.read(file.read(), expected_head)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -80,6 +80,8 @@ class PureDP:
     True
     """
 
+    exact: ClassVar[Literal[False]] = False
+
     exact_epsilon: Fraction
 
     def __init__(self, epsilon: Amount) -> None:
@@ -113,6 +115,8 @@ class ApproxDP:
     >>> ApproxDP(1.0, 1e-6) + ApproxDP(1.0, 1e-6)
     ApproxDP(2, 2e-06)
     """
+
+    exact: ClassVar[Literal[False]] = False
 
     exact_epsilon: Fraction
     exact_delta: Fraction
@@ -152,6 +156,8 @@ class ZCDP:
     ZCDP(0.5)
     """
 
+    exact: ClassVar[Literal[False]] = False
+
     exact_rho: Fraction
 
     def __init__(self, rho: Amount) -> None:
@@ -175,6 +181,9 @@ class ZCDP:
 @dataclass(frozen=True)
 class NoPrivacy:
     """No protection: the exact answer, accepted only by ``Ledger.without_privacy()``."""
+
+    exact: ClassVar[Literal[True]] = True
+    """Whether nothing is protected; false for the other kinds."""
 
     def part(self, share: Fraction) -> NoPrivacy:
         """Return itself: what is not counted has no shares."""
@@ -328,9 +337,9 @@ def implies(strong: Loss, weak: Loss) -> bool:
     >>> implies(PureDP(1), ZCDP(0.5)), implies(ZCDP(0.5), PureDP(1))
     (True, False)
     """
-    if isinstance(weak, NoPrivacy):
+    if weak.exact:
         return True
-    if isinstance(strong, NoPrivacy):
+    if strong.exact:
         return False
     if isinstance(strong, ApproxDP) and strong.exact_delta == 0:
         strong = PureDP(strong.exact_epsilon)

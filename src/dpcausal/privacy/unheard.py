@@ -170,45 +170,42 @@ def unheard(action: Callable[[], Result]) -> Result:
 
     What it raises is raised, but for a handler of a signal: what that raised, bare of where it interrupted.
     """
-    if _here.regions or threading.current_thread() is not threading.main_thread():
-        return _inside(action)
     # In the main thread, the only one that signals reach, what their handlers raise is noted, and raised also where the
     # code that it broke into held it back.
+    is_outermost = not _here.regions and threading.current_thread() is threading.main_thread()
     signalled: list[BaseException] = []
     kept: dict[int, Any] = {}
-    _here.signalled = signalled
+    if is_outermost:
+        _here.signalled = signalled
     try:
-        for number in _SIGNALS:
+        for number in _SIGNALS if is_outermost else ():
             handler = signal.getsignal(number)
             if isinstance(handler, _Noting):  # left where a signal came in the last line of all
                 handler = handler.handler
             if callable(handler):
                 kept[number] = handler
                 signal.signal(number, _Noting(handler, signalled))
-        found = _inside(action)
+        _open.add(threading.get_ident())
+        _here.regions += 1  # nothing that a signal may interrupt stands between this and the try
+        try:
+            _stand_before()
+            with np.errstate(all="ignore"):
+                found = action()
+        finally:
+            _here.regions -= 1
+            if not _here.regions:
+                _leave()
     except BaseException:
         if not signalled:
             raise
     finally:
-        _here.signalled = ()
+        if is_outermost:
+            _here.signalled = ()
         for number, handler in kept.items():
             signal.signal(number, handler)
     if signalled:
         raise _bare(signalled[-1])
     return found
-
-
-def _inside(action: Callable[[], Result]) -> Result:
-    _open.add(threading.get_ident())
-    _here.regions += 1  # nothing that a signal may interrupt stands between this and the try
-    try:
-        _stand_before()
-        with np.errstate(all="ignore"):
-            return action()
-    finally:
-        _here.regions -= 1
-        if not _here.regions:
-            _leave()
 
 
 def contained(action: Callable[[], Result], otherwise: Result) -> Result:

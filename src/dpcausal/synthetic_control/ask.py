@@ -27,6 +27,7 @@ def synthetic_control(
     force: bool = False,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
+    again: bool = False,
     **misplaced: Any,
 ) -> SyntheticControl:
     """Release what a target's outcome would have been without its treatment.
@@ -46,13 +47,15 @@ def synthetic_control(
         ``"output-perturbation"``, ``"objective-perturbation"``: noisy ridge weights.  ``"simplex"``, ``"ridge"``,
         ``"robust"``: without privacy only.  The papers' systems are objects of ``dpcausal.papers``.
     coverage : float
-        Nominal coverage of the interval, 5/6 to .9999.
+        Nominal coverage of the interval, .5 to .9999.
     inference : bool
         False: neither interval nor placebo test, the whole budget for the path.
     force : bool
         Run although public numbers show that the donors would add little but noise.
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
@@ -73,7 +76,7 @@ def synthetic_control(
     Notes
     -----
     *Guarantee*: the loss, when one donor's whole series is replaced (claims matched-sums, or row-radius, clipped-sum
-    and clipped-products; placebo-spread, placebo-count).  The target's own series is not protected, so the first call
+    and direction-products; mixing-scores, ratio-count).  The target's own series is not protected, so the first call
     settles for a ledger which units are targets: tried with each unit in turn, a panel would publish every donor.
     *Source*: the task and the perturbed ridge are of Rho, Cummings & Misra (2023); ``matched`` and ``factor`` are this
     library's.
@@ -93,7 +96,7 @@ def synthetic_control(
     question = _of_one(Treated.of(panel, target, coverage, inference, force))
     (answer,) = ask(
         question, chosen(method, panel, loss), loss, accept_unproven=accept_unproven,
-        accept_large_epsilon=accept_large_epsilon,
+        accept_large_epsilon=accept_large_epsilon, again=again,
     )  # fmt: skip
     return answer
 
@@ -107,6 +110,7 @@ def synthetic_controls(
     inference: bool = True,
     force: bool = False,
     accept_large_epsilon: bool = False,
+    again: bool = False,
     **misplaced: Any,
 ) -> tuple[SyntheticControl, ...]:
     """Release a synthetic control for each of the panel's targets, whenever each was treated, under one budget.
@@ -130,7 +134,7 @@ def synthetic_controls(
     """
     public.refuse_options(misplaced, method, METHODS)
     question = Treated.of(panel, None, coverage, inference, force)
-    return ask(question, chosen(method, panel, loss), loss, accept_large_epsilon=accept_large_epsilon)
+    return ask(question, chosen(method, panel, loss), loss, accept_large_epsilon=accept_large_epsilon, again=again)
 
 
 def plan_synthetic_control(

@@ -11,24 +11,18 @@ import pytest
 import dpcausal as dpc
 from dpcausal.audit import compare
 from dpcausal.dependence.conditional_kendall import conditional_kendall
-from dpcausal.independence import scalar
+from dpcausal.independence import features
 from dpcausal.independence.columns import rows_of
 from dpcausal.independence.crt_global import largest_rank
 from dpcausal.independence.features import chunks_of, size_of
-from dpcausal.independence.scalar import default_penalty
 from dpcausal.mechanisms.gate import Passage, recording_gate
-from dpcausal.mechanisms.smooth_sensitivity import smoothness
+from dpcausal.papers import priv_gcm
 from dpcausal.papers.priv_crt import published_resample_bound
 from dpcausal.papers.priv_gcm import published_products_bound
 from dpcausal.papers.priv_kendall import published_kendall, published_spearman
 from dpcausal.privacy.allotment import UNPROVEN
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.regression.residual_products import (
-    CHUNK_ROWS,
-    product_sum_sensitivity,
-    products_sensitivity,
-    smooth_bound,
-)
+from dpcausal.regression.residual_products import CHUNK_ROWS, products_sensitivity
 from tests.direction.neighbours import ANSWERS
 from tests.independence.neighbours import (
     HIGH,
@@ -60,14 +54,14 @@ def passed(rows: Rows, method: str, **arguments: Any) -> tuple[list[Passage], An
     def as_it_is(event: Any, value: Any) -> Any:
         if event.mechanism == "noisy-max":
             return np.asarray(int(np.argmax(value)))
-        return value[:1] if event.mechanism == "smooth-laplace" else value
+        return value
 
     with recording_gate(as_it_is) as recording:
         result = ask(rows, method, **arguments)
     return recording.passages, result
 
 
-@pytest.mark.proves("residual-product-sum")
+@pytest.mark.proves("residual-products")
 @pytest.mark.parametrize("method", WHOLE)
 def test_no_replaced_row_brings_other_events_or_moves_a_value_beyond_its_bound(method):
     rng = np.random.default_rng(3)
@@ -81,55 +75,28 @@ def test_no_replaced_row_brings_other_events_or_moves_a_value_beyond_its_bound(m
 
 def seen_features(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     kept: list[Any] = []
-    honest = scalar.chunks_of
+    honest = features.chunks_of
 
     def keep(*arguments: Any) -> Any:
         kept.append(honest(*arguments))
         return kept[-1]
 
-    monkeypatch.setattr(scalar, "chunks_of", keep)
+    monkeypatch.setattr(features, "chunks_of", keep)
     return kept
 
 
-def by_hand(features: Rows, rows: Rows, penalty: float) -> tuple[Rows, float]:
-    """Return the residual products and the larger norm of the weights, from the normal equations."""
+def by_hand(phi: Rows, rows: Rows, penalty: float) -> Rows:
+    """Return the residual products, from the normal equations."""
     U = np.column_stack([rows[:, 0], (rows[:, 1] - 1) / 2])
-    system = features.T @ features + N * penalty / 2 * np.eye(features.shape[1])
-    W = np.linalg.solve(system, features.T @ U)
-    return np.prod(U - features @ W, axis=1), float(np.linalg.norm(W, axis=0).max())
-
-
-def test_the_scalar_form_brings_the_sum_of_products_and_clipped_squares_to_the_gate(monkeypatch):
-    kept, rows = seen_features(monkeypatch), some()
-    (first, second), t = passed(rows, "gcm-scalar", penalty=0.3)
-    features = np.vstack([part for _, part in kept[0]()])
-    assert (np.linalg.norm(features, axis=1) <= 1).all() and np.linalg.norm(features[0]) > 0.999999
-    R, _ = by_hand(features, rows, 0.3)
-    assert float(first.value) == pytest.approx(R.sum(), abs=1e-9)
-    assert first.bound == pytest.approx(float(product_sum_sensitivity(N, 0.3).bound), rel=1e-12)
-    heavy, _ = by_hand(features, rows, 2.0)
-    assert float(second.value) == pytest.approx(np.minimum(heavy**2, 1).sum(), abs=1e-9)
-    assert [passage.event.loss.epsilon for passage in (first, second)] == [0.8, 0.2]
-    assert t.statistic == pytest.approx(float(first.value) / math.sqrt(float(second.value)))
-
-
-def test_the_smooth_form_shares_its_loss_and_its_scale_is_the_smooth_bound(monkeypatch):
-    kept, rows = seen_features(monkeypatch), some()
-    (first, scale, second), _ = passed(rows, "gcm-smooth", penalty=0.3, loss=dpc.ApproxDP(2, 1e-6))
-    features = np.vstack([part for _, part in kept[0]()])
-    R, norm = by_hand(features, rows, 0.3)
-    beta = smoothness(dpc.ApproxDP(1.4, 1e-6)).beta
-    assert first.value.tolist() == pytest.approx([R.sum(), smooth_bound(norm, N, 0.3, beta)], rel=1e-8)
-    assert float(scale.value) == pytest.approx(math.log(first.value[1])) and scale.bound == pytest.approx(beta)
-    assert [passage.event.loss.epsilon for passage in (first, scale, second)] == pytest.approx([1.4, 0.3, 0.3])
-    assert first.event.loss.delta == 1e-6
+    system = phi.T @ phi + N * penalty / 2 * np.eye(phi.shape[1])
+    return np.prod(U - phi @ np.linalg.solve(system, phi.T @ U), axis=1)
 
 
 @pytest.mark.parametrize("constants", ["corrected", "published"])
 def test_the_published_form_brings_every_product_at_its_constant(constants, monkeypatch):
     kept, rows = seen_features(monkeypatch), some()
     (passage,), t = passed(rows, "PrivGCM", constants=constants)
-    R, _ = by_hand(np.vstack([part for _, part in kept[0]()]), rows, 10.0)
+    R = by_hand(np.vstack([part for _, part in kept[0]()]), rows, 10.0)
     assert passage.value == pytest.approx(R, abs=1e-9)
     stated = {"published": published_products_bound(10.0), "corrected": float(products_sensitivity(N, 10.0).bound)}
     assert passage.bound == pytest.approx(stated[constants], rel=1e-9)
@@ -192,8 +159,7 @@ def test_tau_as_published_loses_more_than_it_claims():
     assert found.violated and found.ratio == pytest.approx(2 / (4.5 / math.sqrt(n)))
 
 
-def test_default_penalties_and_ranks_follow_from_public_numbers():
-    assert default_penalty(10_000) == pytest.approx(0.03) and default_penalty(10**8) == 0.001
+def test_ranks_follow_from_public_numbers():
     assert [largest_rank(a, m) for a, m in ((0.05, 19), (0.1, 499), (0.01, 99))] == [1, 50, 1]
 
 
@@ -227,9 +193,9 @@ def test_features_responses_and_copies_of_a_row_are_the_same_bits_whatever_stand
     for table_rows in (rows, beside):
         question: Any = plan_of(table_rows, "crt-decision").question
         arrays = rows_of(question.table.columns(("x", "y", "z", "g")), SCHEMA, ("x",), ("y",), ("z", "g"))
-        features = np.vstack([part for _, part in chunks_of(arrays, SCHEMA, ("z", "g"), 0.1, generator_from_seed(1))()])
+        phi = np.vstack([part for _, part in chunks_of(arrays, SCHEMA, ("z", "g"), 0.1, generator_from_seed(1))()])
         law = MODEL.at(arrays.raw, row_by_row=n < 1_000)
         copies = law.copies(3, (-1.0, 1.0), generator_from_seed(2)).T
-        made.append(np.hstack([features, copies, scalar.responses(arrays, question)]))
+        made.append(np.hstack([phi, copies, priv_gcm.responses(arrays, question)]))
     assert made[0][kept].tobytes() == made[1][kept].tobytes()
     assert (made[0][~kept] != made[1][~kept]).any()

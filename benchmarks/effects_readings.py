@@ -1,0 +1,126 @@
+"""Coverage of what is read off moments: instruments of every strength, mediation, partial correlations, sandwiches.
+
+    python -m benchmarks effects_readings                        300 runs a line, n = 10,000, epsilon 1
+    python -m benchmarks effects_readings --rows 2000 --epsilon 2
+
+Each line: coverage of a nominal .95 of the intervals that are shown and their share of all runs; of Anderson–Rubin sets
+also how often they are unbounded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import dpcausal as dpc
+
+Held = tuple[bool | None, bool]
+"""Whether the interval holds the truth (``None``: not shown), and whether it is unbounded."""
+
+
+def released(columns: dict[str, Any], loss: Any, meat: Any = None, reach: float = 15) -> Any:
+    schema = dpc.Schema(dict.fromkeys(columns, dpc.Bounded(-reach, reach)))
+    return dpc.moments(dpc.Table(columns, schema, dpc.Ledger.in_memory(loss)), list(columns), meat=meat, loss=loss)
+
+
+def holds(interval: Any, truth: float) -> Held:
+    return (None if interval is None else bool(interval[0] <= truth <= interval[1])), False
+
+
+def instruments(strengths: tuple[float, ...]) -> Callable[[Any, int, Any], dict[str, Held]]:
+    def ask(rng: Any, n: int, loss: Any) -> dict[str, Held]:
+        x, u, e, f = rng.normal(size=(4, n))
+        z = rng.normal(size=(len(strengths), n))
+        a = np.array(strengths) @ z + 0.4 * x + u + e
+        columns = {"y": 0.7 * a - 0.5 * x + u + f, "a": a, "x": x, **{f"z{i}": one for i, one in enumerate(z)}}
+        found = released(columns, loss).iv(
+            "y", "a", instruments=[f"z{i}" for i in range(len(z))], given=["x"], constant_spread=True
+        )
+        sets = found.anderson_rubin
+        inside = None if sets is None else any(low <= 0.7 <= high for low, high in sets)
+        unbounded = sets is not None and any(math.isinf(low) or math.isinf(high) for low, high in sets)
+        return {"two-stage": holds(found["a"].interval, 0.7), "Anderson–Rubin": (inside, unbounded)}
+
+    return ask
+
+
+def mediation(through: float, on: float) -> Callable[[Any, int, Any], dict[str, Held]]:
+    def ask(rng: Any, n: int, loss: Any) -> dict[str, Held]:
+        x, e, f, g = rng.normal(size=(4, n))
+        a = 0.5 * x + e
+        m = through * a + 0.3 * x + f
+        columns = {"y": 0.3 * a + on * m - 0.5 * x + g, "a": a, "m": m, "x": x}
+        release = released(columns, loss)
+        found = release.mediation("a", "m", "y", given=["x"], constant_spread=True)
+        correlation = release.partial("m", "a", given=["x"], constant_spread=True)["m"]
+        cause = release.sensitivity("y", "m", given=["a", "x"], explains=(0.1, 0.1), constant_spread=True)
+        left = on - math.sqrt(0.01 / 0.9) if on else 0.0
+        told = {name: holds(found[name].interval, truth) for name, truth in
+                (("direct", 0.3), ("indirect", through * on), ("total", 0.3 + through * on))}  # fmt: skip
+        told["partial"] = holds(correlation.interval, through / math.hypot(1, through))
+        return told | ({"cause of .1, .1": holds(cause["shares as named"].interval, left)} if on else {})
+
+    return ask
+
+
+def fanned(draw: Callable[[Any, int], Any], meat: bool) -> Callable[[Any, int, Any], dict[str, Held]]:
+    """Spread that goes with a regressor; with ``meat``, or said to be constant though it is not."""
+
+    def ask(rng: Any, n: int, loss: Any) -> dict[str, Held]:
+        x, w = rng.normal(size=(2, n))
+        columns = {"y": 1 + 2 * x - w + draw(rng, n) * np.exp(0.5 * x), "x": x, "w": w}
+        release = released(columns, loss, ("y", ["x", "w"]) if meat else None, 20)
+        found = release.ols("y", ["x", "w"], constant_spread=not meat)
+        return {"x": holds(found["x"].interval, 2.0), "w": holds(found["w"].interval, -1.0)}
+
+    return ask
+
+
+def normal(rng: Any, n: int) -> Any:
+    return rng.normal(size=n)
+
+
+LINES = {
+    "instrument .5": instruments((0.5,)), "instrument .1": instruments((0.1,)), "instrument .02": instruments((0.02,)),
+    "three of strength 0": instruments((0.0, 0.0, 0.0)), "two of .1": instruments((0.1, 0.1)),
+    "mediation .4, .3": mediation(0.4, 0.3), "mediation 0, 0": mediation(0.0, 0.0),
+    "mediation .05, .05": mediation(0.05, 0.05),
+    "fan, meat": fanned(normal, True), "fan, said constant": fanned(normal, False),
+    "fan of t5, meat": fanned(lambda rng, n: rng.standard_t(5, n), True),
+    "skewed fan, meat": fanned(lambda rng, n: rng.exponential(size=n) - 1, True),
+}  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    """Return 0 if no interval that was shown covers less than .93, less three Monte-Carlo errors."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--runs", type=int, default=300)
+    options.add_argument("--rows", default="10000")
+    options.add_argument("--epsilon", type=float, default=1.0)
+    options.add_argument("--lines", default=";".join(LINES))
+    asked = options.parse_args(arguments)
+    loss, failed = dpc.ApproxDP(asked.epsilon, 1e-6), False
+    for n in map(int, asked.rows.split(",")):
+        for line in asked.lines.split(";"):
+            rows: list[dict[str, Held]] = []
+            for seed in range(asked.runs):
+                with dpc.simulated_noise(seed):
+                    rows.append(LINES[line](np.random.default_rng([11, n, seed]), n, loss))
+            for name in rows[0]:
+                held = [row[name][0] for row in rows if row[name][0] is not None]
+                mean = float(np.mean(held)) if held else math.nan
+                low = bool(held) and mean < 0.93 - 3 * math.sqrt(0.0475 / len(held))
+                failed |= low and "said" not in line
+                ends = f"  unbounded {np.mean([row[name][1] for row in rows]):.2f}" if name == "Anderson–Rubin" else ""
+                print(f"{line:<20}{n:>7}  {name:<16} {mean:.3f}{' LOW' if low else '    '}"
+                      f"  shown {len(held) / asked.runs:.2f}{ends}", flush=True)  # fmt: skip
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

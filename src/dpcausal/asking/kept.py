@@ -1,0 +1,125 @@
+"""Kept answers: exactly the same question, asked again of a table with a name, is answered from the ledger, free.
+
+What was released stands in the ledger beside its spend.  "The same" speaks of public things alone: the table's name,
+size, schema, unit and subgroup, the question, the settled method and the loss; never of rows, so that a lookup tells
+nothing of them, and another table under the same name would be given this one's answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from dpcausal.asking.method import Method, Settled
+from dpcausal.asking.spoken import UnspokenError, heard, spoken
+from dpcausal.data.panel import Panel
+from dpcausal.data.table import Table
+from dpcausal.errors import LedgerError, ParameterError
+from dpcausal.privacy.allotment import Allotment, json_text
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ZCDP, Loss
+from dpcausal.privacy.noise import simulated
+
+Answer = TypeVar("Answer")
+
+
+@dataclass
+class Foreseen(Exception):  # noqa: N818 - no error: how a call that is only foreseen ends
+    """A call that came as far as its spend under ``foreseeing``: what it would cost, by which plans, known as what."""
+
+    task: str
+    plans: tuple[Settled[Any], ...]
+    loss: Loss
+    zcdp: ZCDP | None
+    asked: str
+
+
+_foreseeing: ContextVar[bool] = ContextVar("foreseeing", default=False)
+
+
+@contextmanager
+def foreseeing() -> Iterator[None]:
+    """Make every call end in ``Foreseen`` just before its spend: nothing is spent, and no row is read."""
+    token = _foreseeing.set(True)
+    try:
+        yield
+    finally:
+        _foreseeing.reset(token)
+
+
+def before_spend(
+    ledger: Ledger, task: str, plans: Sequence[Settled[Any]], loss: Loss, again: bool, *, zcdp: ZCDP | None = None,
+    **more: Any,
+) -> tuple[str, Any]:  # fmt: skip
+    """Return what stands for exactly this call, and its kept answer or ``None``."""
+    asked = asked_of(ledger, task, plans, paid=loss, **more)
+    if _foreseeing.get():
+        raise Foreseen(task, tuple(plans), loss, zcdp, asked)
+    return asked, recalled(ledger, asked, again)
+
+
+def asked_of(ledger: Ledger, task: str, plans: Sequence[Settled[Any]], **more: Any) -> str:
+    """Return what stands for exactly this call, 64 hexadecimal digits; empty where no answer is kept.
+
+    That is without a name, without privacy, under simulated noise, and where a part of the question is an object that
+    has no words, as a model of x.
+    """
+    if not ledger.private or simulated():
+        return ""
+    try:
+        told = [{"question": _public(plan.question), "method": _public(plan.method), "loss": spoken(plan.spent)}
+                for plan in plans]  # fmt: skip
+        return sha256(json_text([task, told, spoken(more)]).encode()).hexdigest()
+    except UnspokenError:
+        return ""
+
+
+def _public(value: Any) -> Any:
+    """Return a question or a method by its fields; a table, panel or method inside by what is public of it."""
+    told = {}
+    for name in value.__dataclass_fields__:
+        part = getattr(value, name)
+        if isinstance(part, (Table, Panel)):
+            if not part.name:
+                raise UnspokenError("a table without a name")
+            told[name] = spoken(part.identity)
+        elif isinstance(part, Method):
+            told[name] = _public(part)
+        else:
+            told[name] = spoken(part)
+    return [type(value).__name__, told]
+
+
+def recalled(ledger: Ledger, asked: str, again: bool) -> Any:
+    """Return the kept answer of exactly this call, marked as kept; ``None`` if there is none, or ``again`` pays anew.
+
+    A LedgerError where it was spent for and no answer was kept: the run ended in between.
+    """
+    if not isinstance(again, bool):
+        raise ParameterError("again must be True or False")
+    found = None if again or not asked else ledger.kept(asked)
+    if found is None:
+        return None
+    number, answer = found
+    try:
+        return heard(answer["released"], kept=f"spend {number} of this ledger paid for it on {answer['at']}")
+    except (KeyError, ValueError, TypeError, LookupError, AttributeError):
+        told = f"the answer of spend {number} was kept by another version of this library and cannot be read"
+    raise LedgerError(f"{told}; again=True pays anew")
+
+
+def keep(ledger: Ledger, asked: str, allotment: Allotment, answer: Answer) -> Answer:
+    """Write an answer beside its spend, if it is to be kept, and return it."""
+    if asked and allotment.private:
+        try:
+            stamp = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+            ledger.keep(allotment.number, {"released": spoken(answer), "at": stamp})
+        except (UnspokenError, LedgerError, ParameterError):
+            # It is paid for and goes to whoever asked; the ledger goes on to say: spent, no answer.
+            return answer
+    return answer

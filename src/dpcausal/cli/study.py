@@ -1,0 +1,127 @@
+"""The commands of studies: ``dpcausal init``, ``plan``, ``run`` and ``report``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpcausal.cli.shared import BAD_INPUT, REFUSED, JsonOption, app, exit_codes
+
+if TYPE_CHECKING:
+    from dpcausal.study.study import StudyPlan
+
+StudyArgument = Annotated[Path, typer.Argument(help="The study file.")]
+
+REPORT = Path("report.html")
+
+ASKED = "  {name}: two numbers as 0..110, levels as no, yes; empty leaves it out"
+
+
+@app.command("init")
+def init_command(
+    data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
+    out: Annotated[Path, typer.Option(help="The study file to write; none is replaced.")] = Path("study.toml"),
+) -> None:
+    """Begin a study: asks for the public bounds of each column, and reads nothing but the columns' names."""
+    with exit_codes():
+        from dpcausal.errors import ParameterError
+        from dpcausal.study.draft import declared, draft, names_of
+
+        if out.exists():
+            raise ParameterError(f"{str(out)!r} is there already: edit it, or name another with --out")
+        names = names_of(data)
+        print("What may stand in each column is public and yours to say; it is never read off the data.")
+        title = typer.prompt("Title, the question of the study")
+        person = typer.prompt(f"Column that names whose a row is ({', '.join(names)}; empty: a row is a person)",
+                              default="", show_default=False)  # fmt: skip
+        if person and person not in names:
+            raise ParameterError(f"there is no column {person!r}")
+        columns = {}
+        for name in names:
+            while name != person:
+                try:
+                    told = declared(typer.prompt(ASKED.format(name=name), default="", show_default=False))
+                except ParameterError as error:
+                    print(f"    {error}")
+                    continue
+                if told is not None:
+                    columns[name] = told
+                break
+        epsilon = typer.prompt("Budget, epsilon", type=float, default=1.0)
+        delta = typer.prompt("and delta", type=float, default=1e-6)
+        text = draft(data, title, columns, person=person or None, epsilon=epsilon, delta=delta, file=out.name)
+        out.write_text(text, encoding="utf-8")
+        print(f"Written: {out}. Add your questions at its end, then: dpcausal plan {out}")
+
+
+@app.command("plan")
+def plan_command(
+    study: StudyArgument,
+    accuracy: Annotated[bool, typer.Option(help="Say what accuracy to expect, from made-up rows.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """What each question of a study would cost, and whether it can work.  No record is read, nothing is spent."""
+    with exit_codes():
+        from dpcausal.study.study import Study
+
+        _show(Study.open(study).plan(accuracy=accuracy), as_json)
+
+
+@app.command("run")
+def run_command(
+    study: StudyArgument,
+    again: Annotated[list[str] | None, typer.Option(help="A question to pay for anew, by name; repeatable.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask the questions of a study.  Run again, it goes on where it was stopped, and pays for no answer twice."""
+    with exit_codes():
+        from dpcausal.study.study import Study
+
+        found = Study.open(study).run(again=again or (), told=None if quiet else announce)
+        if as_json:
+            _show(found, as_json)
+        else:
+            print("\n".join(answers(found)))
+            print(f"Left of the budget: {found.remaining}. The report: dpcausal report {study}")
+        states = {one.state for one in found.standings}
+        if "beyond the budget" in states:
+            raise typer.Exit(REFUSED)
+        if states - {"answered"}:
+            raise typer.Exit(BAD_INPUT)
+
+
+@app.command("report")
+def report_command(
+    study: StudyArgument,
+    out: Annotated[Path, typer.Option(help="The HTML file; Markdown and registry stand beside it.")] = REPORT,
+) -> None:
+    """Write the report of a study from its ledger: nothing is spent, no record is read."""
+    with exit_codes():
+        from dpcausal.study.study import Study
+
+        print(Study.open(study).report(out.absolute()))
+
+
+def announce(done: int, many: int, words: str) -> None:
+    """Tell on standard error that a question was asked."""
+    print(f"[{done}/{many}] {words}", file=sys.stderr, flush=True)
+
+
+def answers(found: StudyPlan) -> list[str]:
+    """Return the answers, each under its question's name."""
+    lines = []
+    for one in found.standings:
+        for answer in one.answer if isinstance(one.answer, tuple) else (one.answer,):
+            if answer is not None:
+                headline = answer.headline() if hasattr(answer, "headline") else [f"released: {type(answer).__name__}."]
+                lines += [f"{one.question.name}: {headline[0]}", *(f"    {line}" for line in headline[1:])]
+    return lines
+
+
+def _show(found: StudyPlan, as_json: bool) -> None:
+    print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else found.summary())

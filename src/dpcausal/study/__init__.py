@@ -1,0 +1,1 @@
+"""Studies: a file of questions under one budget, planned, asked, and reported."""

@@ -1,0 +1,86 @@
+"""A first study file: the columns' names are read off the data, and nothing else; bounds and levels are asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from os import PathLike, fspath
+from typing import Any
+
+from dpcausal.data.source import Source
+from dpcausal.errors import ParameterError
+
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+RANGE = re.compile(rf"({NUMBER})\s*\.\.\s*({NUMBER})")
+
+QUESTIONS = """
+# Questions, each paid from the budget; arguments go by their Python names.  Tasks: direction, ci_test, discover,
+# effect, synthetic_control, ...  Uncomment one, fill it in, and run: dpcausal plan {file}
+# [[question]]
+# name = "linked"
+# task = "ci_test"
+# x = {x}
+# y = {y}
+# given = []
+# epsilon = 0.5
+"""
+
+
+def names_of(data: str | PathLike[str]) -> list[str]:
+    """Return the names of a file's columns."""
+    from dpcausal.data.files import file_source
+
+    source: Source = file_source(data)
+    return list(source.names)
+
+
+def declared(words: str) -> dict[str, Any] | None:
+    """Return the declaration that an answer means; ``None`` leaves the column out.
+
+    Examples
+    --------
+    >>> declared("0..110"), declared("no, yes"), declared("0, 1"), declared("")
+    ({'lower': 0.0, 'upper': 110.0}, {'levels': ['no', 'yes']}, {'levels': [0, 1]}, None)
+    """
+    text = words.strip()
+    if not text:
+        return None
+    found = RANGE.fullmatch(text)
+    if found is not None:
+        lower, upper = float(found[1]), float(found[2])
+        if not lower < upper:
+            raise ParameterError("the first number must be below the second")
+        return {"lower": lower, "upper": upper}
+    levels = [part.strip() for part in text.split(",")]
+    if not all(levels) or len(set(levels)) < len(levels) or len(levels) < 2:
+        raise ParameterError("write two numbers as 0..110, or different levels as no, yes")
+    if all(re.fullmatch(r"[+-]?\d{1,18}", level) for level in levels):
+        return {"levels": [int(level) for level in levels]}
+    return {"levels": levels}
+
+
+def draft(
+    data: str | PathLike[str], title: str, columns: Mapping[str, Mapping[str, Any]], *, person: str | None,
+    epsilon: float, delta: float, file: str = "study.toml",
+) -> str:  # fmt: skip
+    """Return the text of a study file."""
+    name = fspath(data)
+    stem = re.sub(r"[^\w-]", "_", file.removesuffix(".toml"))
+    lines = [f"title = {_text(title)}", f"data = {_text(name)}"]
+    lines += [f"person = {_text(person)}"] if person else []
+    lines += [f"ledger = {_text(stem + '.ledger')}", f"budget = {{ epsilon = {epsilon!r}, delta = {delta!r} }}"]
+    for column, told in columns.items():
+        lines += ["", f"[columns.{_text(column)}]", *(f"{key} = {_value(value)}" for key, value in told.items())]
+    first = [*columns, "x", "y"]
+    return "\n".join(lines) + "\n" + QUESTIONS.format(file=file, x=_text(first[0]), y=_text(first[1]))
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_value(part) for part in value)}]"
+    return _text(value) if isinstance(value, str) else repr(value)

@@ -1,0 +1,173 @@
+"""The study file: its shape, checked by pydantic, and errors that name the line."""
+
+from __future__ import annotations
+
+import tomllib
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from dpcausal.data.schema import Schema
+from dpcausal.errors import DpCausalError, ParameterError
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from dpcausal.study.lines import Place, line_of, lines_of
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
+Amount = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
+
+
+class Part(BaseModel):
+    """A table of the file: unknown keys are refused, what was given is not printed."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True, frozen=True)
+
+
+class Price(Part):
+    """An amount: ``epsilon``, with ``delta`` or without, or ``rho``."""
+
+    epsilon: Amount | None = None
+    delta: Annotated[float, Field(ge=0, lt=1, strict=True)] | None = None
+    rho: Amount | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Price:
+        if (self.epsilon is None) == (self.rho is None) or (self.rho is not None and self.delta is not None):
+            raise ValueError("say epsilon, or epsilon and delta, or rho")
+        return self
+
+    def loss(self) -> Loss:
+        """Return it as a loss."""
+        if self.rho is not None:
+            return ZCDP(self.rho)
+        epsilon = self.epsilon or 0.0
+        return PureDP(epsilon) if self.delta is None else ApproxDP(epsilon, self.delta)
+
+
+class QuestionPart(Price):
+    """A question: its name, its task, what it may cost, and the task's arguments by their Python names."""
+
+    model_config = ConfigDict(extra="allow", hide_input_in_errors=True, frozen=True)
+
+    name: Annotated[str, StringConstraints(pattern=r"^[\w .-]{1,60}$")]
+    task: Text
+    where: Text | None = None
+    method: str | dict[str, Any] = "auto"
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The task's own arguments."""
+        return dict(self.model_extra or {})
+
+
+class Bounds(Part):
+    """Public bounds of a panel's outcome."""
+
+    lower: Annotated[float, Field(strict=True)]
+    upper: Annotated[float, Field(strict=True)]
+
+
+class PanelPart(Part):
+    """How the data are a panel: as ``dpcausal.Panel`` takes it."""
+
+    unit: Text
+    time: Text
+    outcome: Text
+    target: Any
+    start: Any
+    bounds: Bounds
+    missing: str = "carry"
+
+
+class Disclosure(Part):
+    """What only a person can say, for the report and the registry."""
+
+    model_config = ConfigDict(extra="allow", hide_input_in_errors=True, frozen=True)
+
+    curators: Text | None = None
+    contact: Text | None = None
+    description: str | None = None
+    intended_use: str | None = None
+    region: Text | None = None
+    population: str | None = None
+    actors: str | None = None
+    justification: str | None = None
+    looked_at_before: str | None = None
+
+
+class StudyFile(Part):
+    """The whole file."""
+
+    title: Text
+    data: Text
+    ledger: Text
+    budget: Price
+    name: Annotated[str, StringConstraints(max_length=200)] = ""
+    n: Annotated[int, Field(ge=1, strict=True)] | None = None
+    person: Text | None = None
+    ids: str = "private"
+    missing: str = "drop"
+    columns: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    panel: PanelPart | None = None
+    question: list[QuestionPart] = Field(default_factory=list)
+    disclosure: Disclosure = Disclosure()
+
+    @model_validator(mode="after")
+    def _whole(self) -> StudyFile:
+        if not self.columns and self.panel is None:
+            raise ValueError("declare [columns.NAME] for each column that is asked about, or a [panel]")
+        return self
+
+
+class Source:
+    """A file as it was read: its text, its lines, its name for messages."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        if not isinstance(path, (str, PathLike)) or not isinstance(fspath(path), str):
+            raise ParameterError("the path of a study must be text or a path")
+        self.path = Path(path)
+        try:
+            self.text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise ParameterError(f"there is no file {str(path)!r}; 'dpcausal init DATA' makes a study file") from None
+        except (OSError, ValueError):
+            raise ParameterError(f"{str(path)!r} cannot be read as a text file in UTF-8") from None
+        self.lines = lines_of(self.text)
+
+    def refusal(self, place: Place, rule: str) -> ParameterError:
+        """Return the error of a place in the file."""
+        line = line_of(place, self.lines)
+        dotted = ".".join(str(part) for part in place if not isinstance(part, int))
+        told = f"{self.path.name}{'' if line is None else f', line {line}'}{f', {dotted}' if dotted else ''}"
+        return ParameterError(f"{told}: {rule}")
+
+    def read(self) -> tuple[StudyFile, Schema | None]:
+        """Return the checked file, and the schema of its columns."""
+        try:
+            told = tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            raise ParameterError(f"{self.path.name} is not TOML: {error}") from None
+        problems: list[ParameterError] = []
+        try:
+            study = StudyFile.model_validate(told)
+        except ValidationError as error:
+            problems = [self._problem(found) for found in error.errors(include_url=False, include_input=False)]
+        if problems:
+            raise ParameterError("\n".join(str(problem) for problem in problems))
+        columns = {}
+        for name, declared in study.columns.items():
+            try:
+                columns[name] = Schema({name: declared})[name]
+            except DpCausalError as error:
+                raise self.refusal(("columns", name), str(error).partition(": ")[2] or str(error)) from None
+        names = [question.name for question in study.question]
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                raise self.refusal(("question", place, "name"), f"{name!r} names another question already")
+        return study, Schema(columns) if columns else None
+
+    def _problem(self, found: Any) -> ParameterError:
+        place: Place = tuple(part for part in found["loc"] if part != "function-after[_one_kind(), Price]")
+        known = {"missing": "is missing", "extra_forbidden": "is not a key of a study"}
+        return self.refusal(place, known.get(found["type"], str(found["msg"]).removeprefix("Value error, ")))

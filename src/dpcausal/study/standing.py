@@ -1,0 +1,106 @@
+"""How a question of a study stands: to be asked at a cost, answered, spent without an answer, or out of reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dpcausal.asking.kept import Foreseen, foreseeing, recalled
+from dpcausal.data.panel import Panel
+from dpcausal.data.table import Table
+from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import Loss, parse_loss
+from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.report import plain
+from dpcausal.study.tasks import ask
+
+if TYPE_CHECKING:
+    from dpcausal.study.file import QuestionPart
+
+TO_ASK, ANSWERED, SPENT, CANNOT, BEYOND = (
+    "to ask", "answered", "spent, no answer", "cannot be asked", "beyond the budget",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One question: its state, what it costs, by which method, what public numbers foretell, its answer if kept.
+
+    ``asked`` stands for exactly this call in the ledger.
+    """
+
+    question: QuestionPart
+    state: str
+    reason: str = ""
+    cost: Loss | None = None
+    method: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    caveats: tuple[str, ...] = ()
+    forecast: str = ""
+    asked: str = ""
+    answer: Any = field(default=None, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON's types, the answer as its own ``to_dict``."""
+        told = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "answer"}
+        each = self.answer if isinstance(self.answer, tuple) else (self.answer,)
+        answer = None if self.answer is None else [one.to_dict() for one in each]
+        return told | {"question": self.question.name, "task": self.question.task, "answer": answer}
+
+    def line(self) -> str:
+        """Return it in a line."""
+        what = f"{self.question.name}: {self.question.task}"
+        how = "" if self.cost is None else f", {self.method}, {self.cost}"
+        told = f": {self.reason}" if self.reason else ""
+        return f"{what}{how}: {self.state}{told}"
+
+
+def foreseen(question: QuestionPart, subject: Table | Panel) -> Foreseen | DpCausalError:
+    """Return how far a question would come: to its spend, or to an error that public things alone make."""
+    try:
+        with foreseeing():
+            ask(question, subject)
+    except Foreseen as found:
+        return found
+    except DpCausalError as error:
+        return error
+    raise LedgerError("a task ended before its spend")
+
+
+def standing(question: QuestionPart, subject: Table | Panel, ledger: Ledger | None) -> Standing:
+    """Return how a question stands with a ledger, which is looked at only; nothing is spent and no row is read."""
+    found = foreseen(question, subject)
+    if isinstance(found, DpCausalError):
+        return Standing(question, CANNOT, str(found))
+    caveats = tuple(dict.fromkeys(caveat for plan in found.plans for caveat in plan.caveats))
+    first = found.plans[0].method
+    told: dict[str, Any] = {
+        "cost": found.loss, "method": first.name, "settings": first.options(), "caveats": caveats,
+        "asked": found.asked,
+    }  # fmt: skip
+    try:
+        answer = None if ledger is None or not found.asked else recalled(ledger, found.asked, False)
+    except LedgerError as error:
+        return Standing(question, SPENT, str(error), **told)
+    return Standing(question, TO_ASK if answer is None else ANSWERED, answer=answer, **told)
+
+
+def replayed(ledger: Ledger | None, budget: Loss) -> Ledger:
+    """Return a ledger in memory with the same budget and spends, to try on what it admits."""
+    trial = Ledger.in_memory(budget)
+    for entry in [] if ledger is None else ledger.entries():
+        zcdp: Any = None if entry.zcdp is None else parse_loss(entry.zcdp)
+        trial.allot(parse_loss(entry.loss), task=entry.task, unit=Unit(entry.unit), relation=Relation(entry.relation),
+                    zcdp=zcdp)  # fmt: skip
+    return trial
+
+
+def refused(found: Foreseen, trial: Ledger) -> str:
+    """Return why a trial ledger refuses a call, empty if it admits it, which counts it."""
+    question = found.plans[0].question
+    try:
+        trial.allot(found.loss, task=found.task, unit=question.unit, zcdp=found.zcdp, once=question.once)
+    except (BudgetExceededError, LedgerError) as error:
+        return str(error)
+    return ""

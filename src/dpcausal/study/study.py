@@ -1,0 +1,265 @@
+"""A study: a file of questions, its plan, its run and its report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpcausal.data.check import SchemaCheck
+from dpcausal.data.panel import Panel
+from dpcausal.data.schema import Bounded, Schema
+from dpcausal.data.table import Table
+from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LedgerError, ParameterError
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import Loss
+from dpcausal.study import tasks
+from dpcausal.study.forecast import forecast, stand_in
+from dpcausal.study.standing import (
+    ANSWERED,
+    BEYOND,
+    CANNOT,
+    SPENT,
+    TO_ASK,
+    Standing,
+    foreseen,
+    refused,
+    replayed,
+    standing,
+)
+
+if TYPE_CHECKING:
+    from dpcausal.study.file import QuestionPart, Source
+
+Told = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """How all questions of a study stand, and what is left of its budget.
+
+    Attributes
+    ----------
+    title : str
+    n : int
+        Records, public.
+    standings : tuple of Standing
+        One a question, in order.
+    remaining : str
+        Of the budget, before what is still to ask.
+    """
+
+    title: str
+    n: int
+    standings: tuple[Standing, ...]
+    remaining: str
+
+    @property
+    def done(self) -> bool:
+        """Whether every question is answered."""
+        return all(one.state == ANSWERED for one in self.standings)
+
+    def summary(self) -> str:
+        """Return the plan in lines."""
+        many = "1 question" if len(self.standings) == 1 else f"{len(self.standings)} questions"
+        lines = [f"{self.title}: {many}, {self.n} records; left of the budget: {self.remaining}."]
+        lines += [] if self.standings else ["  Nothing is asked yet: add a [[question]] to the file."]
+        for one in self.standings:
+            lines.append(f"  {one.line()}")
+            lines += [f"      expect: {one.forecast}"] if one.forecast else []
+            lines += [f"      ! {caveat}" for caveat in one.caveats if one.state == TO_ASK]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        return {"title": self.title, "n": self.n, "remaining": self.remaining,
+                "questions": [one.to_dict() for one in self.standings]}  # fmt: skip
+
+
+class Study:
+    """A study file: questions about one table or panel, under one budget.
+
+    Attributes
+    ----------
+    path : Path
+    told : StudyFile
+        The file, checked.
+    schema : Schema or None
+        Of its columns.
+
+    Notes
+    -----
+    *Guarantee*: that of the ledger: ``run`` spends from it question by question, ``plan``, ``report`` and ``open``
+    spend nothing and read no record.  Answers are kept under the study's ``name``, by default that of its data file:
+    a new version of the data needs a new name.
+
+    Examples
+    --------
+    >>> study = Study.open("study.toml")  # doctest: +SKIP
+    >>> print(study.plan().summary())  # doctest: +SKIP
+    """
+
+    def __init__(self, source: Source, data: Any = None) -> None:
+        self.path = source.path
+        self.told, self.schema = source.read()
+        self._source, self._data = source, data
+        for place, question in enumerate(self.told.question):
+            try:
+                tasks.check(question)
+            except ParameterError as error:
+                raise source.refusal(("question", place), f"{question.name}: {error}") from None
+
+    @classmethod
+    def open(cls, path: str | PathLike[str], data: Any = None) -> Study:
+        """Read and check a study file; a frame given as ``data`` stands for the file that it names."""
+        from dpcausal.study.file import Source  # pydantic is slow to load
+
+        return cls(Source(path), data)
+
+    @property
+    def name(self) -> str:
+        """The name under which answers are kept."""
+        return self.told.name or Path(self.told.data).name
+
+    @property
+    def budget(self) -> Loss:
+        """The whole budget."""
+        return self.told.budget.loss()
+
+    @property
+    def ledger_path(self) -> Path:
+        return self.path.parent / self.told.ledger
+
+    def check(self) -> SchemaCheck:
+        """Return what the schema does to the data: NOT PRIVATE, for the curator alone."""
+        if self.schema is None:
+            raise ParameterError("a study of a panel declares no columns to check")
+        return self.schema.check(self._frame())
+
+    def plan(self, *, accuracy: bool = True) -> StudyPlan:
+        """Return what each question would cost, what accuracy to expect, and what cannot work; no record is read.
+
+        Parameters
+        ----------
+        accuracy : bool
+            False leaves the forecasts out, which take some seconds.
+        """
+        with self._looked_at() as ledger:
+            subject = self._public_subject()
+            trial, found = replayed(ledger, self.budget), []
+            for question in self.told.question:
+                one = standing(question, subject, ledger)
+                if one.state == TO_ASK:
+                    one = self._priced(one, subject, trial, accuracy)
+                found.append(one)
+            return StudyPlan(self.told.title, subject.n, tuple(found), str(trial_left(ledger, self.budget)))
+
+    def run(self, *, again: Collection[str] = (), told: Told | None = None) -> StudyPlan:
+        """Ask every question that has no kept answer, and return how all stand.
+
+        Run again, it pays for nothing that was answered: it goes on where it was stopped.
+
+        Parameters
+        ----------
+        again : names of questions
+            Paid anew, whatever is kept.
+        told : function of (done, all, words), optional
+            Called after each question, with public words.
+        """
+        unknown = sorted(set(again) - {question.name for question in self.told.question})
+        if unknown:
+            raise ParameterError(f"no question of the study is named {unknown[0]!r}")
+        with Ledger.open_or_create(self.ledger_path, budget=self.budget) as ledger:
+            subject = self._subject(ledger)
+            self._check_n(subject)
+            found = []
+            for done, question in enumerate(self.told.question, start=1):
+                found.append(self._asked(question, subject, ledger, question.name in again))
+                if told is not None:
+                    told(done, len(self.told.question), found[-1].line())
+            return StudyPlan(self.told.title, subject.n, tuple(found), str(ledger.remaining))
+
+    def report(self, path: str | PathLike[str] = "report.html") -> Path:
+        """Write the report beside the study, as HTML, with Markdown and the registry's record; return the HTML's path.
+
+        It is made from the ledger alone: nothing is spent and no record is read.
+        """
+        from dpcausal.study.report import write_report
+
+        return write_report(self, self.path.parent / path)
+
+    def _priced(self, one: Standing, subject: Table | Panel, trial: Ledger, accuracy: bool) -> Standing:
+        found = foreseen(one.question, subject)
+        why = "" if isinstance(found, DpCausalError) else refused(found, trial)
+        if why:
+            return replace(one, state=BEYOND, reason=why)
+        if not accuracy:
+            return one
+        words = {} if isinstance(subject, Panel) else self._words()
+        return replace(one, forecast=forecast(one.question, self.schema, subject.n, subject, **words))
+
+    def _asked(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, again: bool) -> Standing:
+        before = standing(question, subject, ledger)
+        if before.state in (CANNOT, ANSWERED, SPENT) and not (again and before.state != CANNOT):
+            return before
+        try:
+            answer = tasks.ask(question, subject, again)
+        except LedgerDamagedError:
+            raise
+        except BudgetExceededError as error:
+            return replace(before, state=BEYOND, reason=str(error))
+        except LedgerError as error:
+            return replace(before, state=SPENT if "no answer is kept" in str(error) else CANNOT, reason=str(error))
+        except DpCausalError as error:
+            return replace(before, state=CANNOT, reason=str(error))
+        return replace(before, state=ANSWERED, reason="", answer=answer)
+
+    def _frame(self) -> Any:
+        if self._data is not None:
+            return self._data
+        path = self.path.parent / self.told.data
+        if not path.exists():
+            raise self._source.refusal(("data",), f"there is no file {self.told.data!r}")
+        return os.fspath(path)
+
+    def _words(self) -> dict[str, Any]:
+        return {"name": self.name, "person": self.told.person, "ids": self.told.ids, "missing": self.told.missing}
+
+    def _subject(self, ledger: Ledger) -> Table | Panel:
+        """Return the table or panel of the data; a table is counted, no answer is made."""
+        panel = self.told.panel
+        if panel is not None:
+            words = panel.model_dump(exclude={"bounds"})
+            return Panel(self._frame(), **words, bounds=Bounded(panel.bounds.lower, panel.bounds.upper), ledger=ledger,
+                         name=self.name)  # fmt: skip
+        return Table(self._frame(), self._columns(), ledger, **self._words())
+
+    def _public_subject(self) -> Table | Panel:
+        """Return what is publicly the same as the data: made-up rows in the stated number, or in that of the data."""
+        ledger = Ledger.in_memory(self.budget)
+        if self.told.panel is not None or self.told.n is None:
+            return self._subject(ledger)
+        return stand_in(self._columns(), self.told.n, ledger, **self._words())
+
+    def _columns(self) -> Schema:
+        if self.schema is None:
+            raise ParameterError("the study declares no columns")
+        return self.schema
+
+    def _check_n(self, subject: Table | Panel) -> None:
+        if self.told.n is not None and self.told.panel is None and subject.n != self.told.n:
+            raise self._source.refusal(("n",), f"the data have {subject.n} records, a public number; nothing was spent")
+
+    def _looked_at(self) -> Any:
+        if not self.ledger_path.exists():
+            return nullcontext(None)
+        return Ledger.open(self.ledger_path, read_only=True)
+
+
+def trial_left(ledger: Ledger | None, budget: Loss) -> Any:
+    """Return what is left of a budget of which a ledger tells, or of all of it."""
+    return (Ledger.in_memory(budget) if ledger is None else ledger).remaining

@@ -1,0 +1,113 @@
+"""The tasks by name, and how a question of a study file becomes a call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from dpcausal.asking.method import Method
+from dpcausal.data.panel import Panel
+from dpcausal.data.table import Table
+from dpcausal.data.where import clauses_of
+from dpcausal.direction.ask import direction
+from dpcausal.direction.many import direction_all
+from dpcausal.direction.methods import METHODS as DIRECTIONS
+from dpcausal.discovery.ask import discover
+from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.methods import METHODS as GRAPHS
+from dpcausal.effects.ask import effect
+from dpcausal.effects.cells import cells
+from dpcausal.effects.methods import METHODS as EFFECTS
+from dpcausal.effects.moments import moments
+from dpcausal.errors import ParameterError
+from dpcausal.independence.ask import ci_test
+from dpcausal.independence.many import ci_tests
+from dpcausal.independence.methods import METHODS as TESTS
+from dpcausal.synthetic_control.ask import synthetic_control, synthetic_controls
+from dpcausal.synthetic_control.methods import METHODS as CONTROLS
+
+if TYPE_CHECKING:
+    from dpcausal.study.file import QuestionPart
+
+Kinds = Mapping[str, type[Method[Any, Any]]]
+
+TASKS: dict[str, tuple[Callable[..., Any], Kinds]] = {
+    "direction": (direction, DIRECTIONS), "direction_all": (direction_all, DIRECTIONS), "ci_test": (ci_test, TESTS),
+    "ci_tests": (ci_tests, TESTS), "discover": (discover, GRAPHS), "effect": (effect, EFFECTS), "cells": (cells, {}),
+    "moments": (moments, {}), "synthetic_control": (synthetic_control, CONTROLS),
+    "synthetic_controls": (synthetic_controls, CONTROLS),
+}  # fmt: skip
+"""Every task that a study may ask: the function of the library, and its methods by short name."""
+
+PANELS = ("synthetic_control", "synthetic_controls")
+OWN = ("table", "panel", "loss", "method", "again", "misplaced", "progress", "accept_unproven")
+ALSO = {"first": "x", "second": "y"}
+"""What a study may call an argument as well."""
+
+
+def nearest(name: str, known: Any) -> str:
+    """Return the question after what may have been meant; empty if nothing is near."""
+    found = get_close_matches(name.casefold(), list(known), n=1)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def check(question: QuestionPart) -> None:
+    """Refuse a task or arguments that there are not, before any data is opened."""
+    if question.task not in TASKS:
+        raise ParameterError(f"task must be one of {', '.join(TASKS)}{nearest(question.task, TASKS)}")
+    function, _ = TASKS[question.task]
+    parameters = {name: one for name, one in inspect.signature(function).parameters.items() if name not in OWN}
+    given = {_python_name(name, parameters) for name in question.arguments}
+    unknown = sorted(given - set(parameters))
+    if unknown:
+        raise ParameterError(f"{question.task} has no argument {unknown[0]!r}{nearest(unknown[0], parameters)}")
+    lacking = [name for name, one in parameters.items() if one.default is inspect.Parameter.empty and name not in given]
+    if lacking:
+        raise ParameterError(f"{question.task} needs {', '.join(ALSO.get(name, name) for name in lacking)}")
+
+
+def ask(question: QuestionPart, subject: Table | Panel, again: bool = False) -> Any:
+    """Ask a question of a table or panel."""
+    function, kinds = TASKS[question.task]
+    if (question.task in PANELS) != isinstance(subject, Panel):
+        raise ParameterError(f"{question.task} is asked of {'a [panel]' if question.task in PANELS else '[columns]'}")
+    if question.where is not None:
+        if isinstance(subject, Panel):
+            raise ParameterError("a panel has no subgroups: leave where out")
+        for column, words in clauses_of(question.where):
+            subject = subject.where(column, **words)
+    parameters = inspect.signature(function).parameters
+    words = {_python_name(name, parameters): _value(name, told) for name, told in question.arguments.items()}
+    if "method" in parameters:
+        words["method"] = _method(question.method, kinds)
+    return function(subject, **words, loss=question.loss(), again=again)
+
+
+def _python_name(name: str, parameters: Any) -> str:
+    other = {word: python for python, word in ALSO.items()}.get(name, name)
+    return other if name not in parameters and other in parameters else name
+
+
+def _value(name: str, told: Any) -> Any:
+    if name == "knowledge":
+        if not isinstance(told, dict) or set(told) - {"forbidden", "required", "tiers"}:
+            raise ParameterError("knowledge holds forbidden, required and tiers")
+        return Knowledge(**{key: [tuple(part) for part in parts] for key, parts in told.items()})
+    return [tuple(pair) for pair in told] if name in ("pairs", "hypotheses") and isinstance(told, list) else told
+
+
+def _method(told: str | dict[str, Any], kinds: Kinds) -> Any:
+    if isinstance(told, str):
+        return told
+    options = dict(told)
+    name = options.pop("name", None)
+    if name not in kinds:
+        raise ParameterError(f"method: name must be one of {', '.join(kinds)}")
+    fitting = {word: tuple(one) if isinstance(one, list) else one for word, one in options.items()}
+    known = set(inspect.signature(kinds[name]).parameters)
+    unknown = sorted(set(fitting) - known)
+    if unknown:
+        raise ParameterError(f"method {name} has no option {unknown[0]!r}{nearest(unknown[0], known)}")
+    return kinds[name](**fitting)

@@ -1,0 +1,199 @@
+"""Persons of several rows, and survey weights, in cells, moments and effects: a person's parts sum to one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
+from dpcausal.effects.ellipsoid import (
+    WHOLE,
+    ellipse_bits,
+    ellipse_moments,
+    ellipse_moments_sensitivity,
+    scale_histograms,
+    scale_histograms_sensitivity,
+)
+from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.privacy.sensitivity import Norm
+from tests.conformance import check_claim
+
+SCHEMA = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 10), "x": dpc.Bounded(-5, 5)})
+EXACT = dpc.NoPrivacy()
+
+
+def table(columns: dict[str, Any], ledger: dpc.Ledger | None = None, **how: Any) -> dpc.Table:
+    return dpc.Table(columns, SCHEMA, dpc.Ledger.without_privacy() if ledger is None else ledger, **how)
+
+
+def split(persons: Any) -> tuple[Any, Any, Any]:
+    """Return two rows a person, their parts and owners: the last column is the first row's part; its sign leaves out
+    the second."""
+    m, wide = len(persons), (persons.shape[1] - 1) // 2
+    part = np.abs(persons[:, -1])
+    rows = np.stack([persons[:, :wide], persons[:, wide:-1]], axis=1).reshape(2 * m, wide)
+    parts = np.stack([part, np.where(persons[:, -1] < 0, 0.0, 1 - part)], axis=1).ravel()
+    return rows, parts, np.repeat(np.arange(m), 2)
+
+
+def sums_of_persons(persons: Any) -> Any:
+    rows, parts, _ = split(persons)
+    mass = np.floor(GRID * parts).astype(np.int64)
+    cells = (rows[:, 0] > 0).astype(np.int64)
+    return corner_counts(cells, 2, np.ones(len(rows), bool), [corners(rows[:, 1] / 2 + 0.5, 2, mass)]).ravel()
+
+
+def moments_of_persons(persons: Any) -> Any:
+    rows, parts, owners = split(persons)
+    return ellipse_moments(2 * rows, np.ones(len(rows), bool), 1.5, ellipse_bits(len(persons), 1.5), parts, owners)
+
+
+def scales_of_persons(persons: Any) -> Any:
+    rows, parts, _ = split(persons)
+    return scale_histograms(rows.copy(), np.floor(WHOLE * parts).astype(np.int64)).ravel()
+
+
+def apart(_rng: Any, m: int, low: Any, high: Any) -> Any:
+    """Persons of one row, all shortened, one at the angle that moves the most."""
+    rows = np.zeros((m, 5))
+    rows[:, [0, 2]] = 1.0
+    rows[0, :4] = np.tile([-0.3056, 0.9522], 2)
+    rows[:, 4] = 1.0
+    return rows
+
+
+@pytest.mark.proves("corner-counts")
+@pytest.mark.proves("ellipse-moments")
+@pytest.mark.proves("scale-histograms")
+@pytest.mark.parametrize(("statistic", "sensitivity", "more"), [
+    (sums_of_persons, lambda m: corner_counts_sensitivity(1), {}),
+    (sums_of_persons, lambda m: corner_counts_sensitivity(1, Norm.L2), {}),
+    (scales_of_persons, lambda m: scale_histograms_sensitivity(2), {}),
+    (moments_of_persons, lambda m: ellipse_moments_sensitivity(1.5, ellipse_bits(m, 1.5), 2),
+     {"starts": {"apart": apart}}),
+])  # fmt: skip
+def test_a_person_of_several_rows_moves_what_one_row_moves_and_no_more(
+    statistic: Any, sensitivity: Any, more: Any
+) -> None:
+    check_claim(statistic, sensitivity, sizes=(4,), columns=5, low=-1.0, high=1.0, **more)
+
+
+def visits(seed: int = 1, persons: int = 400) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(persons), rng.integers(1, 6, persons))
+    n = len(ids)
+    return {"id": ids, "a": rng.integers(0, 2, n), "y": rng.uniform(0, 10, n), "x": rng.uniform(-5, 5, n)}
+
+
+def test_without_noise_sums_are_those_of_weights_one_over_a_persons_kept_rows() -> None:
+    columns = visits()
+    columns["y"][::7] = np.nan
+    kept = ~np.isnan(columns["y"])
+    weights = kept / np.maximum(np.bincount(columns["id"], kept)[columns["id"]], 1)
+    found = dpc.cells(table(columns, person="id"), by=["a"], values=["y"], loss=EXACT)
+    N, T, Q = found.sums(found.values[0], (0,))[0]
+    for arm in (0, 1):
+        inside = weights * (columns["a"] == arm)
+        unit = np.nan_to_num(columns["y"]) / 10
+        assert [N[arm], T[arm], Q[arm]] == pytest.approx([inside.sum(), inside @ unit, inside @ unit**2], abs=1e-4)
+    assert N.sum() == pytest.approx(len(np.unique(columns["id"][kept])), abs=1e-3)
+    fit = dpc.moments(table(columns, person="id"), ["y", "x"], loss=EXACT).ols("y", ["x"])
+    slope = np.polyfit(columns["x"][kept], columns["y"][kept], 1, w=np.sqrt(weights[kept]))[0]
+    assert fit["x"].estimate == pytest.approx(slope, abs=1e-8)
+
+
+def test_at_most_some_rows_of_a_person_count_each_as_the_same_part() -> None:
+    columns = visits()
+    rows = np.minimum(np.bincount(columns["id"]), 3)
+    found = dpc.cells(table(columns, person="id", most=3), by=["a"], loss=EXACT)
+    assert found.counts.sum() == pytest.approx(rows.sum() / 3, abs=1e-3)
+    one = dpc.cells(table(columns, person="id", most=1), by=["a"], values=["y"], loss=EXACT)
+    rows_of = table(columns, person="id").rows(["a", "y"])
+    assert one.counts.sum(axis=1).tolist() == np.bincount(rows_of.values["a"]).tolist()
+
+
+def test_weights_are_cut_at_their_maximum_and_negative_or_missing_ones_leave_out() -> None:
+    columns = visits(persons=300)
+    n = len(columns["id"])
+    raw = np.random.default_rng(2).choice([-1.0, np.nan, np.inf, 0.5, 4.0, 100.0], n)
+    weights = np.where(np.isnan(raw) | (raw < 0), 0.0, np.minimum(raw, 8.0)) / 8
+    found = dpc.cells(table({**columns, "w": raw}, weight=("w", 8.0)), by=["a"], values=["y"], loss=EXACT)
+    N, T, _ = found.sums(found.values[0], (0,))[0]
+    for arm in (0, 1):
+        inside = weights * (columns["a"] == arm)
+        assert [N[arm], T[arm]] == pytest.approx([inside.sum(), inside @ columns["y"] / 10], abs=1e-4)
+    moments = dpc.moments(table({**columns, "w": raw}, weight=("w", 8.0)), ["y", "x"], loss=EXACT)
+    assert moments.mean(0) == pytest.approx(weights @ columns["y"] / weights.sum(), abs=1e-8)
+
+
+def test_a_weighted_effect_is_about_the_population_that_the_weights_stand_for() -> None:
+    """The effect is 4 in a group that was sampled a tenth as often, 0 in the other; half the people are of each."""
+    rng = np.random.default_rng(3)
+    n = 40_000
+    rare, a = rng.random(n) < 1 / 11, rng.integers(0, 2, n)
+    y = np.clip(3 + 4 * rare * a + rng.normal(size=n), 0, 10)
+    columns = {"a": a, "y": y, "x": rng.uniform(-5, 5, n), "w": np.where(rare, 10.0, 1.0)}
+    answers = {}
+    for how in ({}, {"weight": ("w", 10.0)}):
+        for method, adjust, loss in (("cells", [], dpc.PureDP(1)), ("moments", ["x"], dpc.ApproxDP(2, 1e-6))):
+            with dpc.simulated_noise(5):
+                asked = table(columns, dpc.Ledger.in_memory(loss), **how)
+                found = dpc.effect(asked, treatment="a", outcome="y", adjust=adjust, method=method, loss=loss)
+            answers[method, bool(how)] = found
+    for method in ("cells", "moments"):
+        low, high = answers[method, True].interval
+        assert low < 2 < high and high - low < 0.5, (method, low, high)
+        assert answers[method, False].estimate < 0.6
+    entry = asked.ledger.entries()[0]
+    assert '"weight":["w",10.0]' in str(entry.detail).replace(" ", "") and "the largest weight" in found.summary()
+
+
+def test_the_intervals_of_persons_with_many_rows_hold_the_truth() -> None:
+    """60 draws at coverage .9: fewer than 36 hits have a probability below 1e-8."""
+    hits = 0
+    for run in range(60):
+        rng = np.random.default_rng([4, run])
+        own, arm = rng.normal(size=1_000), rng.integers(0, 2, 1_000)
+        rows = rng.integers(1, 9, 1_000)
+        ids = np.repeat(np.arange(1_000), rows)
+        y = np.clip(5 + 0.5 * arm[ids] + own[ids] + 0.5 * rng.normal(size=len(ids)), 0, 10)
+        columns = {"id": ids, "a": arm[ids], "y": y, "x": np.zeros(len(ids))}
+        with dpc.simulated_noise(run):
+            asked = table(columns, dpc.Ledger.in_memory(dpc.PureDP(2)), person="id")
+            found = dpc.effect(asked, treatment="a", outcome="y", adjust=[], loss=dpc.PureDP(2), coverage=0.9)
+        assert found.interval is not None
+        hits += found.interval[0] <= 0.5 <= found.interval[1]
+    assert hits >= 36
+
+
+@pytest.mark.parametrize(("how", "error", "words"), [
+    ({"person": "id", "most": 0}, ParameterError, "most must be a whole number"),
+    ({"person": "id", "most": 2.5}, ParameterError, "most must be a whole number"),
+    ({"person": "id", "most": True}, ParameterError, "most must be a whole number"),
+    ({"most": 3}, ParameterError, "most goes with person="),
+    ({"weight": "w"}, ParameterError, "weight must be the name of a column and the largest weight"),
+    ({"weight": ("w", 0)}, ParameterError, "largest weight must be a number"),
+    ({"weight": ("w", float("inf"))}, ParameterError, "largest weight must be a number"),
+    ({"weight": ("nobody", 8.0)}, SchemaError, "weight must name a column"),
+    ({"weight": ("text", 8.0)}, SchemaError, "needs a numeric column"),
+])  # fmt: skip
+def test_an_unfit_weight_or_number_of_rows_is_refused(how: dict[str, Any], error: type[Exception], words: str) -> None:
+    columns = {**visits(), "w": np.ones(len(visits()["id"])), "text": np.array(["1"] * len(visits()["id"]))}
+    with pytest.raises(error, match=words):
+        table(columns, **how)
+
+
+def test_what_cannot_weigh_rows_refuses_before_it_spends() -> None:
+    columns = {**visits(), "w": np.ones(len(visits()["id"]))}
+    asked = table(columns, dpc.Ledger.in_memory(dpc.PureDP(1)), weight=("w", 8.0))
+    for call in (
+        lambda: dpc.ci_test(asked, "x", "y", given=[], loss=dpc.PureDP(1)),
+        lambda: dpc.direction(asked, "x", "y", loss=dpc.PureDP(1)),
+        lambda: dpc.discover(asked, loss=dpc.PureDP(1)),
+    ):
+        with pytest.raises(ParameterError, match="cannot weigh rows"):
+            call()
+    assert not asked.ledger.entries()

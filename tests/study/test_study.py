@@ -1,0 +1,226 @@
+"""Studies: read with errors that name the line, planned without a row, run without paying twice, reported."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dpcausal as dpc
+from dpcausal.cli import app
+from dpcausal.errors import ParameterError
+from dpcausal.study.draft import declared
+from dpcausal.study.lines import lines_of
+from dpcausal.study.standing import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK
+from tests.study.kills import run_under_fire
+
+HEAD = """title = "Does smoking matter once age is known?"
+data = "study.csv"
+person = "id"
+ledger = "study.ledger"
+budget = { epsilon = 2.0, delta = 1e-6 }
+[columns.age]
+lower = 18
+upper = 100
+[columns.smoker]
+levels = ["no", "yes"]
+[columns.sick]
+levels = ["no", "yes"]
+"""
+LINKED = """[[question]]
+name = "linked"
+task = "ci_test"
+x = "smoker"
+y = "sick"
+given = ["age"]
+epsilon = 0.5
+"""
+MORE = """[[question]]
+name = "size"
+task = "effect"
+treatment = "smoker"
+outcome = "sick"
+adjust = ["age"]
+where = "age >= 30"
+epsilon = 0.5
+[[question]]
+name = "graph"
+task = "discover"
+epsilon = 0.5
+method = { name = "table", max_order = 1 }
+knowledge = { tiers = [["age"], ["smoker"], ["sick"]] }
+"""
+N = 900
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study of persons with several rows and nulls."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    age, smokes = rng.integers(18, 95, N), rng.random(N) < 0.4
+    sick = rng.random(N) < 0.1 + 0.004 * (age - 18) + 0.3 * smokes
+    rows = [f"p{k},{'' if k % 40 == 0 else age[k]},{'ny'[int(smokes[k])]},{'ny'[int(sick[k])]}" for k in range(N)]
+    text = "\n".join(["id,age,smoker,sick", *rows, *rows[:200]]).replace(",n", ",no").replace(",y", ",yes")
+    Path("study.csv").write_text(text)
+    return written(LINKED + MORE)
+
+
+def written(questions: str, head: str = HEAD) -> Path:
+    Path("study.toml").write_text(head + questions)
+    return Path("study.toml")
+
+
+def test_a_study_is_planned_run_once_and_told_again_free(study: Path) -> None:
+    opened = dpc.Study.open(study)
+    plan = opened.plan(accuracy=False)
+    assert [one.state for one in plan.standings] == [TO_ASK] * 3 and plan.n == N
+    assert not Path("study.ledger").exists()
+    told: list[str] = []
+    found = opened.run(told=lambda done, many, words: told.append(f"{done}/{many} {words}"))
+    assert found.done and [line[:3] for line in told] == ["1/3", "2/3", "3/3"]
+    with dpc.Ledger.open("study.ledger", read_only=True) as ledger:
+        head, left = ledger.head, ledger.remaining
+        assert [entry.loss for entry in ledger.entries()] == ["PureDP(0.5)"] * 3
+        assert {entry.unit for entry in ledger.entries()} == {"person"}
+        assert json.loads(ledger.entries()[1].detail)["where"] == ["age >= 30"]
+    again = dpc.Study.open(study).run()
+    assert again.done and again.standings[1].answer.estimate == found.standings[1].answer.estimate
+    assert dpc.Study.open(study).plan(accuracy=False).done
+    with dpc.Ledger.open("study.ledger", read_only=True) as ledger:
+        assert (ledger.head, ledger.remaining) == (head, left)
+    anew = dpc.Study.open(study).run(again=["linked"])
+    assert anew.remaining != found.remaining and anew.standings[0].answer.guarantee.kept == ""
+
+
+def test_the_plan_reads_no_row_where_the_study_says_how_many_there_are(study: Path) -> None:
+    text = study.read_text().replace("person =", f"n = {N}\nperson =")
+    Path("study.csv").unlink()
+    study.write_text(text)
+    plan = dpc.Study.open(study).plan()
+    assert [one.state for one in plan.standings] == [TO_ASK] * 3
+    assert "is found in" in plan.standings[0].forecast and "interval of about" in plan.standings[1].forecast
+    found = dpc.Study.open(study, data=None)
+    with pytest.raises(ParameterError, match=r"study.toml, line 2, data: there is no file 'study.csv'"):
+        found.run()
+
+
+def test_a_number_of_records_that_is_not_theirs_is_refused_before_anything_is_spent(study: Path) -> None:
+    study.write_text(study.read_text().replace("person =", "n = 7\nperson ="))
+    with pytest.raises(ParameterError, match=r"line 3, n: the data have 900 records"):
+        dpc.Study.open(study).run()
+    with dpc.Ledger.open("study.ledger", read_only=True) as ledger:
+        assert not ledger.entries()
+
+
+def test_what_the_budget_will_not_admit_is_foreseen_and_the_rest_goes_on(study: Path) -> None:
+    big = MORE.replace("epsilon = 0.5\n[[", "epsilon = 1.8\n[[")
+    written(LINKED + big)
+    plan = dpc.Study.open(study).plan(accuracy=False)
+    assert [one.state for one in plan.standings] == [TO_ASK, BEYOND, TO_ASK]
+    found = dpc.Study.open(study).run()
+    assert [one.state for one in found.standings] == [ANSWERED, BEYOND, ANSWERED]
+
+
+def test_a_question_that_cannot_work_is_foreseen_with_the_reason(study: Path) -> None:
+    asked = LINKED.replace('x = "smoker"', 'x = "Smoker"').replace("ci_test", "direction")
+    written(asked.replace('given = ["age"]\n', ""))
+    (one,) = dpc.Study.open(study).plan().standings
+    assert one.state == CANNOT and "did you mean 'smoker'?" in one.reason
+
+
+WRONG = {
+    "unknown key": (HEAD.replace("person =", "persons ="), LINKED, r"line 3, persons: is not a key"),
+    "bounds": (HEAD.replace("upper = 100", "upper = 10"), LINKED, r"line 6, columns\.age: .*lower must be below upper"),
+    "amount": (HEAD, LINKED.replace("0.5", "-0.5"), r"line 19, question\.epsilon: .*greater than 0"),
+    "two amounts": (HEAD, LINKED + "rho = 1.0\n", r"line 13, question: say epsilon"),
+    "no amount": (HEAD, LINKED.replace("epsilon = 0.5", ""), r"line 13, question: say epsilon"),
+    "task": (HEAD, LINKED.replace("ci_test", "ci_tset"), r"line 13, question: linked: task .*did you mean 'ci_test'"),
+    "argument": (HEAD, LINKED.replace("given", "gven"), r"ci_test has no argument 'gven'; did you mean 'given'"),
+    "lacking": (HEAD, LINKED.replace('y = "sick"', ""), r"line 13, question: linked: ci_test needs y"),
+    "twice": (HEAD, LINKED + LINKED, r"line 21, question\.name: 'linked' names another question"),
+    "toml": (HEAD + "=", LINKED, r"study\.toml is not TOML"),
+    "no title": (HEAD.replace("title", "titel"), LINKED, r"title: is missing\n.*line 1, titel"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG.values(), ids=list(WRONG))
+def test_an_error_names_the_file_the_line_and_the_rule(case: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    head, questions, rule = case
+    with pytest.raises(ParameterError, match=rule):
+        dpc.Study.open(written(questions, head))
+
+
+def test_lines_are_those_of_a_file_as_people_write_it() -> None:
+    text = '# t\ntitle="x"\n\n[columns."a b"] # c\nlower = 0\nlevels = [\n 1,\n]\n'
+    text += 2 * "[[question]]\n" + "x . y = 1\n"
+    assert lines_of(text) == {
+        ("title",): 2, ("columns", "a b"): 4, ("columns", "a b", "lower"): 5, ("columns", "a b", "levels"): 6,
+        ("question", 0): 9, ("question", 1): 10, ("question", 1, "x", "y"): 11,
+    }  # fmt: skip
+
+
+def test_killed_at_random_moments_no_kept_answer_is_paid_again(study: Path) -> None:
+    """Twenty kills: ``python -m benchmarks audit_study``."""
+    outcome = run_under_fire(study, kills=3, seed=int(time.time_ns() % 2**32))
+    assert outcome.problems == [] and outcome.kills == 3
+
+
+@pytest.mark.usefixtures("study")
+def test_a_spend_without_an_answer_is_shown_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dpcausal.asking.ask.keep", die)
+        assert CliRunner().invoke(app, ["run", "study.toml"]).exit_code != 0
+    found = dpc.Study.open("study.toml").run()
+    assert [one.state for one in found.standings] == [SPENT, ANSWERED, ANSWERED]
+    assert len(dpc.Ledger.open("study.ledger").entries()) == 3
+    report = dpc.Study.open("study.toml").report().with_suffix(".md").read_text()
+    assert "Spent, and no answer was kept: spend 1 paid for exactly this" in report
+    assert "| 1: linked |" in report and "| no answer |" in report
+    shown = CliRunner().invoke(app, ["run", "study.toml", "--quiet"])
+    assert shown.exit_code == 2 and "size: smoker" in shown.output
+    assert CliRunner().invoke(app, ["run", "study.toml", "--again", "linked", "--quiet"]).exit_code == 0
+
+
+@pytest.mark.usefixtures("study")
+def test_the_commands_go_from_a_raw_file_to_a_report() -> None:
+    """``init`` reads the columns' names and nothing else; what is typed makes the file."""
+    Path("study.toml").unlink()
+    typed = "Does it matter?\nid\nnot a range\n18..100\nno, yes\nno, yes\n2\n1e-6\n"
+    made = CliRunner().invoke(app, ["init", "study.csv"], input=typed)
+    assert made.exit_code == 0, made.output
+    assert "write two numbers as 0..110" in made.output
+    text = Path("study.toml").read_text()
+    assert text.startswith(HEAD.replace("Does smoking matter once age is known?", "Does it matter?")[:40])
+    empty = CliRunner().invoke(app, ["plan", "study.toml"])
+    assert empty.exit_code == 0 and "Nothing is asked yet" in empty.output
+    Path("study.toml").write_text(text + LINKED)
+    assert "linked: ci_test, neighbours, PureDP(0.5): to ask" in CliRunner().invoke(app, ["plan", "study.toml"]).output
+    ran = CliRunner().invoke(app, ["run", "study.toml"])
+    assert ran.exit_code == 0 and "[1/1] linked" in ran.output
+    reported = CliRunner().invoke(app, ["report", "study.toml"])
+    assert reported.exit_code == 0 and Path(reported.output.strip()).name == "report.html"
+    assert CliRunner().invoke(app, ["check", "study.toml"]).output.startswith("NOT PRIVATE")
+    twice = CliRunner().invoke(app, ["init", "study.csv"])
+    assert twice.exit_code == 2 and "is there already" in twice.output
+
+
+def test_init_takes_no_bound_from_the_data(tmp_path: Path) -> None:
+    from dpcausal.study.draft import names_of
+
+    for row in ("1,x", "99999,y"):
+        (tmp_path / "d.csv").write_text(f"a,b\n{row}\n")
+        assert names_of(tmp_path / "d.csv") == ["a", "b"]
+    assert declared("-1.5 .. 2e3") == {"lower": -1.5, "upper": 2000.0}
+    for wrong in ("5..1", "a,,b", "a, a"):
+        with pytest.raises(ParameterError):
+            declared(wrong)
