@@ -21,7 +21,8 @@ BENCHMARKS = (
     "effects", "effects_readings", "rows",
     "discovery", "discovery_level", "discovery_scale",
     "independence", "independence_level", "sample_cost", "independence_bounds", "independence_speed",
-    "independence_data", "independence_figures", "synthetic_control", "synthetic_control_real",
+    "independence_data", "independence_figures", "synthetic_control",
+    "synthetic_control_intervals", "synthetic_control_real",
     "synthetic_control_speed", "paper4_figures",
 )  # fmt: skip
 AUDITS = tuple(sorted(path.stem for path in HERE.glob("audit_*.py")))

@@ -166,7 +166,7 @@ BAD: dict[str, tuple[Callable[[], Result], str]] = {
     "epsilon 0": (lambda: ask("--epsilon", "0"), "epsilon must be above 0"),
     "epsilon -1": (lambda: ask("--epsilon", "-1"), "epsilon must be above 0"),
     "epsilon abc": (lambda: ask("--epsilon", "abc"), "--epsilon"),
-    "epsilon 21": (lambda: ask("--epsilon", "21"), "accept_large_epsilon"),
+    "epsilon 21": (lambda: ask("--epsilon", "21"), "--accept-large-epsilon"),
     "epsilon and rho": (lambda: ask("--epsilon", "0.1", "--rho", "0.1"), "not both"),
     "no amount": (lambda: ask(), "say what the call may cost"),
     "delta alone": (lambda: ask("--delta", "1e-6"), "say what the call may cost"),
@@ -260,12 +260,15 @@ def test_the_version_is_told() -> None:
     assert (told.exit_code, told.stdout) == (0, f"dpcausal {dpc.__version__}\n")
 
 
-def test_the_demonstration_answers_from_real_data() -> None:
-    answered = run("demo", "--json")
+def test_the_demonstration_answers_from_real_data(tmp_path: Path) -> None:
+    answered = run("demo", "--json", "--folder", str(tmp_path))
     assert answered.exit_code == 0, answered.output
-    answer = json.loads(answered.stdout)
-    assert set(answer["columns"]) == {"coinsurance", "visits"} and answer["n"] > 10_000
-    assert answer["guarantee"]["private"] and answer["remaining"]["epsilon"] == 1
+    questions = json.loads(answered.stdout)["questions"]
+    assert [one["state"] for one in questions] == ["answered"] * 4
+    assert {one["answer"][0]["guarantee"]["unit"] for one in questions} == {"person"}
+    assert {one["answer"][0]["n"] for one in questions} == {5912} and (tmp_path / "report.html").exists()
+    told = run("demo", "--folder", str(tmp_path))  # again, from what was kept
+    assert told.stdout.rstrip().endswith(str(tmp_path / "report.html")) and "By design" in told.stdout
 
 
 def test_a_terminal_gets_a_frame(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,13 +20,6 @@ def told(share: float) -> None:
 @contextmanager
 def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
     """Give a function that is told each step by a public name, and show the steps where standard error is a terminal.
-
-    Parameters
-    ----------
-    total : int
-        Number of steps.
-    title : str
-        What is being done.  Public, as every step's name must be.
     """
     if not is_terminal():
         yield _silent

@@ -53,8 +53,6 @@ ARROW, BACKWARD, NEITHER, BOTH, UNLINKED, UNDECIDED = (
 def default_blocks(rows: float, epsilon: float) -> int:
     """Return the public number of blocks: n/200, more where the noise asks for them and 48 rows are left, 3 to 501.
 
-    Examples
-    --------
     >>> default_blocks(4_000, 1.0), default_blocks(100_000, 0.1), default_blocks(1_000, 1.0)
     (30, 500, 20)
     """
