@@ -42,12 +42,8 @@ def iqr_sensitivity(n: int, penalty: float, *, ranges: int = 1) -> Sensitivity:
 
     The same bound with ``ranges=1`` holds for ``iqr_margin``.
 
-    Notes
-    -----
     *Source*: ``training.md``, training-iqr.
 
-    Examples
-    --------
     >>> round(float(iqr_sensitivity(4000, 1.0).bound), 4)
     0.0026
     """
