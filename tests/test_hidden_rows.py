@@ -10,7 +10,6 @@ import pytest
 from dpcausal.direction.anm import Residuals
 from dpcausal.direction.stable import Halves
 from dpcausal.independence.columns import Sample
-from dpcausal.regression.residual_products import Weights
 from dpcausal.regression.smoother import Given, Smoothed
 
 COLUMN = np.array([0.123456789])
@@ -26,7 +25,6 @@ GIVEN = Given(TABLE, np.empty((1, 0), dtype=np.int64))
         Sample(TABLE, TABLE, GIVEN, TABLE, TABLE[:, 0] > 0),
         GIVEN,
         Smoothed(TABLE, 1.0),
-        Weights(TABLE),
     ],
     ids=lambda holder: type(holder).__name__,
 )

@@ -9,6 +9,7 @@ from dpcausal.asking import public
 from dpcausal.asking.ask import ask
 from dpcausal.data.table import Table
 from dpcausal.direction.methods import METHODS, chosen
+from dpcausal.direction.progress import progress
 from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import rehearse
@@ -107,7 +108,8 @@ def direction(
     check_large(loss, accept_large_epsilon)
     way, besides = chosen(method, question, loss)
     rehearse(question.score)
-    return ask(
-        replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
-        accept_large_epsilon=accept_large_epsilon, again=again,
-    )  # fmt: skip
+    with progress(1, f"{first}, {second}"):
+        return ask(
+            replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
+            accept_large_epsilon=accept_large_epsilon, again=again,
+        )  # fmt: skip

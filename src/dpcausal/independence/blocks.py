@@ -63,8 +63,6 @@ def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
     It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones
     learn the regressions better.  Where nothing is given, M = min(max(8, 24/ε), n/60, 20000).
 
-    Examples
-    --------
     >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0, learns=False)
     (80, 20, 5)
     """

@@ -134,8 +134,6 @@ def gamma_tail(value: float, sample: Reals) -> float:
 
     Noise of the tables makes the tail longer than that of χ².
 
-    Examples
-    --------
     >>> from scipy.stats import chi2
     >>> quantiles = chi2.ppf((np.arange(2000) + 0.5) / 2000, 4)
     >>> round(gamma_tail(9.4877, quantiles), 3)

@@ -80,13 +80,6 @@ def permuted_copies(log_density: Reals, count: int, generator: PublicGenerator) 
     p(x_k|z_i) p(x_i|z_k) : p(x_i|z_i) p(x_k|z_k).  From the identity the rounds run backwards to a hub; from the hub
     each copy runs forwards, so the identity and the copies are alike, given the hub.
 
-    Parameters
-    ----------
-    log_density : float array, shape (n, n)
-        log p(x_k | z_i) at (k, i), up to terms of x or of z alone.
-    count : int
-        Number of copies.
-
     *Source*: Berrett, Wang, Barber & Samworth (2020), Algorithm 1 and section 3.
     """
     n = len(log_density)

@@ -43,8 +43,6 @@ CELLS = 4_000_000
 def largest_rank(alpha: float, resamples: int) -> int:
     """Return k = ⌊α (m + 1)⌋: among the k largest of m + 1 with probability at most α.
 
-    Examples
-    --------
     >>> largest_rank(0.05, 19), largest_rank(0.05, 499)
     (1, 25)
     """

@@ -46,8 +46,6 @@ ROWS_PER_NEIGHBOUR, MOST_BY_RULE = 90, 16
 def default_neighbours(rows: int, cells: int) -> int:
     """Return the public number of neighbours on either side, k = max(2, ⌊min(n/(90 cells), 16)⌋).
 
-    Examples
-    --------
     >>> default_neighbours(10_000, 1), default_neighbours(500, 1), default_neighbours(10_000, 20)
     (16, 5, 5)
     """

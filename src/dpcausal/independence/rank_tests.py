@@ -44,7 +44,7 @@ MOST_STRATA = 10_000
 TAU_SHARE = Fraction(17, 20)
 """Share of ε for tau where x or y has two levels."""
 
-COUNTED_SHARE = Fraction(19, 20)
+COUNTED_SHARE = Fraction(9, 10)
 """Share of ε for tau where rows may be left out: the rest is for how many are kept."""
 
 LEAST_ROWS = 20
