@@ -6,6 +6,7 @@ Each is a function of (n, coins, link): ``link`` adds that much of x's own noise
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -130,10 +131,10 @@ def _log(z: Reals) -> Reals:
 
 
 def changed(draw: Draw, how: str) -> Draw:
-    """Return the shape with rows missing, twice over, or in the order of x."""
+    """Return the shape with rows missing, twice over (as rows, or as two of a person), or in the order of x."""
 
     def again(n: int, coins: Any, link: float) -> SimulatedRows:
-        found = draw(n // 2 if how == "twice" else n, coins, link)
+        found = draw(n // 2 if how in ("twice", "persons") else n, coins, link)
         columns = {name: np.asarray(column) for name, column in found.columns.items()}
         if how == "missing":
             for name in ("x", "y"):
@@ -141,9 +142,18 @@ def changed(draw: Draw, how: str) -> Draw:
         order = np.argsort(columns["x"]) if how == "sorted" else np.repeat(np.arange(len(columns["x"])), 2)
         if how != "missing":
             columns = {name: column[order] for name, column in columns.items()}
+        if how == "persons":
+            return OfPersons({**columns, "id": order}, found.schema, found.given, 0)
         return SimulatedRows(columns, found.schema, found.given, 0)
 
     return again
+
+
+@dataclass(frozen=True)
+class OfPersons(SimulatedRows):
+    """Rows of persons."""
+
+    person: str = "id"
 
 
 def _exponential(coins: Any, n: int) -> Reals:
@@ -172,14 +182,12 @@ SHAPES: dict[str, Draw] = {
     "20 % of x and of y missing": changed(one(_square, _square), "missing"),
     "rows sorted by x": changed(one(_square, _square), "sorted"),
     "every row twice": changed(one(_square, _square), "twice"),
+    "every person twice, person=": changed(one(_square, _square), "persons"),
     "XOR of numbers": exclusive_or("numbers"),
     "z₀z₁ in d = 5": several(5, lambda Z: Z[0] * Z[1]),
     "additive in d = 5": several(5, lambda Z: 0.7 * np.sin(2 * Z).sum(axis=0), -1.0),
     "step in d = 3": several(3, lambda Z: _step(Z[0])),
 }
-"""By name; the last four need blocks, and are slow."""
-
-SLOW = (*tuple(SHAPES)[-4:], "treatment by a product of scores", "wave along z₀ + z₁")
 
 
 def _counts(n: int, coins: Any, link: float) -> SimulatedRows:
@@ -205,14 +213,46 @@ def _treatment_by_score(n: int, coins: Any, link: float) -> SimulatedRows:
     return rows(x, y, {"z": z, "w": w}, {"x": TWO, "y": NUMBER, "z": Bounded(-4, 4), "w": Bounded(-4, 4)})
 
 
-FRESH: dict[str, Draw] = {
+SHAPES |= {
     "Poisson counts": _counts,
     "whole ages, lognormal incomes": _ages,
     "sawtooth, two bumps of noise": one(lambda z: z % 1.0 * 3, lambda z: z % 1.0 * 3, _two_bumps),
     "treatment by a product of scores": _treatment_by_score,
     "wave along z₀ + z₁": several(2, lambda Z: np.sin(2 * (Z[0] + Z[1]))),
 }
+
+
+def _gamma(n: int, coins: Any, link: float) -> SimulatedRows:
+    z = coins.gamma(2.0, 1.0, n)
+    first, second = coins.standard_normal((2, n))
+    x, y = np.sqrt(z) * np.exp(first / 2), np.sqrt(z) * np.exp((second + link * first) / 2)
+    return rows(x, y, {"z": z}, {"x": Bounded(0, 40), "y": Bounded(0, 40), "z": Bounded(0, 30)})
+
+
+def _seasons(n: int, coins: Any, link: float) -> SimulatedRows:
+    day, z = coins.integers(0, 7, n), coins.uniform(-1, 1, n)
+    x = (coins.random(n) < 0.2 + 0.3 * (day > 4) + 0.2 * z).astype(np.int64)
+    y = coins.poisson(1 + (day > 4) + (1 + z) / 2 + link * x) + 0.0
+    schema = {"x": TWO, "y": Bounded(0, 40), "z": Bounded(-1, 1), "day": Levels(range(7))}
+    return rows(x, y, {"z": z, "day": day}, schema)
+
+
+FRESH: dict[str, Draw] = {
+    "gamma z, noise that multiplies": _gamma,
+    "weekdays and a temperature": _seasons,
+    "logistic curve, t₃ noise": one(
+        lambda z: 3 / (1 + np.exp(-4 * z)), lambda z: 3 / (1 + np.exp(-4 * z)), lambda coins, n: coins.standard_t(3, n)
+    ),
+    "checkerboard of two numbers": several(2, lambda Z: 2.0 * ((Z[0] > 0) != (Z[1] > 0))),
+    "two jumps and a slope in d = 4": several(4, lambda Z: _step(Z[0]) + _step(Z[1] - 0.5) + Z[2]),
+}
 """Named after the defaults had been fixed, and left as they were found."""
+
+SLOW = (
+    "XOR of numbers", "z₀z₁ in d = 5", "additive in d = 5", "step in d = 3", "treatment by a product of scores",
+    "wave along z₀ + z₁", "checkerboard of two numbers", "two jumps and a slope in d = 4",
+)  # fmt: skip
+"""They need blocks."""
 
 
 def design(shape: str, link: float = 0.0) -> Callable[[int, int], SimulatedRows]:

@@ -99,7 +99,8 @@ def power(
         Of ``simulate.smooth_design``: x = f(z) + e, y = −f(z) + e′ + βe, both noises standard normal, so an effect β is
         a partial correlation of β/√(1 + β²); 0 gives the level.
     design : function of (n, seed), optional
-        Your own assumptions: returns an object with ``columns``, ``schema`` and ``given``, and columns x and y.
+        Your own assumptions: returns an object with ``columns``, ``schema`` and ``given``, and columns x and y; and
+        with ``person``, the name of the column of ids, where n rows are those of fewer persons.
     repetitions : int
         Number of tables.
     seed : int, optional
@@ -133,7 +134,7 @@ def power(
         if not all(hasattr(data, name) for name in ("columns", "schema", "given")):
             raise ParameterError("design must return what dpcausal.simulate does: columns, schema and given")
         ledger = Ledger.without_privacy() if isinstance(loss, NoPrivacy) else Ledger.in_memory(loss)
-        table = Table(data.columns, data.schema, ledger)
+        table = Table(data.columns, data.schema, ledger, person=getattr(data, "person", None))
         given = [] if isinstance(way, PermutedHsic) and design is None else list(data.given)
         with simulated_noise(for_noise):
             found = ci_test(
@@ -157,8 +158,6 @@ def power(
 def smooth_model(complexity: float) -> ModelX:
     """Return the law of x given z₁ of ``simulate.smooth_design``, before clipping.
 
-    Examples
-    --------
     >>> smooth_model(2.0).at(np.array([[0.0], [0.5]])).centre.round(3)
     array([0.   , 0.743])
     """
@@ -168,8 +167,6 @@ def smooth_model(complexity: float) -> ModelX:
 def wilson(successes: int, trials: int) -> tuple[float, float]:
     """Return the 95 % Wilson interval of a probability.
 
-    Examples
-    --------
     >>> tuple(round(end, 3) for end in wilson(5, 100))
     (0.022, 0.112)
     """

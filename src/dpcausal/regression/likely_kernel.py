@@ -2,9 +2,10 @@
 
     R = (I − H)² U,  H = K (K + .3 α I)⁻¹
 
-where K is the one of three kernels with the largest marginal likelihood of all responses together, each at its own α:
+where K is the one of some kernels with the largest marginal likelihood of all responses together, each at its own α:
 of *slopes and smooth curves* in each column, as it is (z) and as normal scores (u), levels by equality, cells of all
-levels too; the same with *narrow* curves; and with *products* of two columns, squares, and curves that differ by cell.
+levels too; the same with *narrow* curves; with *products* of two columns, squares, and curves that differ by cell; with
+a *jump*, where a cut of one column splits the responses best; and, of several columns, *surfaces*, wide and narrow.
 That (I − H) is applied twice, and with less than the likeliest α, halves what x and y may both have missed.
 
 Nothing here is private: it belongs inside a block whose answer is bounded and paid for.  It is total.
@@ -27,6 +28,12 @@ TRIAL_ROWS = 250
 SLOPE, WIDTHS = 10.0, (1.0, 0.25)
 """Weight of a slope beside a curve's 1; widths of the curves, in standard deviations."""
 
+SURFACE, SURFACE_WIDTHS = 5.0, (1.0, 0.5)
+"""Weight of a surface beside a slope's 10, and widths: a wave along several columns is learnt by none of the others."""
+
+LEAST_SIDE = 5
+"""Rows on either side of a jump."""
+
 ALPHAS = np.logspace(-2, 4, 19)
 UNDERSMOOTHING = 0.3
 
@@ -37,8 +44,6 @@ def likely_residuals(given: Given, responses: Reals) -> Smoothed:
     s are the factors by which the residuals shrink along the kernel's eigenvectors: ρ is the variance of Σ r_x r_y over
     what permuting one of them shows.
 
-    Examples
-    --------
     >>> z = np.linspace(-1, 1, 100)[:, None]
     >>> found = likely_residuals(Given(z, np.empty((100, 0), dtype=np.int64)), z**2)
     >>> bool(found.residuals.std() < 0.05)
@@ -47,11 +52,10 @@ def likely_residuals(given: Given, responses: Reals) -> Smoothed:
     U, n = standardised(responses), given.rows
     trial = given.at(np.linspace(0, n - 1, min(n, TRIAL_ROWS)).astype(np.int64)) if n > TRIAL_ROWS else given
     V = U if trial is given else standardised(responses[np.linspace(0, n - 1, TRIAL_ROWS).astype(np.int64)])
-    found = [_fit(kernel, V) for kernel in _kernels(trial)]
+    found = [_fit(kernel, V) for kernel in _kernels(trial, V)]
     best = int(np.argmin([misfit.sum() for *_, misfit in found]))
     if trial is not given:
-        kernels = _kernels(given)
-        found = [_fit(next(kernel for place, kernel in enumerate(kernels) if place == best), U)]
+        found = [_fit(next(kernel for place, kernel in enumerate(_kernels(given, U)) if place == best), U)]
         best = 0
     values, vectors, alphas, _ = found[best]
     shrunk = (UNDERSMOOTHING * alphas / (values[:, None] + UNDERSMOOTHING * alphas)) ** 2
@@ -65,8 +69,8 @@ def likely_residuals(given: Given, responses: Reals) -> Smoothed:
     return Smoothed(R, largest if np.isfinite(largest) else 1.0)
 
 
-def _kernels(given: Given) -> Iterator[Reals]:
-    """Yield the three kernels, one after the other."""
+def _kernels(given: Given, U: Reals) -> Iterator[Reals]:
+    """Yield the kernels, one after the other; how many there are depends on the numbers of columns alone."""
     z = standardised(given.numbers)
     u = standardised(_scores(given.numbers))
     levels, together = np.zeros((given.rows, given.rows)), np.ones((given.rows, given.rows))
@@ -80,6 +84,31 @@ def _kernels(given: Given) -> Iterator[Reals]:
     yield flat + curves[1]
     products = (z @ z.T) ** 2 + (u @ u.T) ** 2
     yield flat + curves[0] + products + (together * (z @ z.T + curves[0]) if given.levels.shape[1] else 0.0)
+    if z.shape[1]:
+        side = standardised(_jump(z, U))
+        yield flat + curves[0] + SLOPE * np.multiply.outer(side, side)
+    if z.shape[1] > 1:
+        apart = (z**2).sum(axis=1)
+        squares = np.maximum(np.add.outer(apart, apart) - 2 * (z @ z.T), 0.0)
+        for width in SURFACE_WIDTHS:
+            yield flat + SURFACE * np.exp(-0.5 * squares / width**2)
+
+
+def _jump(z: Reals, U: Reals) -> Reals:
+    """Return on which side of the cut each row lies that, beside slopes, splits the responses best; 0 if none does."""
+    n = len(z)
+    slopes, _ = np.linalg.qr(np.column_stack([np.ones(n), z]))
+    R = standardised(U - slopes @ (slopes.T @ U))
+    below = np.arange(1, n)
+    best, side = 0.0, np.zeros(n)
+    for column in z.T:
+        order = np.argsort(column, kind="stable")
+        gains = (np.cumsum(R[order], axis=0)[:-1] ** 2).sum(axis=1) / (below * (n - below))
+        gains[(np.diff(column[order]) <= 0) | (np.minimum(below, n - below) < LEAST_SIDE)] = 0.0
+        place = int(np.argmax(gains)) if n > 1 else 0
+        if n > 1 and gains[place] > best:
+            best, side = float(gains[place]), (column > column[order[place]]).astype(np.float64)
+    return side
 
 
 def _curve(column: Reals, width: float) -> Reals:
