@@ -14,15 +14,15 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BENCHMARKS = (
-    "verdicts",
+    "verdicts", "verdict_attacks",
     "house",
     "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "igci",
     "paper1_tables", "training_privacy",
     "effects", "effects_readings", "rows",
     "discovery", "discovery_level", "discovery_scale",
     "independence", "independence_level", "independence_peers", "sample_cost", "independence_bounds",
-    "independence_speed",
-    "independence_data", "independence_figures", "synthetic_control", "synthetic_control_real",
+    "independence_speed", "independence_data", "independence_figures", "synthetic_control",
+    "synthetic_control_intervals", "synthetic_control_real",
     "synthetic_control_speed", "paper4_figures",
 )  # fmt: skip
 AUDITS = tuple(sorted(path.stem for path in HERE.glob("audit_*.py")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression.ridge import ridge_weight_bound, ridge_weights
 from dpcausal.synthetic_control import factor, matched, perturbation, placebo
 from dpcausal.synthetic_control.matched import Matching, matched_sensitivity, matched_sums
-from dpcausal.synthetic_control.placebo import STEPS, Placebos
-from dpcausal.synthetic_control.rows import FULL, GRID, on_grid, within_radius
+from dpcausal.synthetic_control.placebo import Placebos
+from dpcausal.synthetic_control.rows import FINE, FULL, Grid, at_length, within_radius
 from tests.mutants import Case, by_falsifier
 
 Rows = Any
@@ -20,20 +21,21 @@ Rows = Any
 ONES = np.ones(2)
 RADIUS = 3000
 WEIGHTS = np.array([-0.7, 0.1, 0.4, 0.2])
-BY = Matching(3, 1, np.array([0.1, -0.2, 0.3]), np.empty(0), 0.2, 0.25)
+GRID = Grid(2.0**-12, 3, 2**24)
+BY = Matching(GRID, 1, GRID.rows(np.array([[0.1, -0.2, 0.3]]))[0], np.empty(0), 0.2 * FINE, 0.25 * FINE)
 
 
 def whole(rows: Rows) -> Any:
-    return np.rint(rows * GRID).astype(np.int64)
+    return np.rint(rows * FINE).astype(np.int64)
 
 
 def sums(rows: Rows, by: Matching) -> Any:
-    cells = on_grid(np.clip(rows, -1, 1))
-    return matched_sums(*matched.weights_and_changes(cells, np.empty((len(cells), 0)), by), by)
+    cells = GRID.rows(np.clip(rows, -1, 1))
+    return matched_sums(*matched.weights_and_changes(cells, np.empty((len(cells), 0)), by)[:2], by)
 
 
 def own_width(rows: Rows) -> Any:
-    return sums(rows, Matching(3, 1, BY.past, BY.covariates, max(float(np.std(rows[:, :3])), 0.02), BY.cut))
+    return sums(rows, replace(BY, kernel_width=FINE * max(float(np.std(rows[:, :3])), 0.02)))
 
 
 def followers(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
@@ -70,15 +72,15 @@ def less_own_means(rows: Rows) -> Any:
 
 def refitted(rows: Rows) -> int:
     others = (rows[:, 0].sum() - rows[:, 0]) / (len(rows) - 1)
-    residuals = np.rint(STEPS * (rows[:, 0] - others)).astype(np.int64)
-    return placebo.count_at_least(Placebos(residuals, np.full(len(rows), FULL)), round(0.4 * STEPS))
+    full = np.full(len(rows), FULL)
+    return placebo.count_beyond(Placebos(rows[:, 0] - others, np.ones(len(rows)), full), 0.4, 1.0)
 
 
 def near(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     return np.column_stack([np.append(np.full(m - 1, 0.2), 0.9), np.ones(m)])
 
 
-def uncut_spread(rows: Rows) -> float:
+def unbounded_scores(rows: Rows) -> float:
     return float((FULL * (rows[:, 0] / 0.4) ** 2).sum())
 
 
@@ -104,9 +106,9 @@ MUTANTS: list[Case] = [
     by_falsifier("rows clipped before their mean is taken off", clipped_then_centred,
                  factor.sum_sensitivity(RADIUS).bound, columns=3, **SIGNED),
     by_falsifier("products by the bound of one row's own",
-                 lambda rows: factor.products(within_radius(whole(rows), RADIUS)), 5.0 * RADIUS**2, columns=2,
+                 lambda rows: factor.products(at_length(whole(rows), factor.LENGTH)), 5.0 * factor.LENGTH**2, columns=2,
                  **SIGNED),
-    by_falsifier("a placebo spread without a cut", uncut_spread, float(FULL), columns=1, low=-1.0),
+    by_falsifier("mixing scores without a bound", unbounded_scores, float(FULL), columns=1, low=-1.0),
     by_falsifier("placebo residuals of a fit per donor", refitted, FULL, columns=2, sizes=(4,), low=-1.0,
                  starts={"near": near}),
     by_falsifier("objective perturbation over all of space", lambda rows: gradient(rows, np.full(len(rows), 5.0)),

@@ -193,14 +193,49 @@ def test_location_scale_noise_leans_the_right_way_where_additive_noise_is_misled
     assert right >= 17  # a coin: 1e-3; the seed is fixed
 
 
-@pytest.mark.parametrize("step", [0.5, 0.1, 0.02])
-def test_rounded_and_clipped_columns_have_finite_scores(step: float) -> None:
-    rng = np.random.default_rng(9)
+def wide(step: float, seed: int, heap: bool) -> tuple[Any, Any]:
+    """Return a rounded column, cut at both ends if there is to be a heap, and one of its own."""
+    x, y = np.random.default_rng([seed, 9]).standard_normal((2, 120))
+    rounded = np.round(x / step) * step
+    return (np.clip(rounded, -1, 1) if heap else rounded), y
+
+
+@pytest.mark.parametrize(("step", "heap"), [(0.5, True), (0.2, True), (0.02, True), (0.2, False)])
+def test_a_rounded_or_clipped_column_is_neither_cause_nor_effect_for_that(step: float, heap: bool) -> None:
+    # Six standard errors of 100 coins: a false alarm of 2e-9.
+    leans = []
+    for seed in range(100):
+        x, y = wide(step, seed, heap)
+        assert all(map(math.isfinite, lsnm.scores(x, y, generator_from_seed(seed))))
+        leans.append(bits_of(x, y, seed)[1])
+    assert 20 < sum(leans) < 80
+
+
+def test_the_effect_of_a_gaussian_cause_is_no_cause_because_the_other_is_cut_at_a_bound() -> None:
+    leans = []
     for seed in range(60):
-        x, y = rng.standard_normal((2, 120))
-        rounded = np.clip(np.round(x / step) * step, -1, 1)
-        forward, backward = lsnm.scores(rounded, y, generator_from_seed(seed))
-        assert math.isfinite(forward) and math.isfinite(backward)
+        effect, cause = np.random.default_rng(seed).standard_normal((2, 133))
+        effect = np.maximum(effect + cause, -1.5)
+        leans.append(bits_of(effect, cause, seed)[1])
+    assert 7 < sum(leans) < 53  # six standard errors of coins
+
+
+def test_heaps_are_values_that_stick_out_of_their_neighbours() -> None:
+    values = np.concatenate([np.zeros(30), np.linspace(0.1, 5, 60), np.full(3, 7.0), np.full(9, 9.0)])
+    assert set(values[lsnm.heaped(values)]) == {0.0, 9.0}
+    assert not lsnm.heaped(np.repeat(np.arange(12.0), [2, 4, 8, 14, 20, 24, 24, 20, 14, 8, 4, 2])).any()
+    assert not lsnm.heaped(np.repeat([0.0, 1.0], [100, 3])).any()  # few values, of which none is a heap
+
+
+def test_both_columns_are_as_coarse_as_the_coarser_one() -> None:
+    rng = np.random.default_rng(4)
+    coarse, fine = np.round(2 * rng.standard_normal(200)) / 2, rng.standard_normal(200)
+    x, y = lsnm.spread(coarse, fine, generator_from_seed(1))
+    assert np.std(x) == pytest.approx(1) and np.std(y) == pytest.approx(1) and len(np.unique(y)) == 200
+    # A step of half a deviation, and jitter as wide: the finer column moves by up to a step, and is else itself.
+    assert 0.05 < np.abs(y - fine / fine.std()).mean() < 0.5 and np.corrcoef(y, fine)[0, 1] > 0.95
+    alone = lsnm.spread(fine, fine**3, generator_from_seed(1))[0]
+    assert alone == pytest.approx((fine - fine.mean()) / fine.std(), abs=1e-12)
 
 
 # The law of the counts.
@@ -320,6 +355,7 @@ def test_persons_who_are_known_to_be_in_the_data_move_one_block_and_others_two()
                 r = dpc.direction(table, "x", "y", loss=dpc.PureDP(blocks), method=VOTING[method])
             assert r.n == 400 and r.guarantee.unit is table.unit and recording.passages[0].bound == blocks
             coins[ids] = r.p_coins
+            assert method == "votes" or ("7 blocks of at most 50 rows" in r.summary()) == (ids == "private")
         assert coins["private"] == coins["public"]  # the law of twice the noise at twice the epsilon
 
 

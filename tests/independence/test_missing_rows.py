@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.independence.blocks import LEAST_KEPT, block_scores
+from dpcausal.independence.blocks import LEAST_KEPT, BlockTest, block_scores
 from dpcausal.independence.hsic import first_returns
+from dpcausal.independence.methods import ALL
 from dpcausal.independence.question import Hypothesis
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import generator_from_seed
@@ -22,10 +23,13 @@ SCHEMA = dpc.Schema(
 )  # fmt: skip
 LAW = dpc.ModelX(mean=lambda z: 0.5 * z[:, 0], sd=1.0)
 
+
+def law_of(kind: Any) -> dict[str, Any]:
+    return {"model_x": LAW} if hasattr(kind, "model_x") else {}
+
+
 METHODS: dict[str, tuple[Any, list[str]]] = {
-    "gcm": (dpc.methods.Gcm(blocks=4), ["z"]),
-    "gcm-weighted": (dpc.methods.WeightedGcm(blocks=4), ["z"]),
-    "crt": (dpc.methods.Crt(model_x=LAW, blocks=4), ["z"]),
+    **{kind.name: (kind(blocks=4, **law_of(kind)), ["z"]) for kind in ALL if issubclass(kind, BlockTest)},
     "crt-decision": (dpc.methods.CrtDecision(model_x=LAW, resamples=39), ["z"]),
     "kendall": (dpc.methods.Kendall(), ["z"]),
     "neighbours": (dpc.methods.Neighbours(), ["z"]),

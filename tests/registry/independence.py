@@ -53,6 +53,7 @@ from tests.mechanisms.test_block_sum import exact, query
 from tests.mechanisms.test_noisy_rank import EACH, OWN, margin, scores
 from tests.papers.test_priv_kendall import THREE_STRATA, in_strata
 from tests.registry.discovery import opposed
+from tests.registry.null_laws import MUTANTS
 from tests.registry.rows import Neighbours, Search, SensitivityRow, TaskRow, TextRow
 from tests.regression.products import DOMAIN, STARTS, products, resample_sum, two_groups
 from tests.regression.test_residual_products import SHAPES
@@ -228,23 +229,6 @@ def all_on_neighbours(loss: Any) -> Neighbours:
 
     return Neighbours(of_seed, Search(ask, 130, LOW, HIGH))
 
-
-MUTANTS = {
-    **dict.fromkeys(("gcm", "gcm-weighted", "crt", "cpt"),
-                    ("blocks scaled by the spread of all rows", "block terms that are not clipped",
-                     "a failed block is left out", "one stream of coins for all blocks")),
-    "PrivToT": ("blocks made by value", "a failed block is left out"),
-    "PrivGCM": ("residual products of a small penalty by the bound of a large one",
-                "a penalty chosen on the rows", "columns scaled by their own largest value"),
-    "crt-decision": ("a margin over copies by one bound for two", "copies of x whose coins depend on other rows"),
-    "PrivCRT": ("scores of ranks without the two", "noisy max with the rate read as the mean"),
-    "kendall": ("tie-corrected tau",),
-    "neighbours": ("sign products by the bound of partners that stay", "neighbours by the number of rows kept"),
-    "strata-covariance": ("covariance inside strata by the bound of one stratum",),
-    "counts": ("a table of counts with sensitivity 1",),
-    "Spearman of Priv-PC": ("rho as published by the bound of one stratum",),
-    "hsic": ("permuted HSIC by the bound of unpermuted columns", "a bandwidth from the test rows"),
-}  # fmt: skip
 
 ATTAINED = dict.fromkeys((*BLOCKS, "kendall", "neighbours"), 0.6)
 """The other pairs are no worst ones."""

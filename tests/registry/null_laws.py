@@ -20,8 +20,9 @@ import dpcausal as dpc
 from dpcausal.asking.ask import settle
 from dpcausal.data.schema import Column
 from dpcausal.independence import blocks, counts
-from dpcausal.independence.columns import Rows, rows_of
+from dpcausal.independence.columns import Sample, rows_of
 from dpcausal.independence.law import block_law
+from dpcausal.independence.methods import ALL
 from dpcausal.independence.question import Hypothesis, IndependenceTest
 from dpcausal.privacy.noise import generator_from_seed
 
@@ -184,15 +185,30 @@ LAWS: dict[str, tuple[LawRow, ...]] = {
         LawRow("skewed, nothing given", rows=300, size=1_800, kept=0.7),
         LawRow("rare treatment, few values", size=400, bound=True),
     ),
-    "gcm": OF_BLOCKS,
+    **{kind.name: OF_BLOCKS for kind in ALL if issubclass(kind, blocks.BlockTest)},
     "gcm-weighted": OF_BLOCKS[2:],
     "crt": (LawRow("known law", {"model_x": NORMAL}, size=800), OF_CHANCES),
     "cpt": (replace(OF_CHANCES, size=400),),
 }  # fmt: skip
 """By method: what releases a p-value needs a row that is no bound."""
 
-ELSEWHERE = {"gcm-scalar", "gcm-smooth"}
-"""Normal laws with a noisy variance: ``tests/independence/test_scalar.py``."""
+MUTANTS = {
+    **dict.fromkeys((kind.name for kind in ALL if issubclass(kind, blocks.BlockTest)),
+                    ("blocks scaled by the spread of all rows", "block terms that are not clipped",
+                     "a failed block is left out", "one stream of coins for all blocks")),
+    "PrivToT": ("blocks made by value", "a failed block is left out"),
+    "PrivGCM": ("residual products of a small penalty by the bound of a large one",
+                "a penalty chosen on the rows", "columns scaled by their own largest value"),
+    "crt-decision": ("a margin over copies by one bound for two", "copies of x whose coins depend on other rows"),
+    "PrivCRT": ("scores of ranks without the two", "noisy max with the rate read as the mean"),
+    "kendall": ("tie-corrected tau",),
+    "neighbours": ("sign products by the bound of partners that stay", "neighbours by the number of rows kept"),
+    "strata-covariance": ("covariance inside strata by the bound of one stratum",),
+    "counts": ("a table of counts with sensitivity 1",),
+    "Spearman of Priv-PC": ("rho as published by the bound of one stratum",),
+    "hsic": ("permuted HSIC by the bound of unpermuted columns", "a bandwidth from the test rows"),
+}  # fmt: skip
+"""By method: what would break it, by the names of ``tests/mutants*.py``."""
 
 
 def found_on(method: IndependenceTest[Any], row: LawRow) -> tuple[Reals, Reals, float]:
@@ -208,7 +224,7 @@ def excess(squares: Reals, expected: float) -> float:
     return float((squares.mean() - expected) / (squares.std() / len(squares) ** 0.5))
 
 
-def _settled(method: IndependenceTest[Any], row: LawRow, n: int) -> tuple[Any, Callable[[int], Rows]]:
+def _settled(method: IndependenceTest[Any], row: LawRow, n: int) -> tuple[Any, Callable[[int], Sample]]:
     """Return the settled question, and a function that draws rows from a seed."""
     null = NULLS[row.null]
     loss, schema, (x, y, given) = dpc.PureDP(row.epsilon), dpc.Schema(null.schema), null.names
@@ -217,7 +233,7 @@ def _settled(method: IndependenceTest[Any], row: LawRow, n: int) -> tuple[Any, C
     table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(10**6)), missing=missing)
     question = Hypothesis.of(table, x, y, given, 0.05)
 
-    def rows(seed: int) -> Rows:
+    def rows(seed: int) -> Sample:
         rng = np.random.default_rng(seed)
         found = null.draw(rng, n)
         for name, kind in null.schema.items():

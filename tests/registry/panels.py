@@ -9,46 +9,57 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.mechanisms.additive import gaussian, l2_ball
-from dpcausal.mechanisms.objective_perturbation import objective_perturbation, published_objective_perturbation
+from dpcausal.mechanisms.objective_perturbation import objective_perturbation
+from dpcausal.papers.dpsc import published_objective_perturbation
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.regression.ridge import ridge_weight_sensitivity, ridge_weights
 from dpcausal.synthetic_control import factor, matched, perturbation, placebo
-from dpcausal.synthetic_control.forecast import donor_free
 from dpcausal.synthetic_control.matched import matched_sensitivity, matched_sums
-from dpcausal.synthetic_control.placebo import STEPS, Placebos
+from dpcausal.synthetic_control.placebo import Placebos
 from dpcausal.synthetic_control.question import Treated
-from dpcausal.synthetic_control.rows import FULL, GRID, on_grid, within_radius
+from dpcausal.synthetic_control.rows import FINE, FULL, Grid, at_length, squared_lengths, within_radius
 from tests.registry.rows import MechanismRow, Neighbours, Search, SensitivityRow, TaskRow
 from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited, panel
 
 Rows = Any
 
 ONES = np.ones(2)
-RADIUS, CUT = 3000, round(0.4 * STEPS)
+RADIUS = 3000
 WEIGHTS = np.array([-0.7, 0.1, 0.4, 0.2])
-BY = matched.Matching(3, 2, np.array([0.1, -0.2, 0.3]), np.empty(0), 0.2, 0.25)
+GRID = Grid(2.0**-12, 3, 2**24)
+PAST = np.array([[0.1, -0.2, 0.3]])
+BY = matched.Matching(GRID, 2, GRID.rows(PAST)[0], np.empty(0), 0.2 * FINE, 0.25 * FINE)
 
 
 def whole(rows: Rows) -> Any:
-    return np.rint(rows * GRID).astype(np.int64)
-
-
-def in_steps(residuals: Any) -> Any:
-    return np.rint(np.asarray(residuals) * STEPS).astype(np.int64)
+    return np.rint(rows * FINE).astype(np.int64)
 
 
 def placebos(rows: Rows) -> Placebos:
-    return Placebos(in_steps(rows[:, 0]), np.rint(FULL * (rows[:, 1] + 1) / 2).astype(np.int64))
+    """Placebos of rows of a residual, a scale and a weight."""
+    return Placebos(rows[:, 0], np.abs(rows[:, 1]), np.rint(FULL * (rows[:, 2] + 1) / 2).astype(np.int64))
+
+
+def two_ways(rows: Rows) -> list[Placebos]:
+    """Placebos of two ways to predict, their residuals the first two columns; at the scale 0 each counts in full."""
+    scales, weights = np.maximum(rows[:, 2], 0), np.rint(FULL * np.clip(2 * rows[:, 3] + 1, 0, 1)).astype(np.int64)
+    return [Placebos(rows[:, way], scales, weights) for way in (0, 1)]
+
+
+def missed_twice(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    rows = np.zeros((m, 4))
+    rows[0] = 1, 1, -1, 1
+    return rows
 
 
 def sums(rows: Rows) -> Any:
     """The matched sums of donors whose past is the target's but for its first value, and whose future is free."""
-    past = np.tile(BY.past, (len(rows), 1))
+    past = np.tile(PAST, (len(rows), 1))
     past[:, 0] += rows[:, 0]
     future = np.clip(past[:, -1:] + rows[:, 1:], -1, 1)
-    cells = on_grid(np.clip(np.hstack([past, future]), -1, 1))
-    return matched_sums(*matched.weights_and_changes(cells, np.empty((len(cells), 0)), BY), BY)
+    cells = GRID.rows(np.clip(np.hstack([past, future]), -1, 1))
+    return matched_sums(*matched.weights_and_changes(cells, np.empty((len(cells), 0)), BY)[:2], BY)
 
 
 def followers(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
@@ -83,23 +94,24 @@ SENSITIVITIES = (
     SensitivityRow("matched-sums", sums, lambda m: matched_sensitivity(BY), (1, 6), 0.99,
                    ("a kernel width from the donors", "matched means by the bound of equal weights"),
                    {"columns": 3, "low": -1.0, "starts": {"followers": followers}}),
-    SensitivityRow("row-radius", lambda rows: factor.rows_within(whole(rows), RADIUS),
+    SensitivityRow("row-radius", lambda rows: factor.rows_within(squared_lengths(whole(rows)), RADIUS),
                    lambda m: factor.count_sensitivity(), (2, 7), 1, ("a radius that the rows choose",),
                    {"columns": 3, "low": -1.0}),
     SensitivityRow("clipped-sum", lambda rows: within_radius(whole(rows), RADIUS).sum(axis=0),
                    lambda m: factor.sum_sensitivity(RADIUS), (1, 6), 0.99,
                    ("rows clipped before their mean is taken off", "a radius that the rows choose"),
                    {"columns": 2, "low": -1.0}),
-    SensitivityRow("clipped-products", lambda rows: factor.products(within_radius(whole(rows), RADIUS)),
-                   lambda m: factor.products_sensitivity(RADIUS), (1, 6), 0.99,
+    SensitivityRow("direction-products", lambda rows: factor.products(at_length(whole(rows), factor.LENGTH)),
+                   lambda m: factor.products_sensitivity(), (1, 6), 0.99,
                    ("products by the bound of one row's own",),
                    {"columns": 2, "low": -1.0, "starts": {"apart": apart}}),
-    SensitivityRow("placebo-spread", lambda rows: placebo.spread_sum(placebos(rows), CUT),
-                   lambda m: placebo.spread_sensitivity(), (1, 9), 1, ("a placebo spread without a cut",),
-                   {"columns": 2, "low": -1.0}),
-    SensitivityRow("placebo-count", lambda rows: placebo.count_at_least(placebos(rows), CUT),
+    SensitivityRow("mixing-scores", lambda rows: placebo.losses(two_ways(rows)),
+                   lambda m: placebo.losses_sensitivity(2, Norm.L2), (1, 9), 0.99,
+                   ("mixing scores without a bound",),
+                   {"columns": 4, "low": -1.0, "starts": {"missed twice": missed_twice}}),
+    SensitivityRow("ratio-count", lambda rows: placebo.count_beyond(placebos(rows), 0.8, 1.0),
                    lambda m: placebo.count_sensitivity(), (1, 9), 1, ("placebo residuals of a fit per donor",),
-                   {"columns": 2, "low": -1.0}),
+                   {"columns": 3, "low": -1.0}),
 )  # fmt: skip
 
 
@@ -148,7 +160,7 @@ MECHANISMS = (
         delta=lambda epsilon: OBJECTIVE_DELTA, draws=1_000,
     ),
     MechanismRow(
-        "objective-perturbation-published", "objective_perturbation:published_objective_perturbation", None,
+        "objective-perturbation-published", "dpsc:published_objective_perturbation", None,
         (0.0, 1.0), _published, ("objective perturbation over all of space",),
     ),
 )  # fmt: skip
@@ -183,7 +195,7 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
 
     def draw(side: int, epsilon: float, size: int) -> list[float]:
         rows = pair(name, side)
-        cells, X, Y, y = on_grid(rows), rows[:, :START], rows[:, START:], LINE[:START]
+        X, Y, y, grid = rows[:, :START], rows[:, START:], LINE[:START], Grid(2.0**-12, START, 2**24)
         pure = "epsilon" in name or name == "DPSC_out"
         loss: Any = dpc.PureDP(epsilon) if pure else dpc.ZCDP(0.02 * epsilon**2)
         half: Any = dpc.PureDP(epsilon / 2) if pure else dpc.ZCDP(0.01 * epsilon**2)
@@ -191,14 +203,16 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
             loss, half = dpc.ApproxDP(epsilon, 1e-6), dpc.PureDP(epsilon / 2)
         allotment = allotted(loss, size)
         if name.startswith("matched"):
-            by = matched.Matching(START, PERIODS - START, y, np.empty(0), 0.2, 0.5)
-            free = donor_free(y, PERIODS - START)
-            parts = matched.weights_and_changes(cells, np.empty((len(cells), 0)), by)
+            own = grid.rows(y[None])[0]
+            by = matched.Matching(grid, PERIODS - START, own, np.empty(0), 0.2 * FINE, 0.5 * FINE)
+            parts = matched.weights_and_changes(grid.rows(rows), np.empty((len(rows), 0)), by)[:2]
             add, query = (l2_ball if pure else gaussian), matched.matched_query(*parts, by, loss)
-            answers = (matched.estimated(add(query, allotment, loss), by, free, loss) for _ in range(size))
+            more: Any = by, np.zeros(PERIODS - START), 0.1 * FINE, loss
+            answers = (matched.estimated(add(query, allotment, loss), *more) for _ in range(size))
             return [float(answer.change.sum()) for answer in answers]
         if name == "factor":
-            return [float(factor.release(cells, START, allotment, loss).mean[-1]) for _ in range(size)]
+            # The answer to the question of the radius is as good as fixed: all donors but one lie still.
+            return [float(factor.release(rows, grid, allotment, loss).mean[-1]) for _ in range(size)]
         found = []
         for _ in range(size):
             if name == "DPSC_out":

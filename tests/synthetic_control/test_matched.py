@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,28 +16,34 @@ from dpcausal.privacy.sensitivity import Norm
 from dpcausal.synthetic_control import matched
 from dpcausal.synthetic_control.forecast import donor_free
 from dpcausal.synthetic_control.matched import Matching, matched_sensitivity, matched_sums
-from dpcausal.synthetic_control.rows import FULL, GRID, on_grid
+from dpcausal.synthetic_control.rows import FINE, FULL, Grid
 from tests.conformance import check_claim
 
 NONE = np.empty(0)
 
 
-def constants(after: int, past: Any = (0.1, -0.2, 0.3), cut: float = 0.25) -> Matching:
+def constants(after: int, past: Any = (0.1, -0.2, 0.3), cut: float = 0.25, step: float = 2.0**-12) -> Matching:
     y = np.asarray(past, dtype=np.float64)
-    return Matching(len(y), after, y, NONE, 0.2, cut)
+    grid = Grid(step, len(y), 2**24)
+    return Matching(grid, after, grid.rows(y[None])[0], NONE, 0.2 / step, cut / step)
+
+
+def weighed(rows: Any, by: Matching) -> Any:
+    """Return weights and changes of rows on the scale [−1, 1]."""
+    whole = by.grid.rows(np.clip(rows, -1, 1))
+    return matched.weights_and_changes(whole, np.empty((len(whole), 0)), by)[:2]
 
 
 def sums_of(rows: Any, by: Matching) -> Any:
     """Return the sums from rows on the scale [−1, 1]: everything between the panel and the gate."""
-    whole = on_grid(np.clip(rows, -1, 1))
-    return matched_sums(*matched.weights_and_changes(whole, np.empty((len(whole), 0)), by), by)
+    return matched_sums(*weighed(rows, by), by)
 
 
 def alike(by: Matching, size: float) -> Any:
     """Return a start: donors that follow the target exactly; the first then rises, all at full weight."""
 
     def start(rng: Any, m: int, low: Any, high: Any) -> Any:
-        rows = np.tile(np.concatenate([by.past, np.full(by.after, by.past[-1])]), (m, 1))
+        rows = np.tile(np.concatenate([by.past * by.grid.step, np.zeros(by.after)]), (m, 1))
         rows[0, by.start :] += size
         return rows
 
@@ -50,7 +57,7 @@ def test_no_donor_moves_the_sums_past_the_bound(after: int) -> None:
     by = constants(after)
 
     def statistic(rows: Any) -> Any:
-        past = np.tile(by.past, (len(rows), 1))
+        past = np.tile(by.past * by.grid.step, (len(rows), 1))
         past[:, 0] += rows[:, 0]
         last = past[:, -1:]
         return sums_of(np.hstack([past, np.clip(last + rows[:, 1:], -1, 1)]), by)
@@ -84,7 +91,7 @@ def test_a_larger_unit_of_the_weights_is_caught() -> None:
 
     def statistic(rows: Any) -> Any:
         weights = np.rint(FULL * rows[:, 0]).astype(np.int64)
-        sums = matched_sums(weights, rows[:, 1:] * GRID, by)
+        sums = matched_sums(weights, rows[:, 1:] * FINE, by)
         return np.concatenate([[sums[0] * 1.2], sums[1:]])
 
     found = falsify(statistic, matched_sensitivity(by).bound, sizes=(2,), columns=3, norm=Norm.L2, evaluations=3_000)
@@ -97,7 +104,7 @@ def test_weights_from_the_donors_own_spread_are_caught() -> None:
 
     def statistic(rows: Any) -> Any:
         width = max(float(np.std(rows[:, :3])), 0.02)
-        return sums_of(rows, Matching(3, 1, by.past, NONE, width, by.cut))
+        return sums_of(rows, replace(by, kernel_width=width * FINE))
 
     found = falsify(statistic, matched_sensitivity(by).bound, sizes=(40,), columns=4, low=-1.0, norm=Norm.L2,
                     evaluations=2_000)  # fmt: skip
@@ -107,23 +114,23 @@ def test_weights_from_the_donors_own_spread_are_caught() -> None:
 def test_a_donor_that_is_the_target_gets_the_full_weight_and_predicts_it() -> None:
     y = np.array([0.0, 0.2, 0.1, 0.3, 0.5, -0.1])
     by = constants(2, y[:4], cut=1.0)
-    weights, changes = matched.weights_and_changes(on_grid(y[None]), np.empty((1, 0)), by)
+    weights, changes = weighed(y[None], by)
     assert weights[0] == FULL
-    np.testing.assert_allclose(changes[0] / GRID, y[4:] - y[3], atol=2 / GRID)
+    np.testing.assert_allclose(changes[0] / FINE, y[4:] - y[3], atol=2 / FINE)
 
 
 def test_a_donor_of_half_the_swings_is_stretched_towards_the_targets() -> None:
     y = np.array([0.0, 0.4, 0.0, 0.4, 0.0, 0.4])
     by = constants(2, y[:4], cut=1.0)
-    weights, changes = matched.weights_and_changes(on_grid(y[None] / 2 + 0.3), np.empty((1, 0)), by)
+    weights, changes = weighed(y[None] / 2 + 0.3, by)
     assert 0.8 * FULL < weights[0] < FULL
-    assert -0.4 < changes[0, 0] / GRID < -0.2
+    assert -0.4 < changes[0, 0] / FINE < -0.2
 
 
 def test_covariates_lower_the_weight_of_donors_far_off() -> None:
     rows = np.zeros((2, 5), dtype=np.int64)
-    by = Matching(3, 2, np.zeros(3), np.array([0.5]), 0.2, 1.0)
-    weights, _ = matched.weights_and_changes(rows, np.array([[0.5], [-0.5]]), by)
+    by = replace(constants(2, np.zeros(3)), covariates=np.array([0.5]))
+    weights, _, _ = matched.weights_and_changes(rows, np.array([[0.5], [-0.5]]), by)
     assert weights.tolist() == [FULL, round(FULL * np.exp(-2))]
 
 
@@ -131,10 +138,10 @@ def test_without_weight_the_answer_is_the_donor_free_forecast() -> None:
     by = constants(2)
     loss = dpc.NoPrivacy()
     allotment = dpc.Ledger.without_privacy().allot(loss, task="test", unit=Unit.DONOR)
-    free = donor_free(by.past, 2)
+    alone = np.array([70.0, -3.0])
     query = matched.matched_query(np.array([0]), np.zeros((1, 2)), by, loss)
-    released = matched.estimated(gaussian(query, allotment, loss), by, free, loss)
-    assert released.change == pytest.approx(free.path - by.past[-1]) and released.weight == 0
+    released = matched.estimated(gaussian(query, allotment, loss), by, alone, 9.0, loss)
+    assert released.change == pytest.approx(alone) and released.weight == 0
 
 
 @pytest.mark.parametrize("loss", [dpc.PureDP(0.7), dpc.ZCDP(0.3)])
@@ -146,12 +153,11 @@ def test_the_stated_noise_is_the_noise(loss: dpc.PureDP | dpc.ZCDP) -> None:
     whole = type(loss)(runs * (loss.exact_epsilon if isinstance(loss, dpc.PureDP) else loss.exact_rho))
     with dpc.simulated_noise(5):
         allotment = dpc.Ledger.in_memory(whole).allot(whole, task="test", unit=Unit.DONOR)
-        free = donor_free(by.past, 2)
+        alone = np.array([200.0, -300.0])
         add: Any = l2_ball if isinstance(loss, dpc.PureDP) else gaussian
         query = matched.matched_query(weights, changes, by, loss)
-        found = [matched.estimated(add(query, allotment, loss), by, free, loss) for _ in range(runs)]
-    stated = matched.noise_deviation(by, loss) / (FULL * GRID)
-    alone = free.path - by.past[-1]
+        found = [matched.estimated(add(query, allotment, loss), by, alone, 400.0, loss) for _ in range(runs)]
+    stated = matched.noise_deviation(by, loss) / FULL
     rest = [1 - one.noise / stated * max(one.weight, 0) for one in found]
     raw = np.array([(one.change - alone * r) * stated / one.noise for one, r in zip(found, rest, strict=True)])
     assert np.std(raw) == pytest.approx(stated, rel=0.07)
@@ -160,8 +166,18 @@ def test_the_stated_noise_is_the_noise(loss: dpc.PureDP | dpc.ZCDP) -> None:
 
 def test_the_public_constants_come_from_the_targets_past() -> None:
     past = np.array([0.0, 0.1, -0.1, 0.2, 0.0, 0.1])
-    by = matched.matching(past, 3, NONE, donor_free(past, 3), None, None)
-    assert by.kernel_width == pytest.approx(np.std(past))
-    assert by.cut == pytest.approx(3 * donor_free(past, 3).last_error)
+    for share in (1.0, 1e-4):
+        free = donor_free(past * share, 3)
+        by = matched.matching(past * share, 3, NONE, free, None, None)
+        assert by.kernel_width * by.grid.step == pytest.approx(np.std(past) * share)
+        assert by.cut * by.grid.step == pytest.approx(3 * free.last_error) and by.radius == matched.matching(
+            past, 3, NONE, donor_free(past, 3), None, None).radius  # fmt: skip
     flat = matched.matching(np.zeros(6), 3, NONE, donor_free(np.zeros(6), 3), None, None)
-    assert flat.kernel_width == matched.LEAST_WIDTH and flat.radius >= 1
+    assert flat.kernel_width >= 1 and flat.radius >= 1
+
+
+def test_a_cut_of_any_size_keeps_sums_exact() -> None:
+    by = matched.matching(np.array([0, 1e-11, 0]), 2, NONE, donor_free(np.array([0, 1e-11, 0]), 2), None, 2.0)
+    assert by.radius <= matched.MOST_CUT * np.sqrt(2)
+    weights, changes = weighed(np.sign(np.random.default_rng(1).normal(size=(9, 5))), by)
+    assert (np.abs(matched_sums(weights, changes, by)) < 2.0**61 * 9 / 1e8).all()

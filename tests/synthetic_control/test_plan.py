@@ -84,19 +84,18 @@ def test_the_error_that_is_printed_is_the_own_past_s_however_wide_the_bounds(sha
     assert f"erred by {wide * share:.4g} " in dpc.plan_synthetic_control(panel, loss=loss, method="matched").summary()
 
 
-def test_a_plan_promises_no_interval() -> None:
+def test_a_plan_promises_an_interval_unless_what_is_released_leaves_it_open() -> None:
     made, loss = dpc.simulate.factor_panel(400, seed=1), dpc.PureDP(2)
     plan = dpc.plan_synthetic_control(panel_of(made.donors, made.target, loss), loss=loss)
-    assert plan.interval > 0
-    assert "An interval will be tried; it may come out as None, its share is spent either way." in plan.summary()
-    # Donors that differ in all but their past leave residuals at the cut: none comes out, and its share is gone.
-    rows = np.tile(made.target, (400, 1))
+    assert plan.interval > 0 and "With an interval, unless what is released leaves it open" in plan.summary()
+    # Donors that are still before the start and jump after it lie infinitely many of their own scales off.
+    rows = np.zeros((400, 13))
     rows[:, 10:] = np.where(np.arange(400) % 2, 1.0, -1.0)[:, None]
     panel = panel_of(rows, made.target, loss)
     with dpc.simulated_noise(1):
         answer = dpc.synthetic_control(panel, loss=loss)
-    assert answer.interval is None and "wider than" in answer.interval_reason
-    assert answer.constants["interval"] == 0.15 and len(panel.ledger.entries()) == 1
+    assert answer.interval is None and "no width is known" in answer.interval_reason
+    assert answer.constants["interval"] == 0.2 and len(panel.ledger.entries()) == 1
 
 
 def test_the_penalty_that_is_told_is_the_one_that_is_used() -> None:

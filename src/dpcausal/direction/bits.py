@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.direction.anm import WIDTH_SHARE
-from dpcausal.direction.lsnm import half, spread
+from dpcausal.direction.lsnm import LEAST_VALUES, half, heaped, spread
 from dpcausal.direction.spline import Column, Spline
 from dpcausal.privacy.noise import generator_from_seed
 
@@ -64,11 +64,13 @@ def dependence_pvalue(first: tuple[Column, Column], second: tuple[Column, Column
 def of_block(x: Column, y: Column, seed: int) -> Bits:
     """Return (linked, leans to x as the cause, x → y misfits, y → x misfits) of one block's rows; it may fail."""
     coins = generator_from_seed(seed)
-    x, y = spread(x, coins), spread(y, coins)
+    is_fine = not any(heaped(values).any() or len(np.unique(values)) < LEAST_VALUES for values in (x, y))
+    x, y = spread(x, y, coins)
     forward, left_y = half(x, Spline(x), y)
     backward, left_x = half(y, Spline(y), x)
     margin = backward - forward
-    leans = margin > 0 if math.isfinite(margin) and margin != 0 else bool(coins.random() < 0.5)
+    is_told = is_fine and math.isfinite(margin) and margin != 0
+    leans = margin > 0 if is_told else bool(coins.random() < 0.5)
     of_x, of_y = kernel(x), kernel(y)
     tests = (of_x, of_y), (of_x, kernel(left_y)), (of_y, kernel(left_x))
     linked, misfits, misfits_back = (dependence_pvalue(*pair) < LEVEL for pair in tests)

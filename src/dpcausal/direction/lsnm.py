@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcausal.direction.spline import Column, Spline
 from dpcausal.privacy.noise import PublicGenerator
@@ -26,22 +27,50 @@ MOST_RATIO = 1e3
 """Largest ratio of two weights' square roots."""
 
 FEW_VALUES = 0.9
-"""Below this share of different values a column is spread over its steps."""
+"""Below this share of different values a column is spread over its steps, and the other made as coarse."""
+
+LEAST_VALUES = 10
+"""Different values of a column below which none is a heap, and a block does not say which way it leans."""
+
+LEAST_HEAP, STEEP = 0.03, 3
+"""A value is a heap if it has this share of the rows, and this many times as many as either value next to it."""
 
 
-def spread(values: Column, coins: PublicGenerator) -> Column:
-    """Return a column of variance 1, its ties moved apart within its usual step by public coins; 0 if it is constant.
+def heaped(values: Column) -> npt.NDArray[np.bool_]:
+    """Return which rows lie on a heap, as where a column is cut at a bound or mostly 0: no density has one."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    beside = np.maximum(np.append(0, counts[:-1]), np.append(counts[1:], 0))
+    least = max(4, LEAST_HEAP * len(values)) if len(counts) >= LEAST_VALUES else math.inf
+    heap = (counts >= least) & (counts >= STEEP * beside)
+    return np.asarray(heap[place], dtype=np.bool_)
 
-    Rounded or heaped values have no density: an entropy of spacings would be −∞, the same way in every block.
+
+def _step(values: Column) -> float:
+    """Return the usual step of a column of few values over its deviation, 0 of one whose values hardly repeat."""
+    distinct, deviation = np.unique(values), float(np.std(values))
+    few = 1 < len(distinct) < FEW_VALUES * len(values)
+    return float(np.median(np.diff(distinct))) / deviation if few and 0 < deviation < math.inf else 0.0
+
+
+def spread(x: Column, y: Column, coins: PublicGenerator) -> tuple[Column, Column]:
+    """Return both columns with variance 1, as coarse as the coarser one, and their ties moved apart by public coins.
+
+    Rounded values have no density: an entropy of spacings would be −∞, the same way in every block, and a regression
+    on coarse values fits worse than one of them.  A constant column is 0.
     """
-    noise = coins.uniform(-0.5, 0.5, len(values))
-    distinct = np.unique(values)
-    if len(distinct) > 1 and len(distinct) < FEW_VALUES * len(values):
-        values = values + noise * float(np.median(np.diff(distinct)))
-    deviation = float(np.std(values))
-    if not (math.isfinite(deviation) and deviation > 0 and len(distinct) > 1):
+    step = max(_step(x), _step(y))
+    return _spread(x, step, coins), _spread(y, step, coins)
+
+
+def _spread(values: Column, step: float, coins: PublicGenerator) -> Column:
+    noise, deviation = coins.uniform(-0.5, 0.5, len(values)), float(np.std(values))
+    if not (0 < deviation < math.inf and np.any(values != values[0])):
         return np.zeros(len(values))
-    return np.asarray((values - np.mean(values)) / deviation)
+    values = (values - np.mean(values)) / deviation
+    if step > 0:
+        own = _step(values)
+        values = (values if own >= step else np.round(values / step) * step) + noise * max(own, step)
+    return np.asarray((values - np.mean(values)) / np.std(values))
 
 
 def entropy(values: Column) -> float:
@@ -81,6 +110,10 @@ def half(regressor: Column, spline: Spline, response: Column) -> tuple[float, Co
 
 
 def scores(x: Column, y: Column, coins: PublicGenerator) -> tuple[float, float]:
-    """Return the scores of ("x causes y", "y causes x"), the smaller wins: the second less the first is D."""
-    x, y = spread(x, coins), spread(y, coins)
+    """Return the scores of ("x causes y", "y causes x"), the smaller wins: the second less the first is D.
+
+    Rows on a heap are left out: as a cause it would win, as an effect lose, whatever the other rows say.
+    """
+    whole = ~(heaped(x) | heaped(y))
+    x, y = spread(x[whole], y[whole], coins)
     return half(x, Spline(x), y)[0], half(y, Spline(y), x)[0]

@@ -135,13 +135,15 @@ class Direction(Result):
     def headline(self) -> list[str]:
         lines = [*unprotected(self.guarantee), f"{self.answer()}."]
         first, second = self.columns
+        hashed = "at most " if self.guarantee.unit is Unit.PERSON else ""  # sizes of blocks dealt by hash differ
+        rows = f"{hashed}{self.rows_per_block}"
         if self.verdict in MEANING:
-            lines.append(MEANING[self.verdict].format(rows=self.rows_per_block))
+            lines.append(MEANING[self.verdict].format(rows=rows))
         if self.counts is not None:
             linked, _, misfits, back = self.counts
             noisy = "counts" if self.spent.exact else "noisy counts"
             lines.append(
-                f"In {self.blocks} blocks of {self.rows_per_block} rows ({noisy}): linked {linked}, {first} -> "
+                f"In {self.blocks} blocks of {rows} rows ({noisy}): linked {linked}, {first} -> "
                 f"{second} misfits {misfits}, {second} -> {first} misfits {back}; level {self.alpha:g}."
             )
         if self.leaning():

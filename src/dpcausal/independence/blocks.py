@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from dpcausal.asking.public import whole
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Rows
+from dpcausal.independence.columns import Sample
 from dpcausal.independence.guests import has_guests
 from dpcausal.independence.law import STEPS_PER_UNIT, block_pvalue, reach_of, term
 from dpcausal.independence.question import Hypothesis, PureTest, Released
@@ -63,8 +63,6 @@ def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
     It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones
     learn the regressions better.  Where nothing is given, M = min(max(8, 24/ε), n/60, 20000).
 
-    Examples
-    --------
     >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0, learns=False)
     (80, 20, 5)
     """
@@ -76,7 +74,7 @@ def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class BlockTest(PureTest):
-    """A test that scores disjoint blocks.
+    """A test that scores disjoint blocks; of these options a method declares, beside ``blocks``, those that it uses.
 
     Parameters
     ----------
@@ -95,12 +93,9 @@ class BlockTest(PureTest):
     private_ids: ClassVar[bool] = True
 
     blocks: int | None = None
-    regression: Any = None
-    resamples: int | None = None
-    workers: int | None = None
 
     @abstractmethod
-    def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float:
+    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
         """Return a block's standard score, large or of large size against the null; it may fail or be no number."""
 
     def two_sided(self, question: Hypothesis) -> bool:
@@ -110,41 +105,46 @@ class BlockTest(PureTest):
     @property
     def guests(self) -> bool:
         """Whether code of the caller's runs inside blocks."""
-        return has_guests(self.regression)
+        return has_guests(getattr(self, "regression", None))
 
     def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
         return PROOFS
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        if isinstance(spent, NoPrivacy) or self.blocks is None:
+        if spent.exact or self.blocks is None:
             return ()
         all_of_them, epsilon = reach_of(self.blocks) * self.blocks, spent.epsilon / question.blocks_moved
         farthest = block_pvalue(all_of_them, self.blocks, epsilon, self.two_sided(question))
         return (DROWNED,) if farthest > question.alpha else ()
 
     def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
-        """Check the number of blocks, of copies and of workers, or choose them; without privacy there are none."""
-        ready = self._without_blocks() if isinstance(spent, NoPrivacy) else self._with_blocks(question, spent)
-        return replace(ready, regression=checked_regression(ready.regression, question, ready.blocks))
-
-    def _without_blocks(self) -> Self:
-        for name in ("blocks", "resamples", "workers"):
-            if getattr(self, name) is not None:
-                whole(name, getattr(self, name), 1, 10**9)
-        return replace(self, blocks=None, resamples=None, workers=None)
-
-    def _with_blocks(self, question: Hypothesis, spent: PureDP) -> Self:
-        epsilon = spent.epsilon / question.blocks_moved
-        default = max(2, default_blocks(question.table.expected, epsilon, bool(question.given)))
-        blocks = settled_blocks(self.name, self.blocks, default, question.n)
-        resamples = whole("resamples", RESAMPLES if self.resamples is None else self.resamples, 19, MOST_RESAMPLES)
-        workers = whole("workers", 1 if self.workers is None else self.workers, 1, MOST_WORKERS)
-        if workers > 1 and self.guests:
-            raise ParameterError("workers go with the library's own regressions: a regressor or sampler runs with one")
-        return replace(self, blocks=blocks, resamples=resamples, workers=workers)
+        """Check the options that it has, or choose them; without privacy there are neither blocks nor copies."""
+        options = vars(self)
+        counts: dict[str, Any] = {
+            name: options[name] for name in ("blocks", "resamples", "workers") if name in options
+        }
+        if spent.exact:
+            for name, count in counts.items():
+                whole(name, 1 if count is None else count, 1, 10**9)
+            counts = dict.fromkeys(counts)
+        else:
+            learns = "regression" in options and bool(question.given)
+            default = default_blocks(question.table.expected, spent.epsilon / question.blocks_moved, learns)
+            counts["blocks"] = settled_blocks(self.name, self.blocks, max(2, default), question.n)
+            limits = {"resamples": (RESAMPLES, 19, MOST_RESAMPLES), "workers": (1, 1, MOST_WORKERS)}
+            for name, (usual, least, most) in limits.items():
+                if name in counts:
+                    counts[name] = whole(name, usual if counts[name] is None else counts[name], least, most)
+            if counts.get("workers", 1) > 1 and self.guests:
+                raise ParameterError(
+                    "workers go with the library's own regressions: a regressor or sampler runs with one"
+                )
+        if "regression" in options:
+            counts["regression"] = checked_regression(options["regression"], question, counts["blocks"])
+        return replace(self, **counts)
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
         reach = reach_of(self.blocks or 1)
@@ -168,10 +168,10 @@ class Scorer(Protocol):
     @property
     def blocks(self) -> int | None: ...
 
-    def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float: ...
+    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float: ...
 
 
-def block_scores(scorer: Scorer, rows: Rows, question: Hypothesis, generator: PublicGenerator) -> list[float]:
+def block_scores(scorer: Scorer, rows: Sample, question: Hypothesis, generator: PublicGenerator) -> list[float]:
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
     All n rows are dealt, then those that lack a column are left out inside their block.  Of fewer than ``LEAST_KEPT``

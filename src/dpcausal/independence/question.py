@@ -12,7 +12,7 @@ from dpcausal.asking.method import Method, Question, Settled
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Rows, rows_of, width_of
+from dpcausal.independence.columns import Sample, rows_of, width_of
 from dpcausal.independence.result import Independence
 from dpcausal.mechanisms.subsample import blocks_moved
 from dpcausal.privacy.allotment import Allotment
@@ -128,7 +128,7 @@ class Hypothesis(Question[Independence]):
         named = {"x": list(self.x), "y": list(self.y), "given": list(self.given)}
         return {"columns": list(self.names), **named, "alpha": self.alpha, **self.table.declared}
 
-    def read(self) -> Rows:
+    def read(self) -> Sample:
         rows = self.table.rows(self.names)
         return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.kept, rows.keys)
 

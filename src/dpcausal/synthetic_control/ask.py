@@ -47,7 +47,7 @@ def synthetic_control(
         ``"output-perturbation"``, ``"objective-perturbation"``: noisy ridge weights.  ``"simplex"``, ``"ridge"``,
         ``"robust"``: without privacy only.  The papers' systems are objects of ``dpcausal.papers``.
     coverage : float
-        Nominal coverage of the interval, 5/6 to .9999.
+        Nominal coverage of the interval, .5 to .9999.
     inference : bool
         False: neither interval nor placebo test, the whole budget for the path.
     force : bool
@@ -76,7 +76,7 @@ def synthetic_control(
     Notes
     -----
     *Guarantee*: the loss, when one donor's whole series is replaced (claims matched-sums, or row-radius, clipped-sum
-    and clipped-products; placebo-spread, placebo-count).  The target's own series is not protected, so the first call
+    and direction-products; mixing-scores, ratio-count).  The target's own series is not protected, so the first call
     settles for a ledger which units are targets: tried with each unit in turn, a panel would publish every donor.
     *Source*: the task and the perturbed ridge are of Rho, Cummings & Misra (2023); ``matched`` and ``factor`` are this
     library's.

@@ -1,6 +1,6 @@
-"""A factor model of the donors: their mean path and covariance, released once, predict any target.
+"""A factor model of the donors: their mean path and the covariance of their directions, once, predict any target.
 
-For many donors.  After four releases everything is free: the low rank, the regression of the future on the past, and
+For many donors.  After three releases everything is free: the low rank, the regression of the future on the past, and
 the placebo residual of a donor, which then depends on its own row alone.
 """
 
@@ -20,67 +20,74 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from dpcausal.synthetic_control.forecast import DonorFree
-from dpcausal.synthetic_control.method import SyntheticMethod
-from dpcausal.synthetic_control.placebo import Placebos, mean_residuals
+from dpcausal.synthetic_control.forecast import DonorFree, donor_free
+from dpcausal.synthetic_control.method import MIXTURES, SyntheticMethod
+from dpcausal.synthetic_control.placebo import Law, Missed, missed_by_own
 from dpcausal.synthetic_control.plan import Plan, deviation_of
-from dpcausal.synthetic_control.question import Path, Treated
+from dpcausal.synthetic_control.question import Path, Treated, past_of
 from dpcausal.synthetic_control.rows import (
+    FINE,
     FULL,
-    GRID,
+    Grid,
     Integers,
     Reals,
-    from_last,
-    largest_length,
-    on_grid,
+    at_length,
     squared_lengths,
+    summed,
     to_scale,
     within_radius,
 )
 
-SHARES = {"radius": Fraction(1, 20), "mean": Fraction(1, 4), "residual radius": Fraction(1, 20),
-          "covariance": Fraction(13, 20)}  # fmt: skip
+SHARES = {"radius": Fraction(1, 10), "mean": Fraction(3, 10), "directions": Fraction(3, 5)}
 """How the path's ρ is split."""
 
-WITHIN = 0.95
-"""The share of donors that a radius should hold."""
+WITHIN = 0.8
+"""The share of donors that the radius should hold."""
 
 STEPS = 5
-"""Noisy counts of the search for a radius, among 2⁵ candidates each 2^{1/3} of the one before."""
+"""Noisy counts of the search for a radius, among 2⁵ candidates each √2 of the one before."""
+
+LENGTH = 2**14
+"""The length that a donor's direction has, in whole numbers."""
 
 DIAGONAL, OFF = 5, 7
 """Weights of the entries on and off the diagonal: (7/5)² < 2, so the weighted triangle is no longer than 5 times the
 whole symmetric matrix, and its noise is spread nearly as that of an isotropic symmetric matrix."""
 
-PROOFS = ("row-radius", "clipped-sum", "clipped-products")
+FINENESS = 2.0**-24
+"""Released slopes and loadings are rounded to it, so that another machine's solver gives the same numbers."""
 
-CUT_IN_DEVIATIONS = 4.0
-"""Placebo residuals are cut at this many of the standard deviations that the model implies for them."""
+PRIOR = 0.3
+"""Periods that the common residual variance counts for in a unit's own."""
+
+PROOFS = ("row-radius", "clipped-sum", "direction-products")
 
 
 @dataclass(frozen=True, eq=False)
 class FactorRelease:
-    """The released model, on the scale [−1, 1], of rows less their own last value before the start.
+    """The released model, in steps, of rows less their own last value before the start.
 
-    The noise is its standard deviation on an entry of the mean, and on a diagonal one of the covariance, which is
-    symmetric, perhaps not positive.
+    ``directions`` is the mean product of donors' residual rows, each brought to length 1: symmetric, perhaps not
+    positive, with noise of a standard deviation on a diagonal entry.  ``spread`` is the mean squared length that the
+    radius and the mean leave to residual rows.
     """
 
-    mean: npt.NDArray[np.float64]
-    covariance: npt.NDArray[np.float64]
-    mean_noise: float
-    covariance_noise: float
+    mean: npt.NDArray[np.int64]
+    directions: npt.NDArray[np.float64]
+    noise: float
+    spread: float
 
 
-def radii(periods: int) -> list[int]:
-    """Return the candidate radii, in steps of the grid, increasing to the largest length there is."""
-    top = largest_length(periods)
-    return [max(1, math.ceil(top * 2 ** (-place / 3))) for place in reversed(range(2**STEPS))]
+def radii(periods: int, most: int) -> list[int]:
+    """Return the candidate radii in steps, from 2⁻⁵ times √T errors of the targets' last values on, √2 apart."""
+    unit = FINE * math.sqrt(periods)
+    top = math.isqrt(periods * most * most)
+    return [min(max(1, math.ceil(unit * 2 ** (place / 2 - 5))), top) for place in range(2**STEPS)]
 
 
-def rows_within(rows: Integers, radius: int) -> int:
-    """Return #{rows of length at most the radius}, exactly."""
-    return int((squared_lengths(rows) <= radius * radius).sum())
+def rows_within(squared: Integers, radius: int) -> int:
+    """Return #{rows of length at most the radius}, exactly, of their squared lengths."""
+    return int((squared <= radius * radius).sum())
 
 
 def count_sensitivity() -> Sensitivity:
@@ -88,15 +95,14 @@ def count_sensitivity() -> Sensitivity:
     return Sensitivity(1, Norm.ABSOLUTE, Relation.REPLACE_ONE, "row-radius", Unit.DONOR)
 
 
-def release_radius(rows: Integers, periods: int, label: str, allotment: Allotment, loss: ZCDP | NoPrivacy) -> int:
+def release_radius(squared: Integers, candidates: list[int], allotment: Allotment, loss: ZCDP | NoPrivacy) -> int:
     """Release a radius that about ``WITHIN`` of the rows keep: a binary search of ``STEPS`` noisy counts."""
-    candidates = radii(periods)
     each = loss.part(Fraction(1, STEPS))
     low, high = 0, len(candidates) - 1
     for step in range(STEPS):
         middle = (low + high) // 2
-        query = Query(rows_within(rows, candidates[middle]), count_sensitivity(), f"{label} {step + 1}")
-        enough = gaussian(query, allotment, each) >= WITHIN * len(rows)
+        query = Query(rows_within(squared, candidates[middle]), count_sensitivity(), f"radius {step + 1}")
+        enough = gaussian(query, allotment, each) >= WITHIN * len(squared)
         low, high = (low, middle) if enough else (min(middle + 1, high), high)
     return candidates[high]
 
@@ -107,16 +113,20 @@ def sum_sensitivity(radius: int) -> Sensitivity:
 
 
 def products(rows: Integers) -> Integers:
-    """Return the weighted upper triangle of Σ rr' as whole numbers: 5 times the diagonal, 7 times what is off it."""
-    total = rows.T @ rows
+    """Return the weighted upper triangle of Σ rr' as whole numbers: 5 times the diagonal, 7 times what is off it.
+
+    Rows are directions, at most ``BLOCK`` of them: in floats each partial sum is a whole number below 2⁵³, so exact.
+    """
+    plain = rows.astype(np.float64)
+    total = (plain.T @ plain).astype(np.int64)
     weighted = np.where(np.eye(len(total), dtype=bool), DIAGONAL * total, OFF * total)
     return weighted[np.triu_indices(len(total))]
 
 
-def products_sensitivity(radius: int) -> Sensitivity:
-    """Return 5√2 C², rounded up, in l2.  *Guarantee*: claim ``clipped-products``, replace one donor."""
-    bound = math.isqrt(2 * DIAGONAL**2 * radius**4) + 1
-    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "clipped-products", Unit.DONOR)
+def products_sensitivity() -> Sensitivity:
+    """Return 5√2 L², rounded up, in l2.  *Guarantee*: claim ``direction-products``, replace one donor."""
+    bound = math.isqrt(2 * DIAGONAL**2 * LENGTH**4) + 1
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "direction-products", Unit.DONOR)
 
 
 def symmetric(triangle: Reals, periods: int) -> Reals:
@@ -127,90 +137,99 @@ def symmetric(triangle: Reals, periods: int) -> Reals:
     return np.asarray(matrix + np.triu(matrix, 1).T)
 
 
-def check_scales(periods: int, loss: ZCDP) -> None:
-    """Raise a FenceError if, at the largest radius, some noise would pass the largest scale that is drawn."""
-    top = largest_length(periods)
-    gaussian_scale(products_sensitivity(top).bound, loss.part(SHARES["covariance"]))
-    gaussian_scale(2 * top, loss.part(SHARES["mean"]))
+def check_scales(candidates: list[int], loss: ZCDP) -> None:
+    """Raise a FenceError if some noise would pass the largest scale that is drawn."""
+    gaussian_scale(products_sensitivity().bound, loss.part(SHARES["directions"]))
+    gaussian_scale(2 * candidates[-1], loss.part(SHARES["mean"]))
+    gaussian_scale(1, loss.part(SHARES["radius"] / STEPS))
 
 
-def release(rows: Integers, start: int, allotment: Allotment, loss: ZCDP | NoPrivacy) -> FactorRelease:
-    """Release radius, mean, radius of what is left, covariance.
-
-    z_i = row less its own last value before the start;  mean = Σ clip(z_i, C1)/n;  r_i = clip(z_i − mean, C2);
-    covariance = Σ r_i r_i'/n
-    """
-    z = from_last(rows, start)
-    n, periods = z.shape
-    first = release_radius(z, periods, "radius", allotment, loss.part(SHARES["radius"]))
-    share = loss.part(SHARES["mean"])
-    total = gaussian(Query(within_radius(z, first).sum(axis=0), sum_sensitivity(first), "mean"), allotment, share)
-    mean = np.rint(np.asarray(total) / n).astype(np.int64)
-    mean = np.clip(mean, -2 * GRID, 2 * GRID)
-    residual = z - mean
-    second = release_radius(residual, periods, "residual radius", allotment, loss.part(SHARES["residual radius"]))
-    portion = loss.part(SHARES["covariance"])
-    triangle = gaussian(
-        Query(products(within_radius(residual, second)), products_sensitivity(second), "covariance"), allotment, portion
-    )
-    squared = float(n) * GRID * GRID
+def release(scaled: Reals, grid: Grid, allotment: Allotment, loss: ZCDP | NoPrivacy) -> FactorRelease:
+    """Release the model: a radius, the clipped mean, the products of residual directions."""
+    n, periods = scaled.shape
+    squared = np.concatenate([squared_lengths(rows) for rows in grid.blocks(scaled)])
+    radius = release_radius(squared, radii(periods, grid.most), allotment, loss.part(SHARES["radius"]))
+    total = sum(within_radius(rows, radius).sum(axis=0) for rows in grid.blocks(scaled))
+    noisy = gaussian(Query(np.asarray(total), sum_sensitivity(radius), "mean"), allotment, loss.part(SHARES["mean"]))
+    mean = np.clip(np.rint(noisy / n), -grid.most, grid.most).astype(np.int64)
+    crossed = sum(products(at_length(rows - mean, LENGTH)) for rows in grid.blocks(scaled))
+    portion = loss.part(SHARES["directions"])
+    triangle = gaussian(Query(np.asarray(crossed), products_sensitivity(), "directions"), allotment, portion)
+    whole, moved = float(n) * LENGTH**2, float(np.sum(mean.astype(np.float64) ** 2))
     return FactorRelease(
-        mean=mean / GRID,
-        covariance=symmetric(np.asarray(triangle, dtype=np.float64), periods) / squared,
-        mean_noise=deviation_of(2 * first, share) / (n * GRID),
-        covariance_noise=deviation_of(products_sensitivity(second).bound, portion) / (DIAGONAL * squared),
+        mean=mean,
+        directions=symmetric(np.asarray(triangle, dtype=np.float64), periods) / whole,
+        noise=deviation_of(products_sensitivity().bound, portion) / (DIAGONAL * whole),
+        spread=max(0.6 * radius**2 - moved, 0.15 * radius**2),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Forecaster:
-    """The regression of the future on the past that a released model implies, slopes of shape (T0, m).
+    """The regression of the future on the past that a released model implies, in steps.
 
-    ``rank`` factors are kept, ``loadings`` √eigenvalue times eigenvector of each; ``residual`` is the covariance of
-    what the past leaves open of the future.
+    ``slopes`` (T0, m) are those of each later period; ``basis`` (k, T0) is orthonormal and holds the level and what
+    the kept factors are before the start; ``rest`` is the variance that no factor holds; ``loadings`` (rank, T).
     """
 
     start: int
     mean: npt.NDArray[np.float64]
     slopes: npt.NDArray[np.float64]
-    rank: int
+    basis: npt.NDArray[np.float64]
+    rest: float
     loadings: npt.NDArray[np.float64]
-    residual: npt.NDArray[np.float64]
+
+    @property
+    def freedom(self) -> int:
+        """What the level and the factors leave free of a past."""
+        return max(self.start - len(self.basis), 0)
 
     def change(self, z: Reals) -> Reals:
         """Return the predicted future of rows less their last value, shape (…, T) to (…, m)."""
         predicted: Reals = self.mean[self.start :] + (z[..., : self.start] - self.mean[: self.start]) @ self.slopes
         return predicted
 
-
-LEAST_VARIANCE = 1e-4
-"""Least variance of what no factor holds: a fiftieth of the range, squared and quartered."""
+    def measured(self, rows: Integers) -> tuple[Reals, Reals]:
+        """Return each row's mean residual after the start and its own scale, bit for bit from the row alone."""
+        columns = [rows[:, t].astype(np.float64) - self.mean[t] for t in range(rows.shape[1])]
+        past, after = columns[: self.start], len(columns) - self.start
+        slopes = np.rint(self.slopes.mean(axis=1) / FINENESS) * FINENESS
+        missed = summed(columns[self.start :], np.full(after, 1 / after)) - summed(past, slopes)
+        left = list(past)
+        for direction in np.rint(self.basis / FINENESS) * FINENESS:
+            along = summed(past, direction)
+            left = [column - along * float(part) for column, part in zip(left, direction, strict=True)]
+        squared = np.zeros(len(rows))
+        for column in left:
+            squared += column * column
+        own = squared if self.freedom else np.zeros(len(rows))
+        return missed, np.sqrt((own + PRIOR * self.rest) / (self.freedom + PRIOR))
 
 
 def forecaster(model: FactorRelease, start: int) -> Forecaster:
     """Return the regression: released numbers only, hence free.
 
-    Eigenvalues w of the covariance above s√(2T) are kept, s the noise on a diagonal entry, as (w + √(w² − 2Ts²))/2:
-    the value whose noisy image w is.  What is left is spread evenly: s_r².  L = Σ (w − s_r²)₊ vv',
-    slopes = (L_pre,pre + s_r² I)⁻¹ L_pre,post.
+    Eigenvalues w of the directions' covariance above s√(2T) are kept, s the noise on a diagonal entry, as
+    (w + √(w² − 2Ts²))/2: the value whose noisy image w is.  What is left is spread evenly: s_r².
+    L = Σ (w − s_r²)₊ vv',  slopes = (L_pre,pre + s_r² I)⁻¹ L_pre,post.
     """
     periods = len(model.mean)
-    values, vectors = np.linalg.eigh((model.covariance + model.covariance.T) / 2)
-    s = model.covariance_noise
+    values, vectors = np.linalg.eigh((model.directions + model.directions.T) / 2)
+    s = model.noise
     kept = values > max(s * math.sqrt(2 * periods), 0.0)
     shrunk = (values + np.sqrt(np.maximum(values * values - 2 * periods * s * s, 0))) / 2
     shrunk = np.where(kept, shrunk, 0)
     rank = int(kept.sum())
-    left = max(float(np.trace(model.covariance)), 0.0) - float(shrunk.sum())
-    # No smaller than a solve in floats can tell from 0 beside the largest eigenvalue.
-    rest = max(left / max(periods - rank, 1), LEAST_VARIANCE, 1e-11 * float(shrunk.max()))
+    left = max(float(np.trace(model.directions)), 0.0) - float(shrunk.sum())
+    # No smaller than a solve in floats can tell from 0 beside the largest eigenvalue; directions have length 1.
+    rest = max(left / max(periods - rank, 1), 1e-11 * float(shrunk.max()), 1e-15)
     low = (vectors * np.maximum(shrunk - rest, 0)) @ vectors.T
-    before = low[:start, :start] + rest * np.eye(start)
-    slopes = np.linalg.solve(before, low[:start, start:])
-    residual = low[start:, start:] + rest * np.eye(periods - start) - low[:start, start:].T @ slopes
+    slopes = np.linalg.solve(low[:start, :start] + rest * np.eye(start), low[:start, start:])
     order = np.argsort(-shrunk)[:rank]
-    loadings = (vectors[:, order] * np.sqrt(shrunk[order])).T
-    return Forecaster(start, model.mean, slopes, rank, loadings, residual)
+    spanned = np.column_stack([np.ones(start), vectors[:start, order]])
+    basis = np.linalg.qr(spanned)[0].T if rank + 1 < start else np.eye(start)
+    loadings = (vectors[:, order] * np.sqrt(shrunk[order] * model.spread)).T
+    return Forecaster(start, model.mean.astype(np.float64), slopes, basis, rest * model.spread, loadings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,34 +248,42 @@ class Factor(SyntheticMethod):
         self.currency(loss)  # refuses a loss that pays for no Gaussian noise
         return loss, ""
 
+    def grid(self, question: Treated) -> Grid:
+        """Return the steps, from all targets' pasts."""
+        panel, after = question.panel, question.periods - question.before
+        sizes = [donor_free(past_of(panel, target), after).last_error for target in question.targets]
+        return Grid.of(sizes, question.before, question.periods)
+
     def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
         """Return that of the mean, of rows twice as long as the target's own changes."""
         if not isinstance(base, ZCDP):
             return None
-        check_scales(question.periods, base)
+        check_scales(radii(question.periods, self.grid(question).most), base)
         radius = 2 * free.last_error * math.sqrt(question.periods)
         return gaussian_scale(2 * radius, base.part(SHARES["mean"])) / question.panel.n
 
+    def mixtures(self, free: DonorFree) -> tuple[float, ...]:
+        return MIXTURES
+
     def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: Allotment) -> Any:
-        """Release the model, and keep the donors' changes."""
+        """Release the model, and keep the donors."""
         base: Any = plan.base
-        rows, before = on_grid(scaled), question.before
-        return release(rows, before, allotment, base.part(plan.path)), from_last(rows, before)
+        grid = self.grid(question)
+        return scaled, grid, release(scaled, grid, allotment, base.part(plan.path))
 
     def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
-        (model, z), before = begun, question.before
-        y = to_scale(question.panel.series(plan.target), question.panel.bounds)
+        scaled, grid, model = begun
         fitted = forecaster(model, plan.start)
-        change = fitted.change(y - y[before - 1])
-        centre, slopes = on_grid(model.mean), fitted.slopes.mean(axis=1)
-        donors, own = (
-            mean_residuals(some - centre, plan.start, slopes) for some in (z, from_last(on_grid(y[None]), before))
-        )
-        # Of the mean residual as the model has it, and of the mean future itself, whichever makes the larger cut.
-        left = max(float(fitted.residual.mean()), LEAST_VARIANCE / plan.after)
-        whole = float(model.covariance[plan.start :, plan.start :].mean())
-        variance = max(left, whole / 4)
+        y = to_scale(question.panel.series(plan.target), question.panel.bounds)
+        own = grid.rows(y[None])
+
+        def missed(rows: Integers) -> Missed:
+            control, scales = fitted.measured(rows)
+            return Missed(control, missed_by_own(rows, plan.start), scales)
+
         return Path(
-            values=y[before - 1] + change, noise=None, loadings=fitted.loadings, own=int(own[0]), total=float(len(z)),
-            placebos=Placebos(donors, np.full(len(z), FULL)), cut=CUT_IN_DEVIATIONS * variance**0.5,
+            values=y[question.before - 1] + fitted.change(own[0].astype(np.float64)) * grid.step, noise=None,
+            loadings=fitted.loadings * grid.step, donors=Missed.joined(map(missed, grid.blocks(scaled))),
+            own=missed(own), weights=np.full(len(scaled), FULL), step=grid.step, total=float(len(scaled)),
+            law=Law(max(fitted.freedom, 1)),
         )  # fmt: skip

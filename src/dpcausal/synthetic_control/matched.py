@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,17 +23,17 @@ from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.synthetic_control.forecast import DonorFree
 from dpcausal.synthetic_control.method import SyntheticMethod
-from dpcausal.synthetic_control.placebo import STEPS, Placebos, mean_residuals
+from dpcausal.synthetic_control.placebo import Law, Missed, missed_by_own
 from dpcausal.synthetic_control.plan import Plan, deviation_of
 from dpcausal.synthetic_control.question import Path, Treated, past_of
 from dpcausal.synthetic_control.rows import (
+    BLOCK,
     FULL,
-    GRID,
+    Grid,
     Integers,
     Reals,
-    from_last,
-    on_grid,
     squared_lengths,
+    summed,
     to_scale,
     within_radius,
 )
@@ -46,8 +45,14 @@ WIDTH_IN_SPREADS = 1.0
 """Default width of the kernel, in standard deviations of the target's past: a donor that explains nothing of its
 variation gets e^{−1/2} of the full weight."""
 
-LEAST_WIDTH = 0.02
-"""Least width of the kernel on the scale [−1, 1]: a hundredth of the range."""
+OWN_IS_BETTER = 0.6
+"""The own rule may replace the donors where its error on the past is below this share of the last value's."""
+
+MOST_CUT = 2**20
+"""No cut has more steps: sums stay below 2⁶¹."""
+
+COVARIATE_STEPS = 4096
+"""Steps in half of a covariate's range."""
 
 COVARIATE_WIDTH = 0.5
 """Width of the kernel in each covariate on the scale [−1, 1]: a quarter of its range."""
@@ -58,8 +63,8 @@ ERRORS_EXPECTED = 1.5
 MOST_SLOPE = 2.0
 """No donor's change is stretched by more."""
 
-_TARGET_STEPS = 2**20
-"""Steps from 0 to 1 in which the target's past is read, finer than a donor's: sums stay below 2⁶¹."""
+LEAST_STRETCH = 2.0**-10
+"""A placebo's scale is stretched by no less, so that its own rule's residual keeps its ratio."""
 
 _DISTANCES = -2 * np.log((np.arange(FULL, 0, -1) - 0.5) / FULL)
 """The squared distances, in widths of the kernel, up to which the weight is FULL, FULL − 1, …, 1: the nearest whole
@@ -70,22 +75,28 @@ PROOFS = ("matched-sums",)
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """The public constants of matching, from the target's past, its bounds and public arguments, on the scale [−1, 1].
+    """The public constants of matching, from the target's past and public arguments, in steps of the grid.
 
-    ``kernel_width`` is h; predicted changes are cut to length ``cut`` · √m.
+    ``past`` is the target's, less its last value; ``kernel_width`` is h; predicted changes are cut to length
+    ``cut`` · √m.
     """
 
-    start: int
+    grid: Grid
     after: int
-    past: Reals
+    past: Integers
     covariates: Reals
     kernel_width: float
     cut: float
 
     @property
+    def start(self) -> int:
+        """T0."""
+        return self.grid.start
+
+    @property
     def radius(self) -> int:
-        """C = c√m in steps of the grid; at least one step."""
-        return max(1, math.floor(self.cut * math.sqrt(self.after) * GRID))
+        """C = c√m; at least one step."""
+        return max(1, math.floor(min(self.cut, MOST_CUT) * math.sqrt(self.after)))
 
     @property
     def weight_unit(self) -> int:
@@ -97,13 +108,16 @@ def matching(
     past: Reals, after: int, covariates: Reals, free: DonorFree, kernel_width: float | None, cut: float | None
 ) -> Matching:
     """Return the constants: h = sd of the target's past, c = 3 errors of its last-value forecast, unless given."""
-    h = max(WIDTH_IN_SPREADS * float(np.std(past)), LEAST_WIDTH) if kernel_width is None else kernel_width
-    c = min(CUT_IN_ERRORS * free.last_error, 2.0) if cut is None else cut
-    return Matching(len(past), after, past, covariates, h, c)
+    grid = Grid.of([free.last_error], len(past), len(past) + after)
+    h = WIDTH_IN_SPREADS * float(np.std(past - past[-1])) if kernel_width is None else kernel_width
+    c = CUT_IN_ERRORS * free.last_error if cut is None else cut
+    h = h or free.last_error
+    own = grid.rows(past[None])[0]
+    return Matching(grid, after, own, covariates, max(h / grid.step, 1.0), c / grid.step)
 
 
-def weights_and_changes(rows: Integers, covariates: Reals, by: Matching) -> tuple[Integers, Reals]:
-    """Return each donor's weight in 0, …, FULL and its prediction of the target's change, shape (n, m), uncut.
+def weights_and_changes(rows: Integers, covariates: Reals, by: Matching) -> tuple[Integers, Reals, Reals]:
+    """Return each donor's weight in 0, …, FULL, its prediction of the target's change, (n, m), uncut, and its stretch.
 
     b = (x̃·ỹ + T0h²)/(x̃·x̃ + T0h²) in [0, 2],  k = exp(−‖ỹ − b x̃‖²/(2T0h²)),  change = b (x_post − x_last)
 
@@ -112,20 +126,25 @@ def weights_and_changes(rows: Integers, covariates: Reals, by: Matching) -> tupl
     operations.
     """
     T0, past = by.start, rows[:, : by.start]
-    target = np.rint((by.past - by.past.mean()) * _TARGET_STEPS)
     sums, squares = past.sum(axis=1).astype(np.float64), squared_lengths(past).astype(np.float64)
-    crossed = (past @ target.astype(np.int64)).astype(np.float64)
-    # From here on in units of the grid, squared.
-    target = target * (GRID / _TARGET_STEPS)
-    together = crossed * (GRID / _TARGET_STEPS) - sums * float(target.mean())
+    crossed = (past @ by.past).astype(np.float64)
+    own, own_squares = float(by.past.sum()), float((by.past * by.past).sum())
+    together = crossed - sums * (own / T0)
     varied = np.maximum(squares - sums * (sums / T0), 0)
-    prior = T0 * (by.kernel_width * GRID) ** 2
+    prior = T0 * by.kernel_width**2
     slope = np.clip((together + prior) / (varied + prior), 0, MOST_SLOPE)
-    distance = (float(target @ target) - slope * (2 * together) + slope * slope * varied) / prior
-    apart = squared_lengths(on_grid(covariates) - on_grid(by.covariates))
-    distance = distance + apart / (GRID * COVARIATE_WIDTH) ** 2
+    distance = ((own_squares - own * (own / T0)) - slope * (2 * together) + slope * slope * varied) / prior
+    apart = np.rint(covariates * COVARIATE_STEPS) - np.rint(by.covariates * COVARIATE_STEPS)
+    distance = distance + (apart * apart).sum(axis=1) / (COVARIATE_STEPS * COVARIATE_WIDTH) ** 2
     weights = (FULL - np.searchsorted(_DISTANCES, distance)).astype(np.int64)
-    return weights, slope[:, None] * from_last(rows, by.start)[:, by.start :]
+    return weights, slope[:, None] * rows[:, by.start :], slope
+
+
+def scales_of(rows: Integers, start: int) -> Reals:
+    """Return the standard deviation of each row's differences before the start, bit for bit from the row alone."""
+    steps = np.diff(rows[:, :start], axis=1)
+    total, squares = steps.sum(axis=1).astype(np.float64), squared_lengths(steps).astype(np.float64)
+    return np.asarray(np.sqrt(np.maximum(squares - total * (total / (start - 1)), 0) / max(start - 2, 1)))
 
 
 def matched_sums(weights: Integers, changes: Reals, by: Matching) -> Integers:
@@ -165,25 +184,26 @@ def matched_query(weights: Integers, changes: Reals, by: Matching, loss: PureDP 
     return Query(real, matched_sensitivity(by), "matched donors")
 
 
-def estimated(noisy: Reals, by: Matching, free: DonorFree, loss: PureDP | ZCDP | NoPrivacy) -> MatchedRelease:
-    """Return the change that released sums show.
+def estimated(
+    noisy: Reals, by: Matching, alone: Reals, expected: float, loss: PureDP | ZCDP | NoPrivacy
+) -> MatchedRelease:
+    """Return the change that released sums show, in steps.
 
     change = (N W + d σ²/τ²)/(W² + σ²/τ²),  W = max(ΣK, 0) and N = ΣKZ as released
 
-    where d is the change that the donor-free forecast has, σ the standard deviation of the noise on N, and τ 1.5 errors
-    of that forecast: the mean given the release under a normal prior.  As the donors' weight falls below the noise it
-    goes to the donor-free forecast.
+    where d is the change ``alone`` that the donor-free forecast has, σ the standard deviation of the noise on N, and τ
+    1.5 times the error ``expected`` of that forecast: the mean given the release under a normal prior.  As the donors'
+    weight falls below the noise it goes to the donor-free forecast.
     """
-    deviation = noise_deviation(by, loss) / (FULL * GRID)
+    deviation = noise_deviation(by, loss) / FULL
     weight = float(noisy[0]) / (by.weight_unit * FULL)
-    total = np.asarray(noisy[1:], dtype=np.float64) / (FULL * GRID)
+    total = np.asarray(noisy[1:], dtype=np.float64) / FULL
     positive = max(weight, 0.0)
-    alone = free.path - by.past[-1]
-    prior = (deviation / (ERRORS_EXPECTED * free.expected)) ** 2
+    prior = (deviation / (ERRORS_EXPECTED * expected)) ** 2
     scale = positive * positive + prior
     factor, rest = (positive / scale, prior / scale) if scale > 0 else (0.0, 1.0)
     change = total * factor + alone * rest
-    return MatchedRelease(weight, deviation * GRID / by.weight_unit, change, deviation * factor)
+    return MatchedRelease(weight, deviation / by.weight_unit, change, deviation * factor)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +223,6 @@ class Matched(SyntheticMethod):
     about: ClassVar[str] = "donors weighted by how they followed the target"
     takes_covariates: ClassVar[bool] = True
     has_placebos: ClassVar[bool] = True
-    counted: ClassVar[Fraction] = Fraction(1, 2)  # a matched donor counts by half, as a guess
     proofs: ClassVar[tuple[str, ...]] = PROOFS
     positive: ClassVar[tuple[str, ...]] = ("kernel_width", "cut")
 
@@ -229,7 +248,7 @@ class Matched(SyntheticMethod):
 
     def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
         half, by = question.panel.bounds.width / 2, self.by(question.panel, target, free)
-        return {"kernel width": by.kernel_width * half, "cut": by.cut * half}
+        return {"kernel width": by.kernel_width * by.grid.step * half, "cut": by.cut * by.grid.step * half}
 
     def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
         """Return that of half of the donors' weight, without help from the donor-free forecast."""
@@ -238,24 +257,36 @@ class Matched(SyntheticMethod):
             raise LossError(
                 f"pure noise is drawn for at most {LARGEST_BALL} numbers, and here there are {by.after + 1}"
             )
-        return noise_deviation(by, base) / (FULL * GRID) / (question.panel.n / 2) or None
+        return noise_deviation(by, base) * by.grid.step / FULL / (question.panel.n / 2) or None
 
-    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
-        panel, rows = question.panel, on_grid(scaled)
+    def mixtures(self, free: DonorFree) -> tuple[float, ...]:
+        return (0.0, 1.0) if free.expected < OWN_IS_BETTER * free.last_error else (1.0,)
+
+    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+        panel = question.panel
         y, by = to_scale(panel.series(plan.target), panel.bounds), self.by(panel, plan.target, plan.free)
-        weights, changes = weights_and_changes(rows, panel.donor_covariates(), by)
+        step, start, own = by.grid.step, plan.start, by.grid.rows(y[None])
+        parts, seen, places = [], [], panel.donor_covariates()
+        for place, rows in enumerate(by.grid.blocks(begun)):
+            weights, changes, slope = weights_and_changes(rows, places[BLOCK * place :][: len(rows)], by)
+            parts.append((weights, changes, np.maximum(slope, LEAST_STRETCH)))
+            seen.append((missed_by_own(rows, start), scales_of(rows, start)))
+        weights, changes, slope = (np.concatenate(some) for some in zip(*parts, strict=True))
+        alone, expected = (plan.free.path - y[start - 1]) / step, plan.free.expected / step
         loss: Any = plan.base.part(plan.path)
         add = l2_ball if isinstance(loss, PureDP) else gaussian
         noisy = add(matched_query(weights, changes, by, loss), allotment, loss)
-        released = estimated(noisy, by, plan.free, loss)
-        # A change by more than 2 lies outside the bounds.
-        centre = round(min(max(float(released.change.mean()), -2.0), 2.0) * STEPS)
-        # The target is read on the grid as the donors are, so that its twin is as far off as it is itself.
-        donors, own = (
-            mean_residuals(from_last(some, plan.start), plan.start) - centre for some in (rows, on_grid(y[None]))
-        )
+        released = estimated(noisy, by, alone, expected, loss)
+        centre = float(released.change.mean())
+
+        def missed(changes: Reals, slope: Reals, own: Reals, scales: Reals) -> Missed:
+            mean = summed(list(changes.T), np.full(by.after, 1 / by.after))
+            return Missed(mean - centre, slope * own, slope * scales)
+
+        by_own, scales = (np.concatenate(some) for some in zip(*seen, strict=True))
         return Path(
-            values=y[plan.start - 1] + released.change, noise=released.noise, weight=released.weight,
-            placebos=Placebos(donors, weights), own=int(own[0]), cut=by.cut, total=released.weight,
-            total_noise=released.weight_noise,
+            values=y[start - 1] + released.change * step, noise=released.noise * step, weight=released.weight,
+            donors=missed(changes, slope, by_own, scales), weights=weights, step=step, total=released.weight,
+            own=missed(own[:, start:].astype(np.float64), np.ones(1), missed_by_own(own, start), scales_of(own, start)),
+            law=Law(max(start - 2, 1)),
         )  # fmt: skip

@@ -16,22 +16,31 @@ from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP, affordable_
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.forecast import DonorFree, donor_free
-from dpcausal.synthetic_control.placebo import release_pvalue, release_spread
+from dpcausal.synthetic_control.placebo import release_best, release_pvalue, release_reach
 from dpcausal.synthetic_control.plan import MOST_NOISE, Base, Plan
 from dpcausal.synthetic_control.question import Answer, Path, Treated, past_of
 from dpcausal.synthetic_control.rows import Reals
 
-INTERVAL, PLACEBO_TEST = Fraction(3, 20), Fraction(3, 20)
-"""Shares of the budget for the interval and the placebo test, where they can say anything."""
+MIXING, INTERVAL, PLACEBO_TEST = Fraction(2, 25), Fraction(1, 5), Fraction(1, 10)
+"""Shares of the budget for the mixing weight, the interval and the placebo test, where they can say anything."""
+
+FIRST_COUNT = Fraction(2, 5)
+"""The share of the interval's budget that its first count has."""
+
+MIXTURES = (0.0, 0.5, 1.0)
+"""How much of the forecast may be the control; the rest is the target's own rule."""
 
 LEAST_PAST = 3
 """Periods before the start from which on a unit's own volatility can be told."""
 
-MOST_INTERVAL_NOISE = 0.5
-"""No interval where noise alone is expected to make up more of its squared half width, against the cut's."""
+EXPECTED_WEIGHT = 0.85
+"""The share of the donors' full weight that a count is expected to rest on."""
 
-MOST_COUNT_NOISE = 1 / 8
-"""No placebo test where the noise on its count passes this share of the donors."""
+MOST_INTERVAL_NOISE, MOST_COUNT_NOISE = 0.15 * EXPECTED_WEIGHT, 1 / 8
+"""No interval, no placebo test where the noise on its count passes this share of the donors."""
+
+
+OPEN = "nearly all donors, as released, lie further off than counts were taken, so no width is known"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +55,6 @@ class SyntheticMethod(Method[Treated, Any]):
     has_placebos: ClassVar[bool] = False
     proofs: ClassVar[tuple[str, ...]] = ()
     """The claims of its own statistics."""
-
-    counted: ClassVar[Fraction] = Fraction(1)
-    """The share of the donors that a placebo is expected to count."""
 
     positive: ClassVar[tuple[str, ...]] = ()
     """Its options that are positive numbers, or none."""
@@ -66,11 +72,12 @@ class SyntheticMethod(Method[Treated, Any]):
         return {}
 
     def claims(self, question: Treated, spent: Loss) -> tuple[str, ...]:
-        plan = self.plans(question, spent)[0]  # what is released is the same for every target
-        noise = ("l2-ball", "geometric") if isinstance(plan.base, PureDP) else ("gaussian",)
-        released = zip(placebo.PROOFS, (plan.interval, plan.pvalue), strict=True)
-        extra = tuple(claim for claim, share in released if share)
-        return (*self.proofs, *extra, *noise[: 2 if extra else 1])
+        plans = self.plans(question, spent)
+        pure = isinstance(plans[0].base, PureDP)
+        mixed, counted = any(plan.mixing for plan in plans), any(plan.interval or plan.pvalue for plan in plans)
+        used = {"mixing-scores": mixed, "ratio-count": counted, "gaussian": not pure, "l2-ball": pure,
+                "cube": pure and mixed, "geometric": pure and counted}  # fmt: skip
+        return (*self.proofs, *(claim for claim, is_used in used.items() if is_used))
 
     def settle(self, question: Treated, spent: Loss) -> Self:
         """Refuse a panel that public numbers show to be too small, unless forced."""
@@ -88,7 +95,8 @@ class SyntheticMethod(Method[Treated, Any]):
                     f"least {LEAST_PAST}"
                 )
         for plan in self.plans(question, spent):
-            if plan.noise_ratio is not None and plan.noise_ratio > MOST_NOISE and not question.force:
+            inferred = question.inference and (plan.interval or plan.pvalue)
+            if (plan.noise_ratio or 0) > MOST_NOISE and not inferred and not question.force:
                 raise InfeasibleError(f"{plan.target}: {plan.verdict} To run it all the same say force=True.")
         return self
 
@@ -109,21 +117,28 @@ class SyntheticMethod(Method[Treated, Any]):
         free = donor_free(past_of(panel, target), after)
         reasons = self._reasons(question, base)
         interval, test = (share * (not reason) for share, reason in zip((INTERVAL, PLACEBO_TEST), reasons, strict=True))
-        rest = 1 - interval - test
+        mixing = MIXING * (len(self.mixtures(free)) > 1 and self.has_placebos)
+        rest = 1 - mixing - interval - test
         noise = self.expected_noise(question, target, free, base.part(rest))
         att = None if noise is None else noise / math.sqrt(after)
         ratio = None if att is None or free.error is None else att / free.error
         return Plan(
-            target=target, method=self.name, spent=spent, base=base, path=rest, interval=interval, pvalue=test,
-            interval_reason=reasons[0], pvalue_reason=reasons[1], start=start, after=after, donors=panel.n,
+            target=target, method=self.name, spent=spent, base=base, path=rest, mixing=mixing, interval=interval,
+            pvalue=test, interval_reason=reasons[0], pvalue_reason=reasons[1], start=start, after=after, donors=panel.n,
             periods=question.periods, free=free, att_noise=None if att is None else att * half,
             path_noise=None if noise is None else noise * half, noise_ratio=ratio,
             scale=half, constants=self.constants(question, target, free),
         )  # fmt: skip
 
-    def of_placebos(self, plan: Plan, share: Fraction, targets: int) -> Base:
-        """Return the loss of one target's interval or placebo test."""
-        return plan.base.part(share / targets if self.shared else share)
+    def mixtures(self, free: DonorFree) -> tuple[float, ...]:
+        """Return how much of the forecast may be the control, by public numbers."""
+        return (1.0,)
+
+    def of_placebos(self, question: Treated, base: Base) -> tuple[Base, Base, Base]:
+        """Return the losses of one mixing weight, one interval and one placebo test; targets of one start share two."""
+        starts = len({question.panel.start(target) for target in question.targets}) if self.shared else 1
+        targets = len(question.targets) if self.shared else 1
+        return base.part(MIXING / starts), base.part(INTERVAL / starts), base.part(PLACEBO_TEST / targets)
 
     def _reasons(self, question: Treated, base: Base) -> tuple[str, str]:
         """Return why there will be no interval and no placebo test; empty if there may be."""
@@ -131,23 +146,15 @@ class SyntheticMethod(Method[Treated, Any]):
             return (f"the method {self.name} has no placebos",) * 2
         if not question.inference:
             return ("none was asked for",) * 2
-        n, targets = question.panel.n, len(question.targets)
-        shares = (share / targets if self.shared else share for share in (INTERVAL, PLACEBO_TEST))
-        interval, test = (placebo.noise_deviation(base.part(share)) for share in shares)
-        effective = n * float(self.counted)
-        widened = placebo.factor_of(question.coverage) ** 2 * placebo.SAFETY * interval / effective
-        too_wide = too_few = ""
-        if widened > MOST_INTERVAL_NOISE:
-            too_wide = (
-                f"with {n} donors at this budget the noise alone is expected to make up {widened:.2g} of the squared "
-                f"half width that still says something, more than {MOST_INTERVAL_NOISE:g}"
-            )
-        if test > MOST_COUNT_NOISE * n:
-            too_few = (
-                f"the noise on a count of {n} donors has a standard deviation of {test:.3g}, more than an eighth of "
-                "them"
-            )
-        return too_wide, too_few
+        n, (_, interval, test) = question.panel.n, self.of_placebos(question, base)
+        second = placebo.noise_deviation(interval.part(1 - FIRST_COUNT))
+        told = []
+        for deviation, most in ((second, MOST_INTERVAL_NOISE), (placebo.noise_deviation(test), MOST_COUNT_NOISE)):
+            told.append("" if deviation <= most * n else (
+                f"the noise on a count of {n} donors has a standard deviation of {deviation:.3g}, more than {most:.3g} "
+                "of them"
+            ))  # fmt: skip
+        return told[0], told[1]
 
     def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: Allotment) -> Any:
         """Return what the paths of all targets are made of: the donors, or what is released of them once."""
@@ -160,26 +167,38 @@ class SyntheticMethod(Method[Treated, Any]):
     def release(
         self, private: Reals, question: Treated, spent: Loss, coins: PublicGenerator, allotment: Allotment
     ) -> list[Answer]:
-        """Release a path for each target, then its placebos."""
+        """Release a path for each target, then its placebos; targets of one start share what they can."""
         plans = self.plans(question, spent)
         begun = self.begun(private, question, plans[0], allotment)
-        paths, answers = [], []
+        known: dict[int, tuple[float, float | None]] = {}
+        answers = []
         for plan in plans:
-            paths.append(self.path(begun, question, plan, spent, allotment))
-        for plan, path in zip(plans, paths, strict=True):
-            reach = pvalue = None
-            reason, targets = plan.interval_reason, len(question.targets)
-            if plan.interval and path.placebos is not None:
-                share = self.of_placebos(plan, plan.interval, targets)
-                reach = release_spread(
-                    path.placebos, path.cut, path.total, path.total_noise, question.coverage, allotment, share
-                )
-                if reach is None:
-                    reason = "it would be wider than where the placebo residuals are cut, so it would say nothing"
-            if plan.pvalue and path.placebos is not None:
-                share = self.of_placebos(plan, plan.pvalue, targets)
-                pvalue = release_pvalue(path.placebos, abs(path.own), path.total, allotment, share)
-            answers.append(Answer(plan, path, reach, pvalue, reason))
+            path = self.path(begun, question, plan, spent, allotment)
+            if path.donors is None or path.own is None or path.weights is None:
+                answers.append(Answer(plan, path, path.values, 1.0, None, None, plan.interval_reason))
+                continue
+            losses = self.of_placebos(question, plan.base)
+            if self.shared and plan.start in known:
+                mixing, reach = known[plan.start]
+            else:
+                mixing, reach, ways = 1.0, None, self.mixtures(plan.free)
+                if plan.mixing:
+                    candidates = [path.donors.mixed(way, path.weights) for way in ways]
+                    mixing = ways[release_best(candidates, allotment, losses[0])]
+            placebos, scale = path.donors.mixed(mixing, path.weights), float(path.own.scales[0])
+            if plan.interval and not (self.shared and plan.start in known):
+                counts = losses[1].part(FIRST_COUNT), losses[1].part(1 - FIRST_COUNT)
+                reach = release_reach(placebos, path.law, path.total, question.coverage, allotment, counts)
+            known[plan.start] = mixing, reach
+            own = float(path.own.mixed(mixing, path.weights).residuals[0])
+            half, reason = None if reach is None else reach * scale * path.step, plan.interval_reason
+            if plan.interval and not half:
+                half, reason = None, OPEN if scale else "the target's own past shows no scale"
+            pvalue = None
+            if plan.pvalue:
+                pvalue = release_pvalue(placebos, own, scale, path.total, allotment, losses[2])
+            values = path.values if mixing == 1 else mixing * path.values + (1 - mixing) * plan.free.path
+            answers.append(Answer(plan, path, values, mixing, half, pvalue, reason))
         return answers
 
     def exact(self, private: Reals, question: Treated, coins: PublicGenerator, allotment: Allotment) -> list[Answer]:

@@ -23,8 +23,8 @@ ALL: tuple[type[SyntheticMethod], ...] = (
 METHODS: dict[str, type[SyntheticMethod]] = {"auto": Matched, **{kind.name: kind for kind in ALL}}
 """Every method by its short name."""
 
-MANY_DONORS = 25
-"""``auto`` takes the factor model from nμ/T of this on, μ = √(2ρ): its covariance has T² noisy entries."""
+MANY_DONORS = 22
+"""``auto`` takes the factor model from nμ/√T of this on, μ = √(2ρ): noise of T² entries has a norm of about √T."""
 
 
 def chosen(method: object, panel: Panel, loss: Loss) -> SyntheticMethod:
@@ -35,7 +35,7 @@ def chosen(method: object, panel: Panel, loss: Loss) -> SyntheticMethod:
     if isinstance(loss, NoPrivacy):
         return Simplex()
     mu = math.sqrt(2 * float(_rho(loss)))
-    many = panel.n * mu / len(panel.times) >= MANY_DONORS
+    many = panel.n * mu / math.sqrt(len(panel.times)) >= MANY_DONORS
     return Factor() if many and not panel.covariates else Matched()
 
 

@@ -1,97 +1,110 @@
-"""Placebos: how far donors, which nothing happened to, lie from what the released model says of them.
+"""Placebos: how far donors, which nothing happened to, lie from what the released model says, each by its own noise.
 
-Given what was released, a donor's residual depends on its own row alone, so one noisy sum gives an interval and one
-noisy count a p-value.  With a fit per donor neither would hold: one row then moves every residual.  Nor would they with
-residuals in floats: the last bits of a row's matrix product depend on the rows beside it, and decide a tie.
+Given what was released, a donor's ratio |e_i|/s_i depends on its own row alone, so noisy counts of large ratios give
+an interval, in units of the target's own s, and a p-value.  With a fit per donor none would hold: one row then moves
+every residual.  Nor would they with residuals by a matrix product, whose last bits depend on the rows beside.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
+from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from dpcausal.synthetic_control.rows import FULL, GRID, Integers, Reals
+from dpcausal.synthetic_control.forecast import own_means
+from dpcausal.synthetic_control.rows import FULL, Integers, Reals, summed
 
-SAFETY = 1.2815515655446004
-"""Standard deviations of noise that an interval makes room for: nine tenths of the noise, on one side."""
+FIRST_RATIO, FURTHEST = 1.5, 6.0
+"""Where the first count is taken, and how far the second may be from there, as a factor."""
 
-STEPS = 2**20
-"""Residuals are whole numbers of steps, so many from 0 to 1 on the scale [−1, 1]."""
+LEAST_HELD = 0.05
+"""No interval where fewer of the donors, as released, lie within the ratio of the second count."""
 
-MOST_CUT = 4.0
-"""No cut is larger, on the scale [−1, 1]: residuals past it say no more."""
-
-_SLOPE_STEPS = 2**16
-
-LEAST_COVERAGE = 5 / 6
-"""Below it the inequality of Vysochanskij and Petunin has another form."""
-
-PROOFS = ("placebo-spread", "placebo-count")
+SOFT = 4.0
+"""The squared ratio at which a residual counts half of the most it can in a mixing score."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Placebos:
-    """*Private*: what the placebo releases are made of, residual and weight of donor i from row i alone.
+    """*Private*: residual e_i, scale s_i ≥ 0 and weight K_i in 0, …, FULL of donor i, from row i alone."""
 
-    ``residuals``, in ``STEPS``, are means over the treated periods of what a donor's prediction misses, given what was
-    released; ``weights`` lie in 0, …, FULL.
-    """
-
-    residuals: Integers
+    residuals: Reals
+    scales: Reals
     weights: Integers
 
 
-def mean_residuals(rows: Integers, start: int, slopes: Reals | None = None) -> Integers:
-    """Return what a line misses of each row's mean from the start on: mean − Σ_t slope_t row_t, in ``STEPS``.
+@dataclass(frozen=True, eq=False, repr=False)
+class Missed:
+    """*Private* of donors: what a unit's mean future differs by from the control and from its own rule, and its scale.
 
-    Rounded to the nearest step, in whole numbers throughout: a function of the row alone, bit for bit.  Rows are in
-    steps of the grid, at most 4 · GRID in size; slopes are public, or released before, and 0 by default.
+    Of unit i from row i alone, given what was released; of the target by the same steps, so that a twin of it ties.
     """
-    after = rows.shape[1] - start
-    missed = _SLOPE_STEPS * rows[:, start:].sum(axis=1)
-    if slopes is not None:
-        # Slopes that are cut here are beyond all that a release is known to bring about.
-        most = 2.0**46 / start
-        whole = np.rint(np.clip(np.nan_to_num(slopes) * (_SLOPE_STEPS * after), -most, most)).astype(np.int64)
-        missed = missed - rows[:, :start] @ whole
-    unit = _SLOPE_STEPS * GRID * after // STEPS
-    return np.asarray((missed + unit // 2) // unit)
+
+    control: Reals
+    own: Reals
+    scales: Reals
+
+    @classmethod
+    def joined(cls, parts: Iterable[Missed]) -> Missed:
+        """Return those of all units."""
+        found = [(part.control, part.own, part.scales) for part in parts]
+        return cls(*(np.concatenate(some) for some in zip(*found, strict=True)))
+
+    def mixed(self, mixing: float, weights: Integers) -> Placebos:
+        """Return the placebos where the forecast is so much the control and for the rest a unit's own."""
+        residuals = self.control if mixing == 1 else mixing * self.control + (1 - mixing) * self.own
+        return Placebos(residuals, self.scales, weights)
 
 
-def cut_in_steps(cut: float) -> int:
-    """Return a cut as a whole number of steps: at least one, at most ``MOST_CUT``."""
-    return max(1, round(min(cut, MOST_CUT) * STEPS))
+def missed_by_own(rows: Integers, start: int) -> Reals:
+    """Return what each row's mean from the start on differs by from the forecast of its own best rule."""
+    columns, after = rows.T.astype(np.float64), rows.shape[1] - start
+    return summed(list(columns[start:]), np.full(after, 1 / after)) - own_means(columns[:start], after)
 
 
-def spread_sum(placebos: Placebos, cut: int) -> int:
-    """Return Σ ⌊K_i min(e_i², B²)/B²⌋, the cut squares in units of B², weighted; B in steps."""
-    size = np.minimum(np.abs(placebos.residuals), cut)
-    return int((placebos.weights * (size * size) // (cut * cut)).sum())
-
-
-def count_at_least(placebos: Placebos, size: int) -> int:
-    """Return Σ K_i over the donors whose |e_i| is at least ``size`` steps."""
-    return int(placebos.weights[np.abs(placebos.residuals) >= size].sum())
-
-
-def spread_sensitivity() -> Sensitivity:
-    """Return FULL.  *Guarantee*: claim ``placebo-spread``, replace one donor, given the releases before."""
-    return Sensitivity(FULL, Norm.ABSOLUTE, Relation.REPLACE_ONE, "placebo-spread", Unit.DONOR)
+def count_beyond(placebos: Placebos, residual: float, scale: float) -> int:
+    """Return Σ K_i 1{|e_i|/s_i ≥ |residual|/scale}, where 0/0 is 0 and e/0 is infinite."""
+    size = abs(residual)
+    far = np.abs(placebos.residuals) * scale >= size * placebos.scales
+    return int(placebos.weights[far & (placebos.residuals != 0)].sum() if size else placebos.weights.sum())
 
 
 def count_sensitivity() -> Sensitivity:
-    """Return FULL.  *Guarantee*: claim ``placebo-count``, replace one donor, given the releases before."""
-    return Sensitivity(FULL, Norm.ABSOLUTE, Relation.REPLACE_ONE, "placebo-count", Unit.DONOR)
+    """Return FULL.  *Guarantee*: claim ``ratio-count``, replace one donor, given the releases before."""
+    return Sensitivity(FULL, Norm.ABSOLUTE, Relation.REPLACE_ONE, "ratio-count", Unit.DONOR)
+
+
+def losses(candidates: list[Placebos]) -> Integers:
+    """Return Σ ⌊K_i e_i²/(e_i² + 4 s_i²)⌋ for each way to predict: small where donors are predicted well."""
+    found = []
+    for placebos in candidates:
+        squared = placebos.residuals * placebos.residuals
+        whole = squared + SOFT * (placebos.scales * placebos.scales)
+        part = np.divide(squared, whole, out=np.zeros_like(whole), where=whole > 0)
+        found.append(int(np.floor(placebos.weights * np.minimum(part, 1.0)).astype(np.int64).sum()))
+    return np.array(found, dtype=np.int64)
+
+
+def losses_sensitivity(ways: int, norm: Norm) -> Sensitivity:
+    """Return FULL in l∞, FULL·√ways in l2.  *Guarantee*: claim ``mixing-scores``, given the releases before."""
+    bound = FULL if norm is Norm.LINF else math.isqrt(ways * FULL * FULL - 1) + 1
+    return Sensitivity(bound, norm, Relation.REPLACE_ONE, "mixing-scores", Unit.DONOR)
+
+
+def release_best(candidates: list[Placebos], allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy) -> int:
+    """Release the noisy losses of some ways to predict, and return the place of the least."""
+    pure = isinstance(loss, PureDP)
+    claim = losses_sensitivity(len(candidates), Norm.LINF if pure else Norm.L2)
+    query = Query(losses(candidates), claim, "mixing")
+    return int(np.argmin(cube(query, allotment, loss) if pure else gaussian(query, allotment, loss)))  # type: ignore[arg-type]
 
 
 def _mechanism(loss: PureDP | ZCDP | NoPrivacy) -> Callable[[Query, Allotment, Any], Any]:
@@ -99,72 +112,103 @@ def _mechanism(loss: PureDP | ZCDP | NoPrivacy) -> Callable[[Query, Allotment, A
 
 
 def noise_deviation(loss: PureDP | ZCDP | NoPrivacy) -> float:
-    """Return the standard deviation of the noise on a spread or a count, in donors of full weight."""
+    """Return the standard deviation of the noise on a count, in donors of full weight."""
     if isinstance(loss, PureDP):
         return math.sqrt(2) * laplace_scale(FULL, loss) / FULL
     return gaussian_scale(FULL, loss) / FULL if isinstance(loss, ZCDP) else 0.0
 
 
-def factor_of(coverage: float) -> float:
-    """Return k such that k root mean squares hold ``coverage`` of any unimodal law: 2/(3√(1 − coverage)).
+@dataclass(frozen=True)
+class Law:
+    """The law G of a ratio's size that is reckoned with: Student's, of so many degrees of freedom."""
 
-    *Source*: Vysochanskij & Petunin (1980), for coverage of at least 5/6; 2.11 at .9.
+    freedom: float
+
+    def within(self, ratio: float) -> float:
+        """Return G(ratio)."""
+        from scipy.special import stdtr
+
+        return float(2 * stdtr(self.freedom, ratio) - 1)
+
+    def ratio(self, share: float) -> float:
+        """Return G⁻¹(share)."""
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.freedom, (1 + share) / 2))
+
+    def level(self, coverage: float, share: float, deviation: float) -> float:
+        """Return what to aim at so that the coverage, averaged over the noise of a released share, is the wanted one.
+
+        The share is ``share`` at the ratio where it is counted; with ξ normal of the deviation, the interval reaches
+        G⁻¹(level)/G⁻¹(share + ξ) times as far, and holds G of that.
+        """
+        nodes, masses = np.polynomial.hermite_e.hermegauss(41)
+        told = [self.ratio(believed(share + deviation * node, share)) for node in nodes.tolist()]
+        low, high = coverage, 1 - (1 - coverage) / 64
+        for _ in range(40):
+            middle = (low + high) / 2
+            reach = self.ratio(share) * self.ratio(middle)
+            held = sum(mass * self.within(reach / one) for mass, one in zip(masses.tolist(), told, strict=True))
+            low, high = (middle, high) if held < coverage * float(masses.sum()) else (low, middle)
+        return high
+
+
+def believed(share: float, wanted: float) -> float:
+    """Return a released share of donors within a ratio, as far as it is believed where ``wanted`` were expected."""
+    return min(max(share, LEAST_HELD), 1 - (1 - wanted) / 4)
+
+
+def release_reach(
+    placebos: Placebos, law: Law, total: float, coverage: float, allotment: Allotment,
+    losses: tuple[PureDP | ZCDP | NoPrivacy, PureDP | ZCDP | NoPrivacy],
+) -> float | None:  # fmt: skip
+    """Return how many of its own scales a unit's interval reaches; ``None`` where the counts leave it open.
+
+    A first count of ratios of at least 1.5 says by G where to take the second, whose share within is near the wanted
+    coverage, or where its noise is small beside what lies beyond.
     """
-    return 2 / (3 * math.sqrt(1 - coverage))
-
-
-def release_spread(
-    placebos: Placebos, cut: float, weight: float, weight_noise: float, coverage: float, allotment: Allotment,
-    loss: PureDP | ZCDP | NoPrivacy,
-) -> float | None:
-    """Return the interval's half width on the scale [−1, 1]; ``None`` if it passes the cut, where it says nothing.
-
-    k √(mean of min(e², B²)), the mean taken ``SAFETY`` deviations of noise higher than released, over a weight as much
-    lower.
-
-    For residuals with one mode, at 0, a half width up to 2B/3 keeps the nominal coverage however far they reach past
-    the cut: they are mixtures of uniform laws on [0, R], and for R > B both 4(B² − 2B³/(3R))/(9h²) and 1 − h/R are
-    linear in 1/R.  Between 2B/3 and B only Markov's inequality is left where many lie past the cut, whatever their
-    law: coverage of at least 1 − 9/4 of what is missing from the nominal one, 77.5 % for 90 %.
-    """
-    steps = cut_in_steps(cut)
-    noisy = _mechanism(loss)(
-        Query(spread_sum(placebos, steps), spread_sensitivity(), "placebo spread"), allotment, loss
-    )
-    total = max(noisy / FULL, 0.0) + SAFETY * noise_deviation(loss)
-    least = weight - SAFETY * weight_noise
-    if least <= 0:
+    if total <= 0:
         return None
-    reach = steps / STEPS
-    half = factor_of(coverage) * reach * math.sqrt(min(total / least, 1.0))
-    return half if half <= reach else None
+
+    deviation = noise_deviation(losses[1]) / total
+    share = max(0.6, min(coverage, 1 - 3 * deviation))
+    query = Query(count_beyond(placebos, FIRST_RATIO, 1.0), count_sensitivity(), "first ratio count")
+    first = min(max(1 - _mechanism(losses[0])(query, allotment, losses[0]) / (FULL * total), 1e-3), 1 - 1e-6)
+    ratio = FIRST_RATIO * min(max(law.ratio(share) / law.ratio(first), 1 / FURTHEST), FURTHEST)
+    query = Query(count_beyond(placebos, ratio, 1.0), count_sensitivity(), "second ratio count")
+    second = 1 - _mechanism(losses[1])(query, allotment, losses[1]) / (FULL * total)
+    if second < LEAST_HELD:
+        return None
+    return ratio * law.ratio(law.level(coverage, share, deviation)) / law.ratio(believed(second, share))
 
 
 def release_pvalue(
-    placebos: Placebos, size: int, weight: float, allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy
-) -> float:
+    placebos: Placebos, residual: float, scale: float, total: float, allotment: Allotment,
+    loss: PureDP | ZCDP | NoPrivacy,
+) -> float:  # fmt: skip
     """Return the placebo p-value by the exact law of the noisy count: P(C + Z ≤ N).
 
     where:
 
-    * N: the released count of donors at least as far off as the target, which is ``size`` steps off
+    * N: the released count of donors whose ratio is at least the target's
     * C: uniform on 0, …, M, its law if nothing happened and the target is one of M + 1 exchangeable units; M is the
       weight, at least 1 and at most the number of donors
     * Z: the noise
     """
-    noisy = _mechanism(loss)(
-        Query(count_at_least(placebos, size), count_sensitivity(), "placebo count"), allotment, loss
-    )
-    counts = FULL * np.arange(max(1, min(round(weight), len(placebos.weights))) + 1)
-    return float(np.mean([_below(noisy - int(count), loss) for count in counts]))
+    query = Query(count_beyond(placebos, residual, scale), count_sensitivity(), "placebo count")
+    noisy = int(_mechanism(loss)(query, allotment, loss))
+    counts = FULL * np.arange(max(1, min(round(total), len(placebos.weights))) + 1)
+    return float(np.mean(_below(noisy - counts, loss)))
 
 
-def _below(value: int, loss: PureDP | ZCDP | NoPrivacy) -> float:
+def _below(values: Integers, loss: PureDP | ZCDP | NoPrivacy) -> Reals:
     """Return P(Z ≤ value); for P(k) ∝ a^|k|, a = e^{−1/b}: 1 − a^{v+1}/(1 + a) for v ≥ 0, a^{−v}/(1 + a) below."""
+    from scipy.special import ndtr
+
     if isinstance(loss, PureDP):
         scale = laplace_scale(FULL, loss)
-        tail = 1 + math.exp(-1 / scale)
-        return 1 - math.exp(-(value + 1) / scale) / tail if value >= 0 else math.exp(value / scale) / tail
+        tail = np.exp(-np.where(values >= 0, values + 1, -values) / scale) / (1 + math.exp(-1 / scale))
+        return np.where(values >= 0, 1 - tail, tail)
     if isinstance(loss, ZCDP):  # at σ ≥ FULL/√(2ρ) the discrete law and the normal one agree to 1e-9
-        return NormalDist().cdf((value + 0.5) / gaussian_scale(FULL, loss))
-    return float(value >= 0)
+        return np.asarray(ndtr((values + 0.5) / gaussian_scale(FULL, loss)))
+    return (values >= 0).astype(np.float64)

@@ -38,7 +38,7 @@ class Plan:
         Who, how, and what the call costs, all targets together.
     base : PureDP, ZCDP or NoPrivacy
         What this target's releases share, in the currency of the method.
-    path, interval, pvalue : Fraction
+    path, mixing, interval, pvalue : Fraction
         Their shares of ``base``; 0 for what is not released, ``interval_reason`` and ``pvalue_reason`` say why.
     start, after, donors, periods : int
         T0, m, n, T.
@@ -60,6 +60,7 @@ class Plan:
     spent: Loss
     base: Base
     path: Fraction
+    mixing: Fraction
     interval: Fraction
     pvalue: Fraction
     interval_reason: str
@@ -105,7 +106,7 @@ class Plan:
             )
         lines.append(self.verdict)
         lines += [f"No interval: {self.interval_reason}."] if self.interval_reason else [
-            "An interval will be tried; it may come out as None, its share is spent either way."
+            "With an interval, unless what is released leaves it open; its share is spent either way."
         ]
         lines += [f"No placebo test: {self.pvalue_reason}."] if self.pvalue_reason else ["With a placebo test."]
         return "\n".join(lines)

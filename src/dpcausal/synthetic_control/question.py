@@ -14,16 +14,17 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.report import Guarantee
-from dpcausal.synthetic_control import placebo
-from dpcausal.synthetic_control.placebo import Placebos
+from dpcausal.synthetic_control.placebo import Law, Missed
 from dpcausal.synthetic_control.plan import Plan
 from dpcausal.synthetic_control.result import SyntheticControl
-from dpcausal.synthetic_control.rows import Reals, from_scale, to_scale
+from dpcausal.synthetic_control.rows import Integers, Reals, from_scale, to_scale
 
 PUBLIC = (
     "the number of donors", "the targets with their series, which are NOT protected", "that this ledger answers for no "
     "other targets", "the periods", "the bounds", "all arguments",
 )  # fmt: skip
+
+LEAST_COVERAGE = 0.5
 
 AT_BOUNDS = "donors outside the bounds count as the nearer bound: where many drift to one, the answer falls behind them"
 
@@ -33,25 +34,28 @@ TARGETS = "targets of panels"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Path:
-    """A released path on the scale [−1, 1], and what its placebos need (*private*: ``placebos``)."""
+    """A released path on the scale [−1, 1], and what its placebos need (*private*: ``donors``, ``weights``)."""
 
     values: Reals
     noise: float | None
     weight: float | None = None
     loadings: Reals | None = None
-    placebos: Placebos | None = None
-    own: int = 0
-    cut: float = 1.0
+    donors: Missed | None = None
+    own: Missed | None = None
+    weights: Integers | None = None
+    step: float = 1.0
     total: float = 0.0
-    total_noise: float = 0.0
+    law: Law = field(default_factory=lambda: Law(1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer:
-    """What left for one target."""
+    """What left for one target; ``values`` is the path, so much of it the control as ``mixing`` says."""
 
     plan: Plan
     path: Path = field(repr=False)
+    values: Reals
+    mixing: float
     reach: float | None
     pvalue: float | None
     interval_reason: str
@@ -76,8 +80,8 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
             raise ParameterError("panel must be a dpcausal Panel")
         if target is not None and target not in panel.targets:
             raise ParameterError("target must be one of the panel's targets")
-        if not (public.is_number(coverage) and placebo.LEAST_COVERAGE <= coverage <= 0.9999):
-            raise ParameterError("coverage must be a number between 5/6 and 0.9999")
+        if not (public.is_number(coverage) and LEAST_COVERAGE <= coverage <= 0.9999):
+            raise ParameterError("coverage must be a number between 0.5 and 0.9999")
         for name, value in (("inference", inference), ("force", force)):
             if not isinstance(value, bool):
                 raise ParameterError(f"{name} must be True or False")
@@ -124,13 +128,14 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
     def _result(self, settled: Settled[Treated], answer: Answer, allotment: Allotment) -> SyntheticControl:
         plan, path, panel = answer.plan, answer.path, self.panel
         bounds, half, series = panel.bounds, panel.bounds.width / 2, panel.series(plan.target)
-        counterfactual, free = from_scale(path.values, bounds), from_scale(plan.free.path, bounds)
+        counterfactual, free = from_scale(answer.values, bounds), from_scale(plan.free.path, bounds)
         observed = series[plan.start :]
         effect = observed - counterfactual
         att = float(effect.mean())
         for array in (counterfactual, effect, free):
             array.setflags(write=False)
-        shares = {"shares of the path": plan.path, "interval": plan.interval, "test": plan.pvalue}
+        shares = {"shares of the path": plan.path, "mixing": plan.mixing, "interval": plan.interval,
+                  "test": plan.pvalue}  # fmt: skip
         shown = f"the series of {plan.target} is not protected: it is public and shows here"
         caveats = shown, AT_BOUNDS, *settled.caveats
         return SyntheticControl(

@@ -1,0 +1,198 @@
+"""Synthetic controls of fresh units: coverage, by volatility too, width, error beside the simplex, level and power."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import dpcausal as dpc
+from benchmarks.pairs import DataAbsentError
+from benchmarks.panels import counties
+from dpcausal.synthetic_control.reference import simplex_weights
+
+DELTA, BEFORE, AFTER = 1e-6, 10, 3
+T = BEFORE + AFTER
+Panel = Callable[[int, np.random.Generator], np.ndarray]
+
+
+def walks(n: int, rng: Any, persistence: float, step: float, factors: int = 2) -> Any:
+    """Return autoregressions, shape (factors, T)."""
+    found, steps = np.zeros((factors, T)), step * rng.standard_normal((factors, T))
+    for t in range(T):
+        found[:, t] = (persistence * found[:, t - 1] if t else 0) + steps[:, t]
+    return found
+
+
+def factor(n: int, rng: Any, noise: Any = 0.06, drift: float = 0.0) -> Any:
+    common = walks(n, rng, 0.8, 0.12)
+    common[0, BEFORE:] += 0.2 * rng.choice([-1, 1])
+    rows = rng.uniform(-0.35, 0.35, (n, 1)) + rng.normal(1, 0.35, (n, 2)) @ common
+    return rows + drift * np.arange(T) + noise * rng.standard_normal((n, T))
+
+
+def volatility(n: int, rng: Any) -> Any:
+    """As ``factor``, each unit with a noise of its own."""
+    return factor(n, rng, 0.06 * np.exp(0.5 * rng.standard_normal((n, 1))))
+
+
+def trend(n: int, rng: Any) -> Any:
+    """The linear design: each unit its own slope."""
+    slopes = np.clip(rng.normal(4, 1, (n, 1)), 3, 5)
+    noise = np.clip(rng.normal(0, np.sqrt(0.1), (n, T)), -1, 1)
+    return (slopes * np.arange(1, T + 1) + noise - (2 + 5 * T + 1) / 2) / ((5 * T - 1) / 2)
+
+
+def autoregression(n: int, rng: Any) -> Any:
+    """Units with nothing in common but their law; steps differ in size."""
+    size = 0.08 * np.exp(0.4 * rng.standard_normal((n, 1)))
+    rows = np.zeros((n, T))
+    rows[:, :1] = size * rng.standard_normal((n, 1)) / np.sqrt(1 - 0.81)
+    for t in range(1, T):
+        rows[:, t : t + 1] = 0.9 * rows[:, t - 1 : t] + size * rng.standard_normal((n, 1))
+    return rows + rng.uniform(-0.3, 0.3, (n, 1))
+
+
+def seasons(n: int, rng: Any) -> Any:
+    """A season of four periods with loadings of its own, heavy tails."""
+    season = np.sin(np.pi * np.arange(T) / 2)
+    return (rng.uniform(-0.3, 0.3, (n, 1)) + rng.normal(1, 0.5, (n, 1)) * 0.2 * season
+            + rng.normal(1, 0.3, (n, 1)) * walks(n, rng, 1.0, 0.08, 1) + 0.04 * rng.standard_t(4, (n, T)))  # fmt: skip
+
+
+def clubs(n: int, rng: Any) -> Any:
+    """Three groups, each with a factor of its own."""
+    club = rng.integers(0, 3, n)
+    return walks(n, rng, 0.9, 0.1, 3)[club] + rng.uniform(-0.3, 0.3, (n, 1)) + 0.05 * rng.standard_normal((n, T))
+
+
+def breaks(n: int, rng: Any) -> Any:
+    """Levels that break in one unit in three, at a time of its own, beside a common factor."""
+    when = rng.integers(1, T, n)
+    jump = np.where(rng.random(n) < 0.33, rng.normal(0, 0.3, n), 0.0)
+    common = rng.normal(1, 0.3, (n, 1)) * walks(n, rng, 0.8, 0.12, 1)
+    return common + np.where(np.arange(T) >= when[:, None], jump[:, None], 0) + 0.05 * rng.standard_normal((n, T))
+
+
+FAMILIES: dict[str, tuple[Panel, float]] = {
+    "factor": (factor, 1.0), "volatility": (volatility, 1.0), "trend": (trend, 1.0),
+    "autoregression": (autoregression, 1.0), "far inside": (factor, 20.0),
+    "drifting": (lambda n, rng: factor(n, rng, drift=0.05), 1.5),
+    "seasons": (seasons, 1.0), "clubs": (clubs, 1.0), "breaks": (breaks, 1.0),
+}  # fmt: skip
+"""Each with half the width of its bounds: 20 times too wide where they lie far."""
+
+
+def ask(rows: Any, target: Any, half: float, epsilon: float, seed: int, start: int = BEFORE) -> Any:
+    loss = dpc.ApproxDP(epsilon, DELTA)
+    panel = dpc.Panel.from_arrays(rows, target, start=start, bounds=dpc.Bounded(-half, half),
+                                  ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+    with dpc.simulated_noise(seed):
+        return dpc.synthetic_control(panel, loss=loss, force=True)
+
+
+class Tally:
+    """What happened to the targets of one setting, a row each."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[float]] = []
+        self.method = ""
+
+    def note(self, answer: Any, truth: Any, exact: Any, past: Any) -> None:
+        self.method = answer.method
+        missed = answer.counterfactual - truth
+        low, high = answer.interval or (np.nan, np.nan)
+        p = np.nan if answer.pvalue is None else answer.pvalue
+        self.rows.append([
+            answer.att, np.sqrt(np.mean(missed**2)), np.sqrt(np.mean((exact - truth) ** 2)), np.std(np.diff(past)),
+            low <= 0 <= high, high - low, p,
+        ])  # fmt: skip
+
+    def line(self) -> str:
+        error, rmse, exact, volatile, hit, width, p = np.array(self.rows).T
+        had = ~np.isnan(width)
+        fifths = np.argsort(np.argsort(volatile[had])) * 5 // max(int(had.sum()), 1)
+        size = float(np.sqrt(np.mean(error**2)))
+        held = [np.mean(hit[had][fifths == k]) if had.any() else np.nan for k in (4, 0)]
+        values = (np.mean(hit[had]), *held, np.mean(width[had]) / size, np.median(width[had]) / size, had.mean(),
+                  np.mean(rmse), np.mean(exact), np.mean(rmse) / np.mean(exact), np.mean(p[~np.isnan(p)] <= 0.05),
+                  )  # fmt: skip
+        return "".join(f"{value:{10 if place in (6, 7) else 8}.{4 if place in (6, 7) else 3}f}"
+                       for place, value in enumerate(values))  # fmt: skip
+
+
+HEAD = ("held", "volatile", "calm", "width", "median", "given", "rmse", "simplex", "ratio", "p<=.05")
+
+
+def setting(make: Panel, half: float, n: int, epsilon: float, panels: int, targets: int) -> Tally:
+    """Return what happens to fresh units of fresh panels, none of which is among the donors."""
+    tally, seed = Tally(), 0
+    for place in range(panels):
+        rows = np.clip(make(n + targets, np.random.default_rng(1000 * n + place)), -half, half)
+        for target in rows[n:]:
+            seed += 1
+            answer = ask(rows[:n], target, half, epsilon, seed)
+            weights = simplex_weights(rows[: min(n, 1000), :BEFORE], target[:BEFORE])
+            tally.note(answer, target[BEFORE:], rows[: min(n, 1000), BEFORE:].T @ weights, target[:BEFORE])
+    return tally
+
+
+def of_counties(n: int, epsilon: float, targets: int) -> Tally:
+    """Return what happens to counties that are left out of the donors, in points of unemployment."""
+    real, tally = counties(), Tally()
+    middle, half = real.bounds.midpoint, real.bounds.width / 2
+    start = real.times.index(real.start)
+    for seed in range(targets):
+        order = np.random.default_rng(seed).permutation(len(real.values))[: n + 1]
+        rows, target = real.values[order[1:]] - middle, real.values[order[0]] - middle
+        weights = simplex_weights(rows[:1000, :start], target[:start])
+        answer = ask(rows, target, half, epsilon, seed, start)
+        tally.note(answer, target[start:], rows[:1000, start:].T @ weights, target[:start])
+    return tally
+
+
+def power(n: int, epsilon: float, runs: int) -> str:
+    """Return how often an effect of .15 and .3 is seen, by p and by an interval without 0, on the factor family."""
+    told = []
+    for effect in (0.15, 0.3):
+        seen = np.zeros(2)
+        for seed in range(runs):
+            rows = factor(n + 1, np.random.default_rng(seed))
+            rows[-1, BEFORE:] += effect
+            answer = ask(np.clip(rows[:-1], -4, 4), rows[-1], 4.0, epsilon, seed)
+            seen += answer.pvalue <= 0.05, answer.interval is not None and not np.prod(answer.interval) <= 0
+        told.append(f"effect {effect:g}: p {seen[0] / runs:.2f}, interval {seen[1] / runs:.2f}")
+    return "; ".join(told)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--settings", default="1000:1,1000:0.5,200:1,5000:1", help="pairs of donors and ε")
+    parser.add_argument("--panels", type=int, default=40)
+    parser.add_argument("--targets", type=int, default=10)
+    parser.add_argument("--family", default="", help="part of the names of the families")
+    asked = parser.parse_args()
+    for pair in asked.settings.split(","):
+        n, epsilon = int(pair.split(":")[0]), float(pair.split(":")[1])
+        print(f"\nn = {n}, ε = {epsilon:g}: {asked.panels} panels × {asked.targets} fresh units a family")
+        print(f"{'':<24}" + "".join(f"{word:>{10 if word in ('rmse', 'simplex') else 8}}" for word in HEAD))
+        for name, (make, half) in FAMILIES.items():
+            if asked.family in name:
+                tally = setting(make, half, n, epsilon, asked.panels, asked.targets)
+                print(f"{name + ' ' + tally.method:<24}{tally.line()}", flush=True)
+        if asked.family in "counties":
+            try:
+                tally = of_counties(min(n, 3_000), epsilon, asked.panels * asked.targets)
+                print(f"{'counties ' + tally.method:<24}{tally.line()}", flush=True)
+            except DataAbsentError as error:
+                print(f"skipped: {error}")
+        if not asked.family:
+            print(power(n, epsilon, asked.panels * asked.targets), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
