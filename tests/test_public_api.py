@@ -47,3 +47,7 @@ def test_every_error_derives_from_one_base() -> None:
     for name, value in vars(dpc.errors).items():
         if inspect.isclass(value) and issubclass(value, Exception):
             assert issubclass(value, dpc.errors.DpCausalError), name
+
+
+def test_help_shows_every_public_name() -> None:
+    assert set(dpc.__all__) >= NAMES and not {"asking", "privacy", "data"} & set(dpc.__all__)

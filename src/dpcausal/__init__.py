@@ -47,3 +47,7 @@ from dpcausal.synthetic_control.ask import synthetic_controls as synthetic_contr
 from dpcausal.synthetic_control.result import SyntheticControl as SyntheticControl
 
 __version__ = "0.1.0"
+
+# So that help(dpcausal) shows what is imported above: functions, classes, and the four modules of objects.
+__all__ = ["calculators", "errors", "methods", "papers", "simulate"]
+__all__ += [name for name, one in list(vars().items()) if str(getattr(one, "__module__", "")).startswith("dpcausal.")]
