@@ -1,4 +1,5 @@
-# `make demo` sets all up and answers a question on real data; `make test` passes the tests, the same at each run.
+# `make demo` sets all up and runs a whole study of real data, its report's path last.
+# `make test` passes the tests, the same at each run.
 # `make fuzz` searches from fresh seeds for SECONDS and prints how to repeat what fails.
 # `make benchmark` and `make audit` print what the documents quote.
 PYTHON ?= python3
@@ -10,7 +11,7 @@ SECONDS ?= 600
 .PHONY: demo test fuzz benchmark audit clean
 
 demo: $(VENV)/demo.done
-	$(BIN)/dpcausal demo
+	$(BIN)/dpcausal demo --folder $(VENV)/rand-study
 
 test: $(VENV)/test.done
 	$(BIN)/ruff check src tests benchmarks

@@ -32,13 +32,15 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError, Pair, simulated, tuebingen
 from benchmarks.targets import report
-from dpcausal.dependence import hsic, iqr_intervals, rank
+from dpcausal.dependence import hsic, rank
 from dpcausal.dependence.flip import signed_margin
 from dpcausal.dependence.iqr import iqr_signed_distance
 from dpcausal.direction.anm import SCORES, Residuals, fit_halves, reaches, split_rows
 from dpcausal.direction.calculators import flip_draw, four_draws, one_draw, two_draws
 from dpcausal.direction.holdout import difference_sensitivity, score_sensitivity
-from dpcausal.papers.anm_test_privacy import HSIC, NO_SHIFT, RANKS
+from dpcausal.papers.anm_test_privacy import HSIC, RANKS
+from dpcausal.papers.anm_test_privacy_iqr import NO_SHIFT
+from dpcausal.papers.iqr_intervals import proposed_distances
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity
 
@@ -113,7 +115,7 @@ def iqr_published(rest: Residuals) -> Chance:
     """
     gap = abs(margin(SCORES["iqr"](rest)))
     distances = np.array(
-        [iqr_intervals.proposed_distances(reach, NO_SHIFT) for reach in itertools.chain(*reaches(rest))],
+        [proposed_distances(reach, NO_SHIFT) for reach in itertools.chain(*reaches(rest))],
         dtype=float,
     )
     threshold = 1 - math.log(DELTA / 3)

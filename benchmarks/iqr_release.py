@@ -1,4 +1,4 @@
-"""The interquartile score as values: errors of log IQR by four methods, and how often each has the right direction.
+"""The interquartile score as values: errors of log IQR by three methods, and how often each has the right direction.
 
     python -m benchmarks iqr_release [--quick]
 
@@ -25,16 +25,13 @@ import dpcausal as dpc
 from benchmarks.efficiency import halves
 from benchmarks.pairs import DataAbsentError, Pair, tuebingen
 from benchmarks.targets import report
-from dpcausal.dependence import iqr_intervals
 from dpcausal.dependence.iqr import IqrReach, interquartile_range, iqr_signed_distance
 from dpcausal.dependence.log_iqr import enough_steps, inverse_sensitivity_steps, log_iqr_grid, score_steps
-from dpcausal.dependence.log_iqr_smooth import LogIqrSteps, smooth_log_iqr
 from dpcausal.direction.anm import SCORES, Residuals, reaches
-from dpcausal.direction.calculators import flip_draw, four_draws, one_draw
-from dpcausal.direction.iqr_release import score_columns
+from dpcausal.direction.calculators import flip_draw, four_draws
 from dpcausal.mechanisms import propose_test_release
-from dpcausal.mechanisms.smooth_sensitivity import smoothness
-from dpcausal.papers.anm_test_privacy import NO_SHIFT
+from dpcausal.papers.anm_test_privacy_iqr import NO_SHIFT, PRINTED
+from dpcausal.papers.iqr_intervals import HALF_CELL, proposed_distances
 from dpcausal.privacy.noise import generator_from_seed
 
 Column = np.ndarray[Any, np.dtype[np.float64]]
@@ -73,34 +70,27 @@ def noisy_places(steps: Any, epsilon: float, coins: np.random.Generator, draws: 
     return order[starts[chosen] + np.floor(coins.random(draws) * counts[chosen]).astype(np.int64)]
 
 
-def smooth(x: Column, epsilon: float, _coins: np.random.Generator) -> float:
-    """Return the mean squared error of noise scaled to a smooth bound: 2(S/α)²."""
-    alpha, beta = smoothness(dpc.ApproxDP(epsilon, DELTA))
-    _, bound = smooth_log_iqr([LogIqrSteps(x, LOW, HIGH)], [1], beta)
-    return 2 * (float(bound) / alpha) ** 2
-
-
-def answered(reach: IqrReach, scale: float, threshold: float, calibration: iqr_intervals.Calibration) -> float:
+def answered(reach: IqrReach, scale: float, threshold: float, shift: float) -> float:
     """Return the probability that propose-test-release answers."""
 
     def fails(distance: float) -> float:
         gap = (threshold - distance) / scale
         return 1 - math.exp(-gap) / 2 if gap >= 0 else math.exp(gap) / 2
 
-    return 1 - math.prod(map(fails, iqr_intervals.proposed_distances(reach, calibration)))
+    return 1 - math.prod(map(fails, proposed_distances(reach, shift)))
 
 
 def corrected(x: Column, epsilon: float) -> tuple[float, float]:
     """Return the mean squared error of propose-test-release where it answers, and how often it does."""
     scale = 2 / epsilon
     threshold = propose_test_release.CORRECTED.threshold(scale, DELTA)
-    return 2 * scale**2, answered(IqrReach(x, LOW, HIGH), scale, threshold, iqr_intervals.HALF_CELL)
+    return 2 * scale**2, answered(IqrReach(x, LOW, HIGH), scale, threshold, HALF_CELL)
 
 
 def printed(x: Column, epsilon: float) -> tuple[float, float]:
     """The same as printed, counted as (3ε, δ); not private."""
     scale = 3 / epsilon
-    threshold = propose_test_release.PUBLISHED.threshold(scale, DELTA)
+    threshold = PRINTED.threshold(scale, DELTA)
     return 2 * scale**2, answered(IqrReach(x, LOW, HIGH), scale, threshold, NO_SHIFT)
 
 
@@ -108,7 +98,7 @@ def errors(samples: int) -> dict[tuple[int, float], float]:
     """Print the first table and return the errors of inverse sensitivity."""
     print(f"Root mean square error of log IQR, standard normal records in [-10, 10], δ = {DELTA:g}, {samples} samples")
     print("(propose-test-release: error where it answers, and the probability that it does)\n")
-    print(f"{'m':>7}{'ε':>6}{'inverse':>12}{'smooth':>12}{'PTR':>22}{'PTR as printed *':>22}{'sampling':>12}")
+    print(f"{'m':>7}{'ε':>6}{'inverse':>12}{'PTR':>22}{'PTR as printed *':>22}{'sampling':>12}")
     found: dict[tuple[int, float], float] = {}
     for m in SIZES:
         columns = [np.clip(generator_from_seed(seed).standard_normal(m), LOW, HIGH) for seed in range(samples)]
@@ -125,7 +115,7 @@ def errors(samples: int) -> dict[tuple[int, float], float]:
                 tested.append(f"{math.sqrt(pairs[0][0]):.3g} ({np.mean([share for _, share in pairs]):.2f})")
             found[m, epsilon] = rms(inverse)
             print(
-                f"{m:>7}{epsilon:>6g}{found[m, epsilon]:>12.2g}{rms(smooth):>12.2g}{tested[0]:>22}{tested[1]:>22}"
+                f"{m:>7}{epsilon:>6g}{found[m, epsilon]:>12.2g}{tested[0]:>22}{tested[1]:>22}"
                 f"{sampling:>12.2g}",
                 flush=True,
             )
@@ -158,48 +148,29 @@ def by_inverse(rest: Residuals, epsilon: float, coins: np.random.Generator) -> t
     return float(np.mean((drawn[1] >= drawn[0]) == (gap(rest) >= 0))), 0.0
 
 
-def smooth_scale(rest: Residuals, epsilon: float, delta: float, places: tuple[int, ...]) -> float:
-    alpha, beta = smoothness(dpc.ApproxDP(epsilon, delta))
-    columns = [LogIqrSteps(values, *interval) for values, interval in score_columns(rest)]
-    return float(smooth_log_iqr([columns[place] for place in places], [1] * len(places), beta)[1]) / alpha
-
-
-def by_smooth_margin(rest: Residuals, epsilon: float, _coins: np.random.Generator) -> tuple[float, float]:
-    return one_draw(abs(gap(rest)), smooth_scale(rest, epsilon, DELTA, (0, 1, 2, 3))), 0.0
-
-
-def by_smooth_scores(rest: Residuals, epsilon: float, coins: np.random.Generator) -> tuple[float, float]:
-    noise = sum(
-        smooth_scale(rest, epsilon / 2, DELTA / 2, places) * coins.laplace(size=DRAWN) for places in ((0, 1), (2, 3))
-    )
-    return float(np.mean(abs(gap(rest)) + noise > 0)), 0.0
-
-
 def by_tests(rest: Residuals, epsilon: float, _coins: np.random.Generator) -> tuple[float, float]:
     scale = 8 / epsilon
     threshold = propose_test_release.CORRECTED.threshold(scale, DELTA / 4)
-    return four_tests(rest, scale, threshold, iqr_intervals.HALF_CELL)
+    return four_tests(rest, scale, threshold, HALF_CELL)
 
 
 def as_printed(rest: Residuals, epsilon: float, _coins: np.random.Generator) -> tuple[float, float]:
     scale = 9 / epsilon
-    threshold = propose_test_release.PUBLISHED.threshold(scale, DELTA / 3)
+    threshold = PRINTED.threshold(scale, DELTA / 3)
     return four_tests(rest, scale, threshold, NO_SHIFT)
 
 
 def four_tests(
-    rest: Residuals, scale: float, threshold: float, calibration: iqr_intervals.Calibration
+    rest: Residuals, scale: float, threshold: float, shift: float
 ) -> tuple[float, float]:
     every = [reach for pair in reaches(rest) for reach in pair]
-    answers = math.prod(answered(reach, scale, threshold, calibration) for reach in every)
+    answers = math.prod(answered(reach, scale, threshold, shift) for reach in every)
     return answers * four_draws(abs(gap(rest)), scale) + (1 - answers) / 2, 1 - answers
 
 
 WAYS: dict[str, Chance] = {
     "flip distance": by_flips,
     "inverse": by_inverse,
-    "smooth, margin": by_smooth_margin,
-    "smooth, scores": by_smooth_scores,
     "PTR": by_tests,
     "PTR as printed *": as_printed,
 }

@@ -17,6 +17,7 @@ from dpcausal.dependence.contingency import contingency, contingency_sensitivity
 from dpcausal.dependence.contrasts import complete_square, contrast_of
 from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
 from dpcausal.dependence.smooth_median import smooth_median
+from dpcausal.dependence.whitened import merged_levels, whitened_moments, whitened_moments_sensitivity
 from dpcausal.discovery import parities
 from dpcausal.discovery.table import ContingencyTable
 from dpcausal.mechanisms.additive import geometric
@@ -60,6 +61,22 @@ def unshortened(rows: Rows) -> Any:
 
 def shortened(rows: Rows) -> Any:
     return second_moments(clip_rows(rows, 1.5, grid_bits(len(rows), 1.5)))
+
+
+HALVES = [np.array([0.5, 0.5]), np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.1])]
+PLACES = [(0, 1), (0, 1, 2), (0, 1)]
+
+
+def whitened_alone(rows: Rows, squared: float = 2.0) -> Any:
+    return whitened_moments(codes(rows), PLACES, HALVES, squared, len(rows))
+
+
+def whitened_by_exact_counts(rows: Rows) -> Any:
+    """Levels and shares of the rows themselves: their features move with a row, and all sums with these."""
+    margins = [np.bincount(column, minlength=k).astype(float) for column, k in zip(codes(rows), SIZES, strict=True)]
+    places, shares = zip(*(merged_levels(counts, 0.1) for counts in margins), strict=True)
+    shares = [np.append(p, np.full(k - len(p), 1e-9)) for p, k in zip(shares, SIZES, strict=True)]
+    return whitened_moments(codes(rows), places, shares, 2.0, len(rows))
 
 
 def corner(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
@@ -164,6 +181,11 @@ MUTANTS: list[Case] = [
     by_falsifier("second moments by the bound of an added row", shortened,
                  lambda m: (2 ** grid_bits(m, 1.5) * 1.5) ** 2, norm=Norm.L2, columns=3, low=-3.0, high=3.0,
                  starts={"corner": corner}),
+    by_falsifier("whitened rows without shortening", lambda rows: whitened_alone(rows, 200.0) * 2.0 ** (
+        2 * (grid_bits(len(rows), 2**0.5) - grid_bits(len(rows), 200**0.5))),
+                 lambda m: whitened_moments_sensitivity(5, 2.0, m).bound, norm=Norm.L2, **CODED),
+    by_falsifier("levels merged by exact counts", whitened_by_exact_counts,
+                 lambda m: whitened_moments_sensitivity(5, 2.0, m).bound, norm=Norm.L2, **CODED),
     by_falsifier("conditional tau as published, small strata skipped", as_published, claimed_sensitivity, **STRATA),
     by_falsifier("T by the bound of one stratum",
                  lambda rows: conditional_kendall(rows[:, 0], rows[:, 1], np.rint(rows[:, 2])),
@@ -182,6 +204,9 @@ CONTROLS: list[Case] = [
                  columns=3),
     by_falsifier("T by its bound", lambda rows: conditional_kendall(rows[:, 0], rows[:, 1], np.rint(rows[:, 2])),
                  lambda m: conditional_kendall_sensitivity(m).bound, columns=3),
+    by_falsifier("whitened rows by their bound", whitened_alone,
+                 lambda m: whitened_moments_sensitivity(5, 2.0, m).bound, norm=Norm.L2, **CODED),
+    by_grey_box("discovery by whitened pairs", "whitened", ApproxDP(1, 1e-6)),
     by_black_box("the sparse vector's law", first_of(2.0, 4.0)),
     by_grey_box("discovery by parities", "parities", ApproxDP(1, 1e-6)),
     by_grey_box("discovery by a table", "table", PureDP(1)),

@@ -10,11 +10,11 @@ import numpy as np
 from dpcausal.dependence.flip import signed, signed_margin
 from dpcausal.dependence.hsic import root_hsic, root_hsic_sensitivity
 from dpcausal.dependence.iqr import IqrReach, interquartile_range, iqr_signed_distance
-from dpcausal.dependence.iqr_intervals import proposed_distances
 from dpcausal.dependence.log_iqr import inverse_sensitivity_steps
 from dpcausal.dependence.rank import kendall, kendall_numerator, spearman, spearman_sensitivity
 from dpcausal.direction.anm import typical_distance
-from dpcausal.papers.anm_test_privacy import NO_SHIFT
+from dpcausal.papers.anm_test_privacy_iqr import NO_SHIFT
+from dpcausal.papers.iqr_intervals import proposed_distances
 from dpcausal.privacy.sensitivity import Norm
 from tests.mutants import Case, by_falsifier
 from tests.registry.claims import bits, bits_of_blocks

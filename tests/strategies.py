@@ -155,6 +155,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "blocks": often(st.sampled_from([None, None, 1, 3]), junk),
     "rows_per_block": often(st.sampled_from([None, None, 48, 50]), junk),
     "share": often(st.sampled_from([1.0, 1.0, 0.5, 1e-300]), junk),
+    "constants": often(st.sampled_from(["published", "corrected"]), junk),
     "training_share": often(st.sampled_from([None, None, 0.5, 0.01, 0.99, 1e-300]), junk),
 }
 DIRECTION_WAYS = (*METHODS.values(), *DIRECTIONS.values(), AnmTestPrivacyIqr)

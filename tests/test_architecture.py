@@ -40,7 +40,7 @@ BELOW: dict[str, set[str]] = {
     "papers": TASK | TASKS,
     "study": TASK | TASKS | {"proofs"},
     "audit": {"errors", "privacy", "mechanisms"},
-    "demo": {"errors", "privacy", "data", "direction", "report"},
+    "demo": {"errors", "direction", "effects", "study"},
 }
 
 LATE = {("releases/release.py", "discovery"), ("releases/table.py", "effects")}

@@ -1,58 +1,58 @@
-"""The demonstration: real data, public bounds that hold it, a budget of 2."""
+"""The demonstration: a study of real data, whose public bounds hold it and whose answers are known."""
 
 from __future__ import annotations
 
 import math
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import dpcausal as dpc
 from dpcausal import demo
-from dpcausal.errors import BudgetExceededError, LossError, MissingDependencyError
-from dpcausal.privacy.loss import PureDP
-from dpcausal.privacy.neighbours import Unit
-from dpcausal.privacy.noise import simulated_noise
+from dpcausal.errors import MissingDependencyError, ParameterError
 
 
-def test_the_demonstration_protects_everyone_and_pays_from_a_budget_of_2() -> None:
-    with simulated_noise(4):
-        r, ledger = demo.run(0.5)
-    assert r.columns == ("coinsurance", "visits") and r.guarantee.unit is Unit.PERSON and r.n == 5912
-    assert ledger.entries()[0].unit == "person"
-    assert r.guarantee.loss == PureDP(0.5) and ledger.remaining.epsilon == 1.5
-    assert r.lean in r.columns and r.p_coins is not None and 0 < r.p_coins <= 1
+def test_the_study_is_planned_within_its_budget_and_protects_persons(tmp_path: Path) -> None:
+    study = dpc.Study.open(demo.write(tmp_path))
+    plan = study.plan(accuracy=False)
+    assert plan.n == 5912 and [one.state for one in plan.standings] == ["to ask"] * 4
+    assert sum(one.cost.epsilon for one in plan.standings) == 2  # type: ignore[union-attr]
+    assert study.told.person == "zper"
 
 
-def test_its_bounds_follow_from_what_the_columns_mean() -> None:
-    assert demo.SCHEMA["coinsurance"].to_dict() == {"lower": 0.0, "upper": math.log(101)}
-    assert demo.SCHEMA["visits"].to_dict() == {"lower": 0.0, "upper": 52.0}
-
-
-def test_the_columns_are_those_of_statsmodels() -> None:
+def test_its_bounds_hold_the_data_and_its_columns_are_those_of_statsmodels(tmp_path: Path) -> None:
     from statsmodels.datasets import randhie
 
+    schema = dpc.Study.open(demo.write(tmp_path)).schema
+    assert schema is not None and math.isclose(schema["coinsurance"].to_dict()["upper"], math.log(101))  # type: ignore[arg-type]
+    assert schema["visits"].to_dict() == {"lower": 0.0, "upper": 52.0, "cuts": [1.0, 3.0, 6.0]}
     data, frame = randhie.load_pandas().data, demo.person_years()
     assert np.allclose(frame["coinsurance"], data["lncoins"], atol=1e-5)
     assert (frame["visits"] == data["mdvis"]).all() and frame["zper"].nunique() == 5912
-    # log(1 + per cent of the bill): free care, 25, 50 and 95 or 100 per cent in the experiment's plans.
-    assert data["lncoins"].between(0, math.log(101)).all()
-    assert math.isclose(data["lncoins"].max(), math.log(101), abs_tol=1e-5) and data["lncoins"].min() == 0
-    assert data["mdvis"].min() == 0
+    assert set(frame["site"]) == {1, 2, 3, 4, 5, 6} and frame["age"].between(0, 65).all()
+    assert ((frame["free"] == "yes") == (frame["coins"] == 0)).all()
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, float("nan")])
-def test_an_amount_that_is_none_is_refused(epsilon: float) -> None:
-    with pytest.raises(LossError):
-        demo.run(epsilon)
+def test_a_study_that_is_there_is_not_written_over(tmp_path: Path) -> None:
+    path = demo.write(tmp_path)
+    path.write_text(path.read_text() + "# mine\n")
+    assert demo.write(tmp_path).read_text().endswith("# mine\n")
+    with pytest.raises(ParameterError, match="is a file"):
+        demo.write(path)
 
 
-def test_more_than_the_budget_is_refused() -> None:
-    with pytest.raises(BudgetExceededError):
-        demo.run(2.5)
+def test_the_exact_difference_is_that_of_persons_within_sites() -> None:
+    frame = demo.person_years()
+    frame["visits"] = frame["visits"].clip(0, 52)
+    persons = frame.groupby("zper").agg(visits=("visits", "mean"), free=("free", "first"), site=("site", "first"))
+    cells = persons.groupby(["site", "free"])["visits"].mean().unstack()
+    weights = persons["site"].value_counts(normalize=True)
+    assert math.isclose(demo.exact_difference(), float(((cells["yes"] - cells["no"]) * weights).sum()), rel_tol=1e-9)
 
 
-def test_without_statsmodels_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_statsmodels_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "statsmodels.datasets", None)
     with pytest.raises(MissingDependencyError, match=r"dpcausal\[demo\]"):
-        demo.run(1)
+        demo.run(tmp_path)

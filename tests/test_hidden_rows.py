@@ -9,8 +9,7 @@ import pytest
 
 from dpcausal.direction.anm import Residuals
 from dpcausal.direction.stable import Halves
-from dpcausal.independence.columns import Rows
-from dpcausal.regression.residual_products import Weights
+from dpcausal.independence.columns import Sample
 from dpcausal.regression.smoother import Given, Smoothed
 
 COLUMN = np.array([0.123456789])
@@ -23,10 +22,9 @@ GIVEN = Given(TABLE, np.empty((1, 0), dtype=np.int64))
     [
         Residuals(*[COLUMN] * 4, *[(0.0, 1.0)] * 4, *[0.123456789] * 4),
         Halves(*[COLUMN] * 4),
-        Rows(TABLE, TABLE, GIVEN, TABLE, TABLE[:, 0] > 0),
+        Sample(TABLE, TABLE, GIVEN, TABLE, TABLE[:, 0] > 0),
         GIVEN,
         Smoothed(TABLE, 1.0),
-        Weights(TABLE),
     ],
     ids=lambda holder: type(holder).__name__,
 )

@@ -145,8 +145,8 @@ CALLS: list[dict[str, Any]] = [
     *({"score": score, "protect": "test", "published": True} for score in SCORES[:3]),
     {"score": "iqr", "protect": "test", "published": True, "accept_unproven": True,
      "loss": dpc.ApproxDP(1, 0.1)},
-    *({"score": "iqr", "protect": "test", "method": method, "loss": dpc.ApproxDP(1, 0.1)}
-      for method in ("smooth-sensitivity", "propose-test-release")),
+    {"score": "iqr", "protect": "test", "method": dpc.papers.AnmTestPrivacyIqr(constants="corrected"),
+     "loss": dpc.ApproxDP(1, 0.1)},
     *({"score": score, "protect": "training", "penalty": (0.5, 2)} for score in ("hsic", "iqr")),
     {"score": "iqr", "protect": "training", "release_scores": True},
     {"score": "hsic", "protect": "training", "published": True},

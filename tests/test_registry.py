@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal import mechanisms
+from dpcausal import mechanisms, papers
 from dpcausal.asking import ask as asking
 from dpcausal.audit import audit_epsilon, audit_samples
 from dpcausal.audit.falsifier import distance
@@ -51,7 +51,7 @@ from tests.registry.training_tasks import TRAINING_WAYS
 
 SOURCE = Path(dpc.__file__).parent
 
-THE_GATE = {"gate:exact", "gate:release"}
+THE_GATE = {"gate:exact", "gate:release", "propose_test_release:tested"}
 """They take a query, but are what mechanisms are made of: ``exact`` answers without privacy only."""
 
 CLAIMED = (1.0, 2.0)
@@ -65,14 +65,15 @@ def names(rows: Any) -> list[str]:
 
 
 def public_mechanisms() -> set[str]:
-    """Return ``module:function`` of every public function of the mechanisms that takes a query and an allotment."""
+    """Return ``module:function`` of all public functions of mechanisms and papers of a query and an allotment."""
     found = set()
-    for info in pkgutil.iter_modules(mechanisms.__path__):
-        module = importlib.import_module(f"dpcausal.mechanisms.{info.name}")
+    places = [(room, info.name) for room in (mechanisms, papers) for info in pkgutil.iter_modules(room.__path__)]
+    for room, place in places:
+        module = importlib.import_module(f"{room.__name__}.{place}")
         for name, function in inspect.getmembers(module, inspect.isfunction):
             own = function.__module__ == module.__name__ and not name.startswith("_")
             if own and {"query", "allotment"} <= set(inspect.signature(function).parameters):
-                found.add(f"{info.name}:{name}")
+                found.add(f"{place}:{name}")
     return found
 
 
@@ -134,7 +135,7 @@ def test_every_call_that_spends_has_rows_for_all_its_ways() -> None:
     ways |= {"direction_all test half"}
     ways |= {f"direction holdout {score}" for score in holdout.RULES}
     ways |= {f"direction holdout {score} scores" for score, rule in holdout.RULES.items() if rule.scores}
-    ways |= {"direction smooth-sensitivity scores", *(f"direction {method}" for method in METHODS)}
+    ways |= {f"direction {method}" for method in METHODS}
     ways |= {f"direction published {score}" for score in AnmTestPrivacy.scores}
     ways |= TRAINING_WAYS | independence.WAYS | discovery.WAYS | effects.WAYS
     ways |= PANEL_WAYS

@@ -43,6 +43,10 @@ def test_a_subgroup_of_persons_is_asked_and_told() -> None:
     assert {"the subgroup: age >= 30", "the subgroup: sex in ['f']"} <= set(answer["guarantee"]["public"])
     code, text = asked("--where", "sex in ['m']", "--person", "id", "--ids", "public", command=("discover", "data.csv"))
     assert code == 0 and json.loads(text)["n"] == 400
+    way = ("effect", "data.csv", "--treatment", "sex", "--outcome", "x")
+    code, text = asked("--person", "id", "--ids", "public", "--most", "1", "--weight", "age=70", command=way)
+    public = set(json.loads(text)["guarantee"]["public"])
+    assert code == 0 and {"the most rows of a person", "the largest weight"} <= public
     assert asked()[0] == 4 or "would not add up" in asked()[1]  # a ledger of persons pays for no rows
 
 
@@ -50,7 +54,8 @@ def test_a_subgroup_of_persons_is_asked_and_told() -> None:
 @pytest.mark.parametrize(
     "options",
     [("--where", "age > 30"), ("--where", "__import__('os')"), ("--where", "height >= 1"), ("--where", "age >= 'x'"),
-     ("--where", "sex == 'q'"), ("--person", "who"), ("--ids", "public"), ("--missing", "skip"), ("--where", "")],
+     ("--where", "sex == 'q'"), ("--person", "who"), ("--ids", "public"), ("--missing", "skip"), ("--where", ""),
+     ("--most", "2"), ("--weight", "age"), ("--weight", "who=8"), ("--weight", "age=0"), ("--weight", "age=70")],
 )  # fmt: skip
 def test_a_word_that_does_not_fit_is_refused_and_nothing_is_spent(options: tuple[str, ...]) -> None:
     assert asked(*options)[0] == 2

@@ -1,8 +1,7 @@
-"""The interquartile scores as values: three ways that keep what they are paid for, and one that does not."""
+"""The interquartile scores as values: two ways that keep what they are paid for, and one that does not."""
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -10,12 +9,10 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.dependence.log_iqr_smooth import LogIqrSteps, smooth_log_iqr
-from dpcausal.direction import iqr_release
 from dpcausal.direction.anm import SCORES, fit_halves
 from dpcausal.errors import LossError, ParameterError, UnprovenError
 from dpcausal.mechanisms.gate import Passage, recording_gate
-from dpcausal.mechanisms.smooth_sensitivity import smoothness
+from dpcausal.papers.anm_test_privacy_iqr import QUARTER
 from tests.direction.neighbours import (
     ANSWERS,
     Rows,
@@ -26,16 +23,13 @@ from tests.direction.neighbours import (
     quick,  # noqa: F401  (a fixture)
     replaced,
     some_rows,
-    spelled,
 )
 
 LOSS = dpc.ApproxDP(2, 0.05)
 TEST: dict[str, Any] = {"score": "iqr", "protect": "test"}
 CALLS: dict[str, dict[str, Any]] = {
     "inverse sensitivity": TEST | {"method": "inverse-sensitivity"},
-    "smooth sensitivity": TEST | {"method": "smooth-sensitivity", "loss": LOSS},
-    "smooth sensitivity scores": TEST | {"method": "smooth-sensitivity", "loss": LOSS, "release_scores": True},
-    "propose-test-release": TEST | {"method": "propose-test-release", "loss": LOSS},
+    "propose-test-release": TEST | {"method": dpc.papers.AnmTestPrivacyIqr(constants="corrected"), "loss": LOSS},
 }
 UNPROVEN: dict[str, Any] = TEST | {
     "published": True, "accept_unproven": True, "loss": dpc.ApproxDP(9, 0.03),
@@ -67,12 +61,11 @@ def exact_scores(data: Rows) -> tuple[float, float]:
 
 
 def test_events_sum_to_the_loss_exactly_and_there_are_as_many_as_values() -> None:
-    for name, number in (("smooth sensitivity", 1), ("smooth sensitivity scores", 2), ("propose-test-release", 4)):
-        passages, r = passed(rows(), **CALLS[name])
-        assert len(passages) == number
-        assert sum(passage.event.loss.exact_epsilon for passage in passages) == LOSS.exact_epsilon
-        assert sum(passage.event.loss.exact_delta for passage in passages) == LOSS.exact_delta
-        assert r.guarantee.loss == LOSS
+    passages, r = passed(rows(), **CALLS["propose-test-release"])
+    assert len(passages) == 4
+    assert sum(passage.event.loss.exact_epsilon for passage in passages) == LOSS.exact_epsilon
+    assert sum(passage.event.loss.exact_delta for passage in passages) == LOSS.exact_delta
+    assert r.guarantee.loss == LOSS
     passages, r = passed(rows(), **CALLS["inverse sensitivity"])
     assert [passage.event.loss for passage in passages] == [dpc.PureDP(0.5)] * 2 and r.guarantee.loss == dpc.PureDP(1)
 
@@ -85,10 +78,8 @@ def test_what_would_leave_without_noise_is_the_exact_score(name: str) -> None:
     assert r.margin == pytest.approx(backward - forward, abs=0.02)  # the grid's step, for inverse sensitivity
     assert r.cause == ("x" if backward >= forward else "y")
     assert r.p_coins is None
-    if r.scores is not None:
-        assert r.scores == pytest.approx((forward, backward), abs=0.02)
-        assert r.margin == r.scores[1] - r.scores[0]
-    assert (r.scores is None) == (name == "smooth sensitivity")
+    assert r.scores == pytest.approx((forward, backward), abs=0.02)
+    assert r.scores is not None and r.margin == r.scores[1] - r.scores[0]
 
 
 @pytest.mark.usefixtures("quick")
@@ -103,39 +94,6 @@ def test_no_replaced_test_row_brings_other_events_or_breaks_what_is_declared(nam
             assert not faults(data, neighbour, answers[turn % 3], **CALLS[name])
             pairs += 1
     assert pairs >= 40
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_smooth_bound_that_leaves_out_a_column_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def mutant(columns: list[LogIqrSteps], signs: tuple[int, ...], beta: float) -> Any:
-        value, _ = smooth_log_iqr(columns, signs, beta)
-        return np.array([value, smooth_log_iqr(columns[:1], signs[:1], beta)[1]])
-
-    monkeypatch.setattr(iqr_release, "smooth_log_iqr", mutant)
-    _train, test = halves(800)
-    place = np.arange(400)
-    data = np.zeros((800, 2))  # x and its residuals are constant, and the first column's bound tiny
-    data[test, 1] = np.where(place < 200, 0.0, np.where(place < 300, 0.1, 2.9))
-    neighbour = replaced(data, int(test[299]), np.array([0.0, 2.9]))
-    assert any("moves by inf" in fault for fault in faults(data, neighbour, **CALLS["smooth sensitivity scores"]))
-
-
-def test_neither_the_bound_nor_the_scale_stands_in_the_result_or_the_ledger() -> None:
-    data = rows(400)
-    ledger = dpc.Ledger.in_memory(LOSS)
-    schema = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3)})
-    table = dpc.Table({"x": data[:, 0], "y": data[:, 1]}, schema, ledger, missing="impute")
-    with dpc.simulated_noise(0):
-        r = dpc.direction(table, "x", "y", **spelled(CALLS["smooth sensitivity"]))
-    train, test = halves(len(data))
-    rest = fit_halves(data[:, 0], data[:, 1], train, test, (-1, 1), (-1, 3), np.random.default_rng(0))
-    alpha, beta = smoothness(LOSS)
-    steps = [LogIqrSteps(values, *interval) for values, interval in iqr_release.score_columns(rest)]
-    _, bound = smooth_log_iqr(steps, (-1, -1, 1, 1), beta)
-    shown = json.dumps([r.to_json(), r.summary(), repr(r), repr([entry.to_dict() for entry in ledger.entries()])])
-    assert repr(r.margin)[:8] in shown
-    for private in (bound, bound / alpha, math.log(bound)):
-        assert f"{private:.4g}".lstrip("-0") not in shown
 
 
 # Which way is taken.
@@ -165,22 +123,18 @@ def test_real_noise_runs_and_the_guarantee_names_claims_that_can_be_explained(na
     assert "NOT protected" in r.guarantee.caveats[0]
     assert any("a margin near 0 is no finding" in caveat for caveat in r.guarantee.caveats)
     assert r.p_coins is None
-    assert ("the scale of the noise" in str(r.guarantee.caveats)) == name.startswith("smooth")
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "smooth sensitivity without delta": (
-        TEST | {"method": "smooth-sensitivity", "loss": dpc.PureDP(1)}, LossError, "ApproxDP with delta above 0"
-    ),
     "propose-test-release without delta": (
-        TEST | {"method": "propose-test-release", "loss": dpc.ApproxDP(1, 0)}, LossError, "delta above 0"
+        CALLS["propose-test-release"] | {"loss": dpc.ApproxDP(1, 0)}, LossError, "delta above 0"
     ),
-    "zCDP": (TEST | {"method": "smooth-sensitivity", "loss": dpc.ZCDP(1)}, LossError, "ApproxDP with delta above 0"),
+    "zCDP": (CALLS["propose-test-release"] | {"loss": dpc.ZCDP(1)}, LossError, "ApproxDP with delta above 0"),
     "another score": (
-        CALLS["smooth sensitivity"] | {"score": "hsic"}, ParameterError,
-        "score='hsic' does not go with method 'smooth-sensitivity' and protect='test'",
+        CALLS["inverse sensitivity"] | {"score": "hsic"}, ParameterError,
+        "score='hsic' does not go with method 'inverse-sensitivity' and protect='test'",
     ),
-    "everyone": (CALLS["smooth sensitivity"] | {"protect": "everyone"}, ParameterError, "goes with protect='test'"),
+    "everyone": (CALLS["inverse sensitivity"] | {"protect": "everyone"}, ParameterError, "goes with protect='test'"),
     "the printed algorithm without consent": (UNPROVEN | {"accept_unproven": False}, UnprovenError, "accept_unproven"),
 }
 
@@ -193,13 +147,12 @@ def test_what_cannot_be_answered_is_refused_before_data_is_read(name: str, monke
         ask(rows(), **arguments)
 
 
-def test_a_constant_table_has_no_answer_from_propose_test_release_and_a_margin_from_the_others() -> None:
+def test_a_constant_table_has_no_answer_from_propose_test_release_and_a_margin_from_the_other() -> None:
     with dpc.simulated_noise(1):
         r = ask(np.full((60, 2), 0.3), **CALLS["propose-test-release"])
         assert (r.cause, r.margin, r.scores) == (None, None, None)
-        for name in ("inverse sensitivity", "smooth sensitivity"):
-            margin = ask(np.full((60, 2), 0.3), **CALLS[name]).margin
-            assert margin is not None and math.isfinite(margin)
+        margin = ask(np.full((60, 2), 0.3), **CALLS["inverse sensitivity"]).margin
+        assert margin is not None and math.isfinite(margin)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
@@ -220,7 +173,7 @@ def test_four_parts_by_any_composition_theorem_would_be_no_larger() -> None:
         least = (math.exp(4 * epsilon) - math.exp(total)) / (1 + math.exp(epsilon)) ** 4
         advanced = epsilon * math.sqrt(8 * math.log(1e6)) + 4 * epsilon * math.tanh(epsilon / 2)
         assert least > 1e-7 and advanced > 10 * epsilon
-    parts = dpc.ApproxDP(0.3, 1e-6).part(iqr_release.QUARTER)
+    parts = dpc.ApproxDP(0.3, 1e-6).part(QUARTER)
     assert 4 * parts.exact_epsilon == dpc.ApproxDP(0.3, 1e-6).exact_epsilon
     assert 4 * parts.exact_delta == dpc.ApproxDP(0.3, 1e-6).exact_delta
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import sys
 
+import numpy as np
 import pytest
 
 from dpcausal.direction.progress import is_terminal, progress
+from tests.direction.neighbours import ask
 from tests.direction.test_many import all_of, table
 
 
@@ -24,6 +26,20 @@ def test_a_terminal_is_shown_each_step(monkeypatch: pytest.MonkeyPatch, capsys: 
     text = shown.getvalue()
     assert f"{len(r.directions)}/{len(r.directions)}" in text and "c, d: spearman" in text
     assert capsys.readouterr().out == ""
+
+
+def test_a_terminal_is_told_how_far_the_blocks_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.progress import Progress
+
+    shares: list[float] = []
+    monkeypatch.setattr(Progress, "update", lambda self, task, **found: shares.append(found["completed"]))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    ask(np.random.default_rng(1).uniform(-1, 1, (200, 2)), method="verdict", blocks=4)
+    assert shares == [0.25, 0.5, 0.75, 1.0]
+    shares.clear()
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    ask(np.random.default_rng(1).uniform(-1, 1, (200, 2)), method="verdict", blocks=4)
+    assert not shares
 
 
 def test_nothing_is_written_where_nobody_looks(capfd: pytest.CaptureFixture[str]) -> None:

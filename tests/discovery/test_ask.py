@@ -20,7 +20,7 @@ from dpcausal.errors import (
     SchemaError,
     UnprovenError,
 )
-from dpcausal.methods import CiTest, ContingencyTable, Parities
+from dpcausal.methods import CiTest, ContingencyTable, Whitened
 from dpcausal.papers import GRAPHS, PrivPc, ReconciledTests, SvtPc
 from tests.discovery.ways import ALL, NUMBERS, PROVED, PUBLISHED, WAYS, loss_of
 from tests.registry.discovery import KENDALL, TASKS
@@ -171,7 +171,7 @@ def test_sixty_columns_have_a_clear_word_before_anything_is_spent() -> None:
         with pytest.raises(InfeasibleError, match="cells"):
             dpc.discover(table, loss=loss_of(method), method=method, accept_unproven=True)
     assert not ledger.entries()
-    assert isinstance(automatic(Graph.of(table, None, None, None), dpc.ApproxDP(1, 1e-6)), Parities)
+    assert isinstance(automatic(Graph.of(table, None, None, None), dpc.ApproxDP(1, 1e-6)), Whitened)
 
 
 def test_auto_follows_schema_size_and_loss() -> None:
@@ -184,7 +184,10 @@ def test_auto_follows_schema_size_and_loss() -> None:
     assert found.release.sizes == (2, 4, 4)  # type: ignore[union-attr]
     assert asked(loss=dpc.ZCDP(1)).method == "table"
     eleven = {f"v{k}": np.arange(40) % 2 for k in range(11)}
-    assert asked(eleven, loss=dpc.ApproxDP(1, 1e-6)).method == "parities"
+    assert asked(eleven, loss=dpc.ApproxDP(1, 1e-6)).method == "whitened"
+    many = {name: np.tile(values, 2_000) for name, values in eleven.items()}
+    assert asked(many, loss=dpc.ApproxDP(0.1, 1e-6)).method == "whitened"
+    assert asked(many, loss=dpc.ApproxDP(2, 1e-6)).method == "parities"
 
 
 def test_a_level_that_is_given_holds_for_all_orders() -> None:
@@ -288,7 +291,7 @@ def test_a_test_without_a_proof_needs_consent_for_the_whole_graph() -> None:
 
 
 def test_the_short_names_are_those_of_the_methods() -> None:
-    assert tuple(METHODS) == ("table", "parities", "moments", "ci-test")
+    assert tuple(METHODS) == ("table", "parities", "whitened", "moments", "ci-test")
     assert all(name == kind.name for name, kind in METHODS.items())
 
 
@@ -306,7 +309,7 @@ def test_the_ledger_and_the_result_tell_the_options_of_the_method_and_of_a_test_
 
 @pytest.mark.parametrize("row", TASKS, ids=lambda row: row.name)
 def test_a_guarantee_names_the_claims_of_its_row(row: Any) -> None:
-    way = (ALL | {"ci-test": CiTest(**KENDALL)})[row.name.removeprefix("discover ")]
+    way = (ALL | {"ci-test": CiTest(**KENDALL)})[row.name.removeprefix("discover ").removesuffix(" counted")]
     assert asked(chain(400), method=way, loss=loss_of(way)).guarantee.proofs == row.claims
 
 

@@ -62,7 +62,7 @@ def test_all_columns_are_in_the_graph_however_they_are_written(written: list[str
         (("--epsilon", "3"), 3, "budget refused"),
         ((), 2, "say what the call may cost"),
         (("--epsilon", "1", "--method", "ges"), 2, "--method must be one of auto, table, parities"),
-        (("--epsilon", "1", "--max-order", "1"), 2, "--max-order goes with --method table or parities"),
+        (("--epsilon", "1", "--max-order", "1"), 2, "--max-order goes with --method table or parities or whitened"),
         (("--epsilon", "1", "--method", "parities", "--search", "pc"), 2, "--search goes with --method table"),
         (("--epsilon", "1", "--method", "papers.PrivPc", "--missing", "impute"), 2, "constants='corrected'"),
         (("--epsilon", "1", "--forbid", "a"), 2, "CAUSE,EFFECT"),

@@ -17,6 +17,7 @@ NUMBERS = dpc.Schema({name: dpc.Bounded(-4, 4) for name in "abc"})
 METHODS: dict[str, tuple[dpc.Schema, dpc.Loss]] = {
     "table": (LEVELS, dpc.PureDP(1.0)),
     "parities": (LEVELS, dpc.ZCDP(0.5)),
+    "whitened": (LEVELS, dpc.ZCDP(0.5)),
     "moments": (NUMBERS, dpc.ZCDP(0.5)),
 }
 Frame = dict[str, np.ndarray]
@@ -100,7 +101,7 @@ def test_the_number_of_kept_rows_is_noisy_and_near(name: str) -> None:
     assert again.to_dict() == release.to_dict()
 
 
-@pytest.mark.parametrize("name", ["parities", "moments"])
+@pytest.mark.parametrize("name", ["parities", "whitened", "moments"])
 def test_independent_columns_stay_apart_where_many_rows_are_left_out(name: str) -> None:
     """For p-values that take n for the number of kept rows, or a midpoint for what is missing."""
     found = 0

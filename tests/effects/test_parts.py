@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
+from dpcausal.audit.falsifier import falsify
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.ellipsoid import (
     WHOLE,
@@ -79,6 +80,18 @@ def test_a_person_of_several_rows_moves_what_one_row_moves_and_no_more(
     statistic: Any, sensitivity: Any, more: Any
 ) -> None:
     check_claim(statistic, sensitivity, sizes=(4,), columns=5, low=-1.0, high=1.0, **more)
+
+
+def test_rows_of_a_person_that_each_weigh_as_much_as_a_person_are_caught() -> None:
+    def wrong(persons: Any) -> Any:
+        rows, _, owners = split(persons)
+        return ellipse_moments(2 * rows, np.ones(len(rows), bool), 1.5, 14, np.ones(len(rows)), owners)
+
+    found = falsify(
+        wrong, lambda m: ellipse_moments_sensitivity(1.5, 14, 2).bound, sizes=[4], columns=5, low=-1.0, norm=Norm.L2,
+        evaluations=300, starts={"apart": apart},
+    )  # fmt: skip
+    assert found.violated
 
 
 def visits(seed: int = 1, persons: int = 400) -> dict[str, Any]:

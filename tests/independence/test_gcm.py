@@ -12,7 +12,7 @@ import dpcausal as dpc
 from dpcausal.errors import ParameterError
 from dpcausal.independence import blocks
 from dpcausal.independence.blocks import default_blocks
-from dpcausal.independence.columns import Rows as Arrays
+from dpcausal.independence.columns import Sample as Arrays
 from dpcausal.independence.gcm import weights
 from dpcausal.independence.ranks import permutation_score, score_of_rank, studentised
 from dpcausal.mechanisms.gate import recording_gate

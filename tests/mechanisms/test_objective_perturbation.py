@@ -13,6 +13,7 @@ import dpcausal as dpc
 from dpcausal.audit import audit_samples
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms import objective_perturbation as op
+from dpcausal.papers import dpsc
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.synthetic_control import perturbation
@@ -102,7 +103,7 @@ def test_without_a_quadratic_term_above_zero_nothing_is_calibrated_spent_or_solv
     assert not allotment.events
     unproven = granted(loss, 1, unproven=True)
     with pytest.raises(ParameterError, match="penalty"):
-        op.published_objective_perturbation(query(np.zeros((10, 5))), unproven, loss, target=y, penalty=term)
+        dpsc.published_objective_perturbation(query(np.zeros((10, 5))), unproven, loss, target=y, penalty=term)
     assert not unproven.events
     exact = dpc.Ledger.without_privacy().allot(dpc.NoPrivacy(), task="exact", unit=Unit.DONOR)
     with pytest.raises(ParameterError, match="quadratic term"):
@@ -159,7 +160,7 @@ def test_the_printed_one_is_shown_in_violation_by_the_public_audit() -> None:
     other[0] = -1
 
     def run(rows: Any, allotment: Any) -> float:
-        weights = op.published_objective_perturbation(query(rows), allotment, loss, target=y, penalty=10.0)
+        weights = dpsc.published_objective_perturbation(query(rows), allotment, loss, target=y, penalty=10.0)
         return abs(float(weights @ ones))
 
     draws = 9_000
@@ -171,11 +172,11 @@ def test_the_printed_one_is_shown_in_violation_by_the_public_audit() -> None:
 
 
 def test_the_printed_constants_are_those_of_the_paper() -> None:
-    extra, beta = op.published_constants(10, 10, 10.0, dpc.PureDP(50))
+    extra, beta = dpsc.published_constants(10, 10, 10.0, dpc.PureDP(50))
     c = (1 + math.sqrt(145)) * 10
     left = 50 - math.log(1 + 2 * c / 10 + (c / 10) ** 2)
     assert extra == 0 and beta == pytest.approx(min(40 * math.sqrt(18) / left, (c * math.sqrt(10) + 40) / left))
-    extra, beta = op.published_constants(10, 10, 10.0, dpc.ApproxDP(2, 1e-6))
+    extra, beta = dpsc.published_constants(10, 10, 10.0, dpc.ApproxDP(2, 1e-6))
     assert extra == pytest.approx(c / math.expm1(0.5) - 10)
     assert beta == pytest.approx(40 * math.sqrt(18) * math.sqrt(2 * math.log(2e6) + 1) / 1)
 
@@ -205,7 +206,7 @@ def test_what_the_mechanisms_refuse() -> None:
     with pytest.raises(FenceError, match="as long as the target"):
         op.objective_perturbation(query(X), granted(loss, 1), loss, target=np.zeros(4))
     with pytest.raises(FenceError, match="unproven"):
-        op.published_objective_perturbation(query(X), granted(loss, 1), loss, target=y, penalty=1.0)
+        dpsc.published_objective_perturbation(query(X), granted(loss, 1), loss, target=y, penalty=1.0)
 
 
 def test_without_privacy_the_query_comes_back() -> None:

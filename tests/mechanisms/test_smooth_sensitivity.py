@@ -24,7 +24,7 @@ BETA = smoothness(LOSS).beta
 
 
 def query(value: float, bound: float, beta: float = BETA, norm: Norm = Norm.SMOOTH) -> Query:
-    return Query(np.array([value, bound]), Sensitivity(beta, norm, Relation.REPLACE_ONE, "log-iqr-smooth"), "median")
+    return Query(np.array([value, bound]), Sensitivity(beta, norm, Relation.REPLACE_ONE, "smooth-median"), "median")
 
 
 def granted(loss: Loss = LOSS, times: int = 1) -> Allotment:

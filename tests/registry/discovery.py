@@ -22,11 +22,13 @@ from dpcausal.dependence.contingency import contingency, contingency_sensitivity
 from dpcausal.dependence.contrasts import contrast_of, contrasts_sensitivity
 from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
 from dpcausal.dependence.smooth_median import smooth_median, smooth_median_sensitivity
+from dpcausal.dependence.whitened import whitened_moments, whitened_moments_sensitivity
 from dpcausal.discovery.methods import METHODS
 from dpcausal.discovery.moments import noisy_moments
 from dpcausal.discovery.parities import Releaser
 from dpcausal.discovery.question import Graph, rho_of
 from dpcausal.discovery.table import ContingencyTable
+from dpcausal.discovery.whitened import noisy_whitened
 from dpcausal.mechanisms.replication import replicate
 from dpcausal.mechanisms.sparse_vector import first_above
 from dpcausal.papers import GRAPHS
@@ -41,6 +43,7 @@ Rows = Any
 SIZES = (2, 3, 2)
 SETS = [chosen for size in (1, 2) for chosen in itertools.combinations(range(3), size)]
 RADIUS = 1.5
+HALVES = [np.array([0.5, 0.5]), np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.1])]
 
 
 def opposed(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
@@ -71,6 +74,10 @@ def pair_contrasts(rows: Rows) -> Any:
 
 def moments(rows: Rows) -> Any:
     return second_moments(clip_rows(rows, RADIUS, grid_bits(len(rows), RADIUS)))
+
+
+def whitened(rows: Rows) -> Any:
+    return whitened_moments(codes(rows), [(0, 1), (0, 1, 2), (0, 1)], HALVES, 2.0, len(rows))
 
 
 def corner(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
@@ -105,6 +112,8 @@ SENSITIVITIES = (
                    lambda m: second_moments_sensitivity(RADIUS, grid_bits(m, RADIUS), 3), (4, 9), 0.99,
                    ("second moments without shortening", "second moments by the bound of an added row"),
                    {"columns": 3, "low": -3.0, "high": 3.0, "starts": {"corner": corner}}),
+    SensitivityRow("whitened-moments", whitened, lambda m: whitened_moments_sensitivity(5, 2.0, m), (4, 9), 0.99,
+                   ("whitened rows without shortening", "levels merged by exact counts"), CODED),
 )  # fmt: skip
 """The integer steps are tight as n grows; the bound is for every n."""
 
@@ -220,6 +229,19 @@ def of_contrasts(side: int, epsilon: float, size: int, counted: bool = False) ->
     return outputs
 
 
+def of_whitened(side: int, epsilon: float, size: int) -> list[float]:
+    loss = ApproxDP(epsilon, 1e-6)
+    a = np.array([side, *[0] * 9, *[1] * 10])
+    outputs = []
+    for _ in range(size):
+        table = dpc.Table({"a": a, "b": a}, dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1]))),
+                          Ledger.in_memory(loss), missing="impute")  # fmt: skip
+        allotment = table.ledger.allot(loss, task="audit")
+        released = noisy_whitened(table, Graph.of(table, None, None, None), allotment, rho_of(loss))
+        outputs.append(float(released.matrix.sum()))
+    return outputs
+
+
 def of_moments(side: int, epsilon: float, size: int) -> list[float]:
     loss = ApproxDP(epsilon, 1e-6)
     outputs = []
@@ -280,6 +302,8 @@ TASKS = (
         "only the cells that occur", draw=of_table, attained=0.4),
     row("parities", ("contrasts", "gaussian"), "contrasts of pairs by the bound of the single columns",
         "tests chosen by exact counts", draw=of_contrasts),
+    row("whitened", ("column-histograms", "whitened-moments", "gaussian"), "whitened rows without shortening",
+        "levels merged by exact counts", "several histograms by the bound of one", draw=of_whitened),
     replace(row("parities", ("contrasts", "gaussian"), "contrasts of pairs by the bound of the single columns",
                 draw=partial(of_contrasts, counted=True), missing="drop"), name="discover parities counted"),
     row("moments", ("column-histograms", "second-moments", "gaussian"), "second moments without shortening",

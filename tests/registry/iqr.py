@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from dpcausal.dependence.iqr import IqrReach
-from dpcausal.dependence.iqr_intervals import interval_sensitivity, proposal, proposal_sensitivity, proposed_distances
 from dpcausal.dependence.log_iqr import inverse_sensitivity, inverse_sensitivity_steps
-from dpcausal.dependence.log_iqr_smooth import LogIqrSteps, smooth_log_iqr, smooth_sensitivity
 from dpcausal.direction import iqr_release
 from dpcausal.mechanisms.propose_test_release import propose_test_release
 from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
+from dpcausal.papers import AnmTestPrivacyIqr, anm_test_privacy_iqr
+from dpcausal.papers.iqr_intervals import interval_sensitivity, proposal, proposal_sensitivity, proposed_distances
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
@@ -57,7 +57,7 @@ def wide_and_narrow(epsilon: float) -> tuple[tuple[float, float], tuple[float, f
 
 def smooth(answer: tuple[float, float], epsilon: float, size: int, share: float) -> list[float]:
     loss, beta = ApproxDP(round(epsilon / share, 9), SMOOTH_DELTA), smoothness(ApproxDP(epsilon, SMOOTH_DELTA)).beta
-    query = Query(np.array(answer), Sensitivity(beta, Norm.SMOOTH, Relation.REPLACE_ONE, "log-iqr-smooth"), "audited")
+    query = Query(np.array(answer), Sensitivity(beta, Norm.SMOOTH, Relation.REPLACE_ONE, "smooth-median"), "audited")
     return in_batches(lambda allotment: smooth_laplace(query, allotment, loss, largest=100.0), loss, size)
 
 
@@ -91,13 +91,6 @@ IQR_MECHANISMS = (
 )  # fmt: skip
 
 GRID = np.linspace(-6, 1, 40)
-BETA = 0.1
-
-
-def smoothed(rows: Rows) -> Any:
-    return smooth_log_iqr([LogIqrSteps(column, 0, 1) for column in rows.T], (1, -1), BETA)
-
-
 IQR_SENSITIVITIES = (
     SensitivityRow("iqr-interval-distance", lambda rows: proposed_distances(IqrReach(rows[:, 0], 0, 20)),
                    lambda m: interval_sensitivity(), (4, 16, 33), 1,
@@ -109,9 +102,6 @@ IQR_SENSITIVITIES = (
     SensitivityRow("log-iqr-inverse-sensitivity",
                    lambda rows: inverse_sensitivity_steps(rows[:, 0], GRID, 0, 1), lambda m: inverse_sensitivity(),
                    (4, 16, 33), 1, ("log IQR by a bound of 1",), {"columns": 1}),
-    SensitivityRow("log-iqr-smooth", smoothed, lambda m: smooth_sensitivity(BETA), (5, 12, 33), 0.99,
-                   ("the local sensitivity in place of a smooth bound", "a smooth bound of the first three records",
-                    "a smooth bound at twice its β", "a smooth bound of one column for two"), {"columns": 2}),
 )  # fmt: skip
 
 
@@ -134,27 +124,20 @@ def on_a_tie(release: Any, delta: float) -> Any:
 
 CALL_DELTA = 0.04
 WITH_DELTA = {"loss": ApproxDP(1, CALL_DELTA)}
-METHODS = {
-    kind.name: kind().claims(None, None)  # type: ignore[arg-type]
-    for kind in (iqr_release.InverseSensitivity, iqr_release.SmoothSensitivity, iqr_release.ProposeTestRelease)
+METHODS: dict[str, Any] = {
+    "inverse-sensitivity": iqr_release.InverseSensitivity(),
+    "propose-test-release": AnmTestPrivacyIqr(constants="corrected"),
 }
+CLAIMS = {name: method.claims(None, None) for name, method in METHODS.items()}
 """The claims of each method: they hang on nothing else."""
 
 IQR_TASKS = (
-    TaskRow("direction inverse-sensitivity", "direction", METHODS["inverse-sensitivity"],
+    TaskRow("direction inverse-sensitivity", "direction", CLAIMS["inverse-sensitivity"],
             asked_on_neighbours(release_scores=True), on_a_tie(iqr_release.by_inverse_sensitivity, 0.0), 0.0,
             ("log IQR by a bound of 1", "two scores, each at the full ε")),
-    TaskRow("direction smooth-sensitivity", "direction", METHODS["smooth-sensitivity"],
-            asked_on_neighbours(method="smooth-sensitivity", **WITH_DELTA),
-            on_a_tie(lambda *given: iqr_release.by_smooth_sensitivity(*given, both=False), CALL_DELTA), 0.0,
-            ("a smooth bound of one column for two", "the private scale in the event"), delta=CALL_DELTA),
-    TaskRow("direction smooth-sensitivity scores", "direction", METHODS["smooth-sensitivity"],
-            asked_on_neighbours(method="smooth-sensitivity", release_scores=True, **WITH_DELTA),
-            on_a_tie(lambda *given: iqr_release.by_smooth_sensitivity(*given, both=True), CALL_DELTA), 0.0,
-            ("a smooth bound of one column for two", "two scores, each at the full ε"), delta=CALL_DELTA),
-    TaskRow("direction propose-test-release", "direction", METHODS["propose-test-release"],
-            asked_on_neighbours(method="propose-test-release", **WITH_DELTA),
-            on_a_tie(iqr_release.by_propose_test_release, CALL_DELTA), 0.0,
+    TaskRow("direction propose-test-release", "direction", CLAIMS["propose-test-release"],
+            asked_on_neighbours(method=METHODS["propose-test-release"], **WITH_DELTA),
+            on_a_tie(anm_test_privacy_iqr.corrected, CALL_DELTA), 0.0,
             ("published second interval of the IQR", "propose-test-release with the printed threshold"),
             delta=CALL_DELTA),
 )  # fmt: skip

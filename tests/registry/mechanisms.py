@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from dpcausal.dependence.iqr import IqrReach, interquartile_range
-from dpcausal.dependence.iqr_intervals import proposed_distances
 from dpcausal.mechanisms.additive import cube, gaussian, geometric, l2_ball, laplace
-from dpcausal.mechanisms.propose_test_release import published_log_iqr
 from dpcausal.mechanisms.selection import exponential, noisy_max
-from dpcausal.papers.anm_test_privacy import NO_SHIFT
+from dpcausal.papers.anm_test_privacy_iqr import NO_SHIFT, published_log_iqr
+from dpcausal.papers.iqr_intervals import proposed_distances
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation
@@ -181,7 +180,7 @@ MECHANISMS = (
         ("exponential mechanism with Δ for 2Δ",), draws=6_000,
     ),
     MechanismRow(
-        "propose-test-release-published", "propose_test_release:published_log_iqr", None, published_pair(), _published,
+        "propose-test-release-published", "anm_test_privacy_iqr:published_log_iqr", None, published_pair(), _published,
         ("published second interval of the IQR",), delta=lambda epsilon: PUBLISHED_DELTA,
     ),
     *IQR_MECHANISMS,

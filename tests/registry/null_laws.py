@@ -20,7 +20,7 @@ import dpcausal as dpc
 from dpcausal.asking.ask import settle
 from dpcausal.data.schema import Column
 from dpcausal.independence import blocks, counts
-from dpcausal.independence.columns import Rows, rows_of
+from dpcausal.independence.columns import Sample, rows_of
 from dpcausal.independence.law import block_law
 from dpcausal.independence.methods import ALL
 from dpcausal.independence.question import Hypothesis, IndependenceTest
@@ -224,7 +224,7 @@ def excess(squares: Reals, expected: float) -> float:
     return float((squares.mean() - expected) / (squares.std() / len(squares) ** 0.5))
 
 
-def _settled(method: IndependenceTest[Any], row: LawRow, n: int) -> tuple[Any, Callable[[int], Rows]]:
+def _settled(method: IndependenceTest[Any], row: LawRow, n: int) -> tuple[Any, Callable[[int], Sample]]:
     """Return the settled question, and a function that draws rows from a seed."""
     null = NULLS[row.null]
     loss, schema, (x, y, given) = dpc.PureDP(row.epsilon), dpc.Schema(null.schema), null.names
@@ -233,7 +233,7 @@ def _settled(method: IndependenceTest[Any], row: LawRow, n: int) -> tuple[Any, C
     table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(10**6)), missing=missing)
     question = Hypothesis.of(table, x, y, given, 0.05)
 
-    def rows(seed: int) -> Rows:
+    def rows(seed: int) -> Sample:
         rng = np.random.default_rng(seed)
         found = null.draw(rng, n)
         for name, kind in null.schema.items():

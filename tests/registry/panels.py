@@ -9,7 +9,8 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.mechanisms.additive import gaussian, l2_ball
-from dpcausal.mechanisms.objective_perturbation import objective_perturbation, published_objective_perturbation
+from dpcausal.mechanisms.objective_perturbation import objective_perturbation
+from dpcausal.papers.dpsc import published_objective_perturbation
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.regression.ridge import ridge_weight_sensitivity, ridge_weights
@@ -159,7 +160,7 @@ MECHANISMS = (
         delta=lambda epsilon: OBJECTIVE_DELTA, draws=1_000,
     ),
     MechanismRow(
-        "objective-perturbation-published", "objective_perturbation:published_objective_perturbation", None,
+        "objective-perturbation-published", "dpsc:published_objective_perturbation", None,
         (0.0, 1.0), _published, ("objective perturbation over all of space",),
     ),
 )  # fmt: skip

@@ -24,7 +24,7 @@ class MechanismRow:
     name : str
         The name of its events, ``Event.mechanism``.
     function : str
-        ``"module:function"`` below ``dpcausal.mechanisms``.
+        ``"module:function"`` below ``dpcausal.mechanisms`` or ``dpcausal.papers``.
     claim : str or None
         The proof page's heading; ``None``: as published, without a valid proof.
     pair : two exact answers

@@ -13,8 +13,6 @@ def adjusted(pvalues: Sequence[float], correction: str) -> list[float]:
 
     *Source*: Holm (1979); Benjamini & Hochberg (1995).
 
-    Examples
-    --------
     >>> [round(p, 12) for p in adjusted([0.01, 0.04, 0.03], "holm")]
     [0.03, 0.06, 0.06]
     >>> [round(p, 12) for p in adjusted([0.01, 0.04, 0.03], "benjamini-hochberg")]

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from dpcausal.cli.ask import KnowledgeOption, SaveOption, check_place, knowledge_in, save
 from dpcausal.cli.methods import Call, asks
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 from dpcausal.discovery.methods import METHODS
@@ -24,6 +25,8 @@ def discover_command(
     forbid: Annotated[list[str] | None, typer.Option(help="CAUSE,EFFECT that cannot be; repeatable.")] = None,
     require: Annotated[list[str] | None, typer.Option(help="CAUSE,EFFECT that must be; repeatable.")] = None,
     redraws: Annotated[int, typer.Option(help="Draws of fresh noise for the support of the edges; 0 for none.")] = 50,
+    knowledge: KnowledgeOption = None,
+    save_release: SaveOption = None,
     form: Annotated[str, typer.Option("--format", help="text, dagitty, dot or graphml.")] = "text",
 ) -> None:
     """Which columns cause which?"""
@@ -33,10 +36,15 @@ def discover_command(
     texts = {"text": None, "dagitty": "to_dagitty", "dot": "to_dot", "graphml": "to_graphml"}
     if form not in texts or not 0 <= redraws <= 10_000:
         raise ParameterError("--format is text, dagitty, dot or graphml, --redraws a number from 0 to 10000")
-    known = Knowledge(forbidden=_arrows(forbid), required=_arrows(require))
+    check_place(save_release)
+    told = Knowledge() if knowledge is None else knowledge_in(knowledge)
+    known = Knowledge(
+        [*told.forbidden, *_arrows(forbid)], [*told.required, *_arrows(require)], told.tiers
+    )
     chosen = names_in("--columns", columns) or None
     table = call.table(data, schema)
     result = discover(table, columns=chosen, alpha=alpha, knowledge=known, **call.settings)
+    save(save_release, result)
     if redraws and result.release is not None:
         result = result.with_support(redraws)
     if texts[form] and not call.as_json:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dpcausal.cli.ask import SaveOption, check_place, save
 from dpcausal.cli.methods import Call, asks
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 from dpcausal.effects.methods import METHODS
@@ -28,21 +29,18 @@ def effect_command(
     control: Annotated[str | None, typer.Option(help="Level that it is compared with.")] = None,
     coverage: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     plot: Annotated[Path | None, typer.Option(help="File for the forest plot.")] = None,
-    release: Annotated[Path | None, typer.Option(help="File for the released numbers, to be asked again free.")] = None,
+    save_release: SaveOption = None,
 ) -> None:
     """How large is the effect of a treatment?"""
     from dpcausal import effect
-    from dpcausal.errors import ParameterError
 
-    for file in (plot, release):
-        if file is not None and not file.absolute().parent.is_dir():
-            raise ParameterError("--plot and --release name files in a folder that exists")
+    for file in (plot, save_release):
+        check_place(file)
     result = effect(
         call.table(data, schema), treatment=treatment, outcome=outcome, adjust=names_in("--adjust", adjust),
         estimand=estimand, groups=groups, treated=treated, control=control, coverage=coverage, **call.settings,
     )  # fmt: skip
     call.show(result)
-    if release is not None and result.release is not None:
-        release.write_text(result.release.to_json(), encoding="utf-8")
+    save(save_release, result)
     if plot is not None:
         result.plot().figure.savefig(plot)

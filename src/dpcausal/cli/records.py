@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpcausal.data.where import clauses_of
+from dpcausal.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpcausal.data.table import Table
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 PersonOption = Annotated[str | None, typer.Option("--person", help="The column that names whose a row is.")]
 IdsOption = Annotated[str, typer.Option("--ids", help="Whether who is in the data is private or public.")]
+MostOption = Annotated[int | None, typer.Option("--most", help="The most rows of a person, in cells and effects.")]
+WeightOption = Annotated[
+    str | None, typer.Option("--weight", help="Survey weights: a column and the largest, as w=8, in cells and effects.")
+]
 MissingOption = Annotated[str, typer.Option("--missing", help="drop, level or impute.")]
 WhereOption = Annotated[
     str | None, typer.Option("--where", help="""A subgroup, as "age >= 20 and sex == 'f'".""")
@@ -27,6 +32,8 @@ class Records:
 
     person: str | None = None
     ids: str = "private"
+    most: int | None = None
+    weight: str | None = None
     missing: str = "drop"
     where: str | None = None
 
@@ -37,14 +44,23 @@ class Records:
 
         clauses = [] if self.where is None else clauses_of(self.where)
         table = Table(
-            data, Schema.from_toml(schema), ledger, name=name, person=self.person, ids=self.ids, missing=self.missing
-        )
+            data, Schema.from_toml(schema), ledger, name=name, person=self.person, ids=self.ids, most=self.most,
+            weight=None if self.weight is None else _weight_of(self.weight), missing=self.missing,
+        )  # fmt: skip
         for column, words in clauses:
             table = table.where(column, **words)
         return table
 
 
+def _weight_of(text: str) -> tuple[str, float]:
+    name, _, largest = text.rpartition("=")
+    try:
+        return name, float(largest)
+    except ValueError:
+        raise ParameterError("--weight is written as column=largest, for example w=8") from None
+
+
 OPTIONS: tuple[tuple[str, Any, Any], ...] = (
     ("where", WhereOption, None), ("person", PersonOption, None), ("ids", IdsOption, "private"),
-    ("missing", MissingOption, "drop"),
+    ("most", MostOption, None), ("weight", WeightOption, None), ("missing", MissingOption, "drop"),
 )  # fmt: skip

@@ -8,23 +8,28 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.shared import JsonOption, app, exit_codes, show
+from dpcausal.cli.shared import JsonOption, app, exit_codes
 from dpcausal.errors import ParameterError
+
+DEMO = Path("rand-study")
 
 
 @app.command("demo")
 def demo_command(
-    epsilon: Annotated[float, typer.Option(help="ε of the answer, at most 2.")] = 1.0,
+    folder: Annotated[Path, typer.Option(help="Where the data, the study file and its report go.")] = DEMO,
     as_json: JsonOption = False,
 ) -> None:
-    """Answer a question on real health data that comes with statsmodels."""
+    """A whole study on real health data that comes with statsmodels; the report's path is printed last."""
     with exit_codes():
-        from dpcausal.demo import run
+        from dpcausal.cli.study import announce, answers
+        from dpcausal.demo import compared, run
 
-        result, ledger = run(epsilon)
-        show(result, ledger, as_json)
-        if not as_json:
-            print("Known from the experiment's design, plans being assigned at random: coinsurance -> visits.")
+        found, report = run(folder, announce)
+        if as_json:
+            print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False))
+            return
+        print("\n".join([*answers(found), "", *compared(found), ""]))
+        print(f"The study: {folder / 'study.toml'}; left of its budget: {found.remaining}. Its report:\n{report}")
 
 
 @app.command("check")
@@ -54,4 +59,21 @@ def explain_command(
     with exit_codes():
         from dpcausal.proofs import claims, explain
 
+        if proof is not None and proof not in claims():
+            _check_no_method(proof)
         print("\n".join(sorted(claims())) if proof is None else explain(proof))
+
+
+def _check_no_method(name: str) -> None:
+    """Say on which claims a method rests, where they are the same for every question; its results name them all."""
+    from dpcausal.privacy.loss import PureDP
+    from dpcausal.study.tasks import TASKS
+
+    kind = next((kinds[name] for _, kinds in TASKS.values() if name in kinds and name != "auto"), None)
+    if kind is None:
+        return
+    try:
+        rests = f"it rests on {', '.join(kind().claims(None, PureDP(1)))}"
+    except (TypeError, AttributeError, ParameterError):
+        rests = "what it rests on depends on the question"
+    raise ParameterError(f"{name} is a method: {rests}; each result names its claims")

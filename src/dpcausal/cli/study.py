@@ -82,19 +82,11 @@ def run_command(
     with exit_codes():
         from dpcausal.study.study import Study
 
-        def told(done: int, many: int, words: str) -> None:
-            if not quiet:
-                print(f"[{done}/{many}] {words}", file=sys.stderr, flush=True)
-
-        found = Study.open(study).run(again=again or (), told=told)
+        found = Study.open(study).run(again=again or (), told=None if quiet else announce)
         if as_json:
             _show(found, as_json)
         else:
-            for one in found.standings:
-                for answer in one.answer if isinstance(one.answer, tuple) else (one.answer,):
-                    if answer is not None:
-                        headline = answer.headline() if hasattr(answer, "headline") else [repr(type(answer).__name__)]
-                        print("\n".join([f"{one.question.name}: {headline[0]}", *headline[1:]]))
+            print("\n".join(answers(found)))
             print(f"Left of the budget: {found.remaining}. The report: dpcausal report {study}")
         states = {one.state for one in found.standings}
         if "beyond the budget" in states:
@@ -113,6 +105,22 @@ def report_command(
         from dpcausal.study.study import Study
 
         print(Study.open(study).report(out.absolute()))
+
+
+def announce(done: int, many: int, words: str) -> None:
+    """Tell on standard error that a question was asked."""
+    print(f"[{done}/{many}] {words}", file=sys.stderr, flush=True)
+
+
+def answers(found: StudyPlan) -> list[str]:
+    """Return the answers, each under its question's name."""
+    lines = []
+    for one in found.standings:
+        for answer in one.answer if isinstance(one.answer, tuple) else (one.answer,):
+            if answer is not None:
+                headline = answer.headline() if hasattr(answer, "headline") else [f"released: {type(answer).__name__}."]
+                lines += [f"{one.question.name}: {headline[0]}", *(f"    {line}" for line in headline[1:])]
+    return lines
 
 
 def _show(found: StudyPlan, as_json: bool) -> None:

@@ -26,8 +26,6 @@ def period_label(value: Any) -> Label | None:
 
     Total: no object makes it fail.
 
-    Examples
-    --------
     >>> period_label(1989.0), period_label("1989"), period_label("1989-01-01"), period_label(float("nan"))
     (1989, 1989, '1989-01-01', None)
     """

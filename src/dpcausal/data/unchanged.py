@@ -45,17 +45,7 @@ class Stamp:
 def confirm(
     source: Source, schema: Mapping[str, Column], rows: int, stamp: Stamp | None, besides: Sequence[str] = ()
 ) -> None:
-    """Raise a SchemaError unless the source still has the columns, types and, where it knows them, rows.
-
-    Parameters
-    ----------
-    source, schema, rows
-        Of the table or panel.
-    stamp
-        Of the file at that time; ``None`` for a frame.
-    besides
-        Columns that must be there, of any type.
-    """
+    """Raise a SchemaError unless the source still has the columns, types and, where it knows them, rows."""
     if stamp is not None:
         if stamp.state is None or Stamp.of(stamp.path) != stamp:
             raise SchemaError(f"file {str(stamp.path)!r} was changed after it was declared: {NOTHING_SPENT}")

@@ -77,8 +77,6 @@ def _end(word: str, value: Any, name: str, column: Bounded) -> float | None:
 def clauses_of(text: str) -> list[tuple[str, dict[str, Any]]]:
     """Return the predicates of a text: it is read, never run.
 
-    Examples
-    --------
     >>> clauses_of("age >= 20 and sex == 'f'")
     [('age', {'at_least': 20}), ('sex', {'among': ['f']})]
     """

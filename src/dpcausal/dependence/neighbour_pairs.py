@@ -37,23 +37,9 @@ class PairSums(NamedTuple):
 def pair_sums(
     x: Reals, y: Reals, z: Reals, cells: Integers, keys: Integers, kept: npt.NDArray[np.bool_], k: int
 ) -> PairSums:
-    """Return K and Q.
+    """Return K and Q of the k nearest in z on either side, inside a cell.
 
-    Parameters
-    ----------
-    x, y, z : float arrays, shape (n,)
-        No NaN; of x and y only the order counts.
-    cells : int64 array, shape (n,)
-        Pairs are made inside a cell.
-    keys : int64 array, shape (n,)
-        A public permutation of the positions: it breaks ties of z.
-    kept : bool array, shape (n,)
-        A row that is not kept stands nowhere in the order.
-    k : int
-        Neighbours on either side.
-
-    Notes
-    -----
+    ``keys``, a public permutation of the positions, breaks ties of z; a row that is not kept stands nowhere.
     *Guarantee*: ``signed_sensitivity(k)``, ``untied_sensitivity(k)``.
     """
     order = z_order(z, cells, keys, kept)
@@ -98,8 +84,6 @@ def pair_counts(n: int, k: int) -> tuple[int, int]:
 
     Beyond 28k rows each further row adds k pairs and has 2k partners.
 
-    Examples
-    --------
     >>> pair_counts(1000, 2), pair_counts(7, 2)
     ((1929, 11468), (0, 0))
     """
@@ -121,8 +105,6 @@ def null_variance(n: int, k: int, untied: float | None = None) -> float:
 
     where N and D are of one cell of n rows: several cells, or fewer rows, have no more.  Claim neighbour-variance.
 
-    Examples
-    --------
     >>> round(null_variance(1000, 2)), round(null_variance(1000, 2, untied=400.0))
     (3203, 1000)
     """
@@ -136,8 +118,6 @@ def null_variance(n: int, k: int, untied: float | None = None) -> float:
 def signed_sensitivity(k: int, unit: Unit = Unit.ROW) -> Sensitivity:
     """Return the sensitivity of K: 6k.
 
-    Examples
-    --------
     >>> signed_sensitivity(16).bound, untied_sensitivity(16).bound
     (96, 48)
     """

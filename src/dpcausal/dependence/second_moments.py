@@ -41,7 +41,11 @@ def second_moments(grid_rows: Reals) -> Reals:
 
     The Euclidean length of this row is the Frobenius norm of the matrix.
     """
-    matrix = grid_rows.T @ grid_rows
+    return packed(grid_rows.T @ grid_rows)
+
+
+def packed(matrix: Reals) -> Reals:
+    """Return a symmetric matrix of whole numbers as one row: the diagonal, then √2 times the upper triangle."""
     upper = np.triu_indices(len(matrix), 1)
     return np.concatenate([np.diagonal(matrix), math.sqrt(2) * matrix[upper]])
 

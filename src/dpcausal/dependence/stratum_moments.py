@@ -32,23 +32,10 @@ class StratumMoments(NamedTuple):
 
 
 def stratum_moments(x: Integers, y: Integers, strata: Integers, units: tuple[int, int]) -> StratumMoments:
-    """Return S and W, each stratum's term rounded down.
+    """Return S and W of whole numbers from 0 to their units, each stratum's term rounded down.
 
-    Parameters
-    ----------
-    x, y : int64 arrays, shape (n,)
-        Whole numbers between 0 and their unit: x_i/units[0] is in [0, 1].
-    strata : int64 array, shape (n,)
-        Equal codes form a stratum.
-    units : (int, int)
-        At most ``MOST_UNITS``.
-
-    Notes
-    -----
     *Guarantee*: ``covariance_sensitivity``, ``variance_sensitivity``.
 
-    Examples
-    --------
     >>> x = np.array([0, 0, 1, 1])
     >>> stratum_moments(x, x, np.zeros(4, dtype=np.int64), (1, 1)) == (GRID, GRID // 3)
     True
@@ -73,8 +60,6 @@ def stratum_moments(x: Integers, y: Integers, strata: Integers, units: tuple[int
 def stratum_spread(x: Integers, strata: Integers) -> int:
     """Return Σ_s Σ (x_i − x̄_s)² of a column of zeros and ones in units, each stratum's term rounded down.
 
-    Notes
-    -----
     *Guarantee*: ``spread_sensitivity()``.
     """
     return stratum_moments(x, x, strata, (1, 1)).covariance
@@ -83,8 +68,6 @@ def stratum_spread(x: Integers, strata: Integers) -> int:
 def covariance_sensitivity(strata: int, unit: Unit = Unit.ROW) -> Sensitivity:
     """Return the sensitivity of S in units: 2 GRID + 1, and GRID if there is but one stratum.
 
-    Examples
-    --------
     >>> covariance_sensitivity(5).bound / GRID < 2.000001, covariance_sensitivity(1).bound == GRID
     (True, True)
     """

@@ -124,17 +124,6 @@ def fit_halves(
 
     Kernel widths and ridge are tuned on the training rows, which are not protected; the widths of the scores'
     kernels are ``WIDTH_SHARE`` of the median distance there.
-
-    Parameters
-    ----------
-    x, y : float64 arrays, shape (n,)
-        Within their ranges.
-    train, test : int64 arrays
-        Disjoint positions.
-    range_x, range_y : (float, float)
-        Public ranges.
-    generator : PublicGenerator
-        For random features.
     """
     from dpcausal.regression.kernel_ridge import fit, tune
 
@@ -184,13 +173,6 @@ def fit_all(x: Column, y: Column, generator: PublicGenerator) -> Residuals:
     """Regress each column on the other and return leave-one-out residuals of all rows: for use inside a block.
 
     Everything is taken from the rows themselves: scale, tuning, ranges and kernel widths.
-
-    Parameters
-    ----------
-    x, y : float64 arrays, shape (n,)
-        Rows in random order.
-    generator : PublicGenerator
-        For random features.
     """
     from dpcausal.regression.kernel_ridge import leave_one_out, tune
 

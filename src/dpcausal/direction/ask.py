@@ -9,6 +9,7 @@ from dpcausal.asking import public
 from dpcausal.asking.ask import ask
 from dpcausal.data.table import Table
 from dpcausal.direction.methods import METHODS, chosen
+from dpcausal.direction.progress import progress
 from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import rehearse
@@ -62,9 +63,8 @@ def direction(
         A short name, or an object of ``dpcausal.methods`` with its options, as ``Verdict(blocks=51)``.  For everyone:
         ``"verdict"``, four noisy counts of blocks, or ``"votes"``, the whole ε on one count: a forced choice, which is
         ``"auto"`` for other scores and below 144 rows.  For a test half ``"holdout"``, for a training half
-        ``"training"``.  For the score ``"iqr"`` of a test half also, by accuracy, ``"inverse-sensitivity"`` (pure ε;
-        both scores), ``"smooth-sensitivity"`` and ``"propose-test-release"`` (both need an ``ApproxDP`` loss with δ;
-        the last may decline to answer).  The papers' systems are objects of ``dpcausal.papers``.
+        ``"training"``; for both scores ``"iqr"`` of a test half ``"inverse-sensitivity"``.  The papers' systems are
+        objects of ``dpcausal.papers``.
     alpha : float
         Level of each claim that a verdict is made of; of votes, the largest ``p_coins`` at which a cause is named.
     accept_unproven, accept_large_epsilon : bool
@@ -108,7 +108,8 @@ def direction(
     check_large(loss, accept_large_epsilon)
     way, besides = chosen(method, question, loss)
     rehearse(question.score)
-    return ask(
-        replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
-        accept_large_epsilon=accept_large_epsilon, again=again,
-    )  # fmt: skip
+    with progress(1, f"{first}, {second}"):
+        return ask(
+            replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
+            accept_large_epsilon=accept_large_epsilon, again=again,
+        )  # fmt: skip

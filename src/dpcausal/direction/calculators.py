@@ -37,12 +37,8 @@ def two_draws(margin: float, scale: float) -> float:
 
     where γ ≥ 0 is the ``margin`` between the scores and σ > 0 the ``scale`` of each Laplace draw.
 
-    Notes
-    -----
     *Source*: Kusner et al. (2016), Theorem 2; right as printed.
 
-    Examples
-    --------
     >>> two_draws(0, 1)
     0.5
     """
@@ -57,13 +53,9 @@ def four_draws(margin: float, scale: float) -> float:
 
     where γ ≥ 0 is the ``margin`` between the two sums of log IQRs and σ > 0 the ``scale`` of each draw.
 
-    Notes
-    -----
     *Source*: Kusner et al. (2016), Theorem 4(2); right as printed.  Its part (1) cannot hold as stated and has no
     calculator.
 
-    Examples
-    --------
     >>> four_draws(0, 1)
     0.5
     """
@@ -77,8 +69,6 @@ def one_draw(margin: float, scale: float) -> float:
     where γ ≥ 0 is the ``margin`` and b > 0 the ``scale``.  At equal total ε the scale is the same 2Δ/ε as that of
     each of two draws, and the failure is smaller by the factor 2/(2 + γ/b).
 
-    Examples
-    --------
     >>> one_draw(0, 1)
     0.5
     """
@@ -90,8 +80,6 @@ def flip_draw(distance: int, epsilon: float) -> float:
 
     where d ≥ 1 is the number of records that must change for the other direction to win.
 
-    Examples
-    --------
     >>> round(flip_draw(10, 0.5), 4)
     0.9958
     """
@@ -105,8 +93,6 @@ def flip_draw(distance: int, epsilon: float) -> float:
 def one_draw_tail(margin: float, scale: float) -> float:
     """Return P(|z| ≥ |margin|) of one Laplace draw: how easily noise alone makes such a margin.
 
-    Examples
-    --------
     >>> one_draw_tail(0, 1)
     1.0
     """

@@ -35,8 +35,6 @@ def cube_tail(epsilon: float) -> Tail:
 
     P(Z ≥ t) = q^t/N Σ_{i≥0} q^i [(2(t + i) + 1)³ + i(24(t + i)² + 2)],  N = 1 + Σ_{r≥1} (64r³ + 16r) q^r
 
-    Examples
-    --------
     >>> round(cube_tail(1.0)(1), 4), round(cube_tail(1e-6)(2_000_000), 4)
     (0.4375, 0.2594)
     """

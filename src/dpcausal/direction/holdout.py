@@ -51,8 +51,6 @@ ROUNDING = Fraction(1, 2**52)
 def difference_sensitivity(score: Sensitivity) -> Sensitivity:
     """Return the sensitivity of s₂ − s₁ where one row moves each of two scores by at most Δ: 2Δ, and rounding.
 
-    Notes
-    -----
     *Source*: ``holdout.md``, score-difference.
     """
     return Sensitivity(

@@ -35,13 +35,9 @@ def entropy(values: Column) -> float:
     where v₁ < … < v_m are the distinct values, m ≥ 2 of them; the sum of 1/k is ψ(m) − ψ(1) and takes the bias of
     exponential spacings away.  A single value counts as two that are ``LEAST_GAP`` apart.
 
-    Notes
-    -----
     *Source*: Daniušis et al. (2010), equation 12.  There a repeated value keeps its place in m and adds 0 to the sum;
     here it counts once, since what it adds would depend on the unit.
 
-    Examples
-    --------
     >>> entropy(np.array([0.0, 1.0]))
     1.0
     """
@@ -77,8 +73,6 @@ def slope(x: Column, y: Column) -> float:
 
     C = mean log|Δy / Δx| over neighbouring rows in the order of x, those with Δx = 0 or Δy = 0 left out; 0 if all are
 
-    Notes
-    -----
     *Source*: Daniušis et al. (2010), equation 13.  Rows of equal x are put in the order of y, and the mean is over the
     rows that are kept, so that the order of the table does not matter.
     """

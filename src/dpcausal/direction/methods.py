@@ -7,7 +7,7 @@ from typing import Any
 from dpcausal.asking import public
 from dpcausal.direction.exact import Exact
 from dpcausal.direction.holdout import Holdout
-from dpcausal.direction.iqr_release import InverseSensitivity, ProposeTestRelease, SmoothSensitivity
+from dpcausal.direction.iqr_release import InverseSensitivity
 from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.training import TrainingPrivacy
 from dpcausal.direction.verdict import LEAST_ROWS, Verdict
@@ -15,11 +15,11 @@ from dpcausal.direction.votes import Votes
 from dpcausal.privacy.loss import Loss, NoPrivacy
 
 __all__ = [
-    "Holdout", "InverseSensitivity", "ProposeTestRelease", "SmoothSensitivity", "TrainingPrivacy", "Verdict", "Votes",
+    "Holdout", "InverseSensitivity", "TrainingPrivacy", "Verdict", "Votes",
 ]  # fmt: skip
 
 ALL: tuple[type[DirectionMethod[Any]], ...] = (
-    Verdict, Votes, Holdout, InverseSensitivity, SmoothSensitivity, ProposeTestRelease, TrainingPrivacy,
+    Verdict, Votes, Holdout, InverseSensitivity, TrainingPrivacy,
 )  # fmt: skip
 
 METHODS: dict[str, type[DirectionMethod[Any]]] = {kind.name: kind for kind in ALL}

@@ -5,18 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+
+_within: ContextVar[Callable[[float], None] | None] = ContextVar("within", default=None)
+
+
+def told(share: float) -> None:
+    """Say what share of the step that runs is done: of blocks, by their public number."""
+    within = _within.get()
+    if within is not None:
+        within(share)
 
 
 @contextmanager
 def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
     """Give a function that is told each step by a public name, and show the steps where standard error is a terminal.
-
-    Parameters
-    ----------
-    total : int
-        Number of steps.
-    title : str
-        What is being done.  Public, as every step's name must be.
     """
     if not is_terminal():
         yield _silent
@@ -33,13 +36,18 @@ def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
         console=Console(stderr=True), transient=True,
     )  # fmt: skip
     with shown:
-        task = shown.add_task(escape(title), total=total)
+        task, done = shown.add_task(escape(title), total=total), 0
 
         def step(name: str) -> None:
-            shown.update(task, description=escape(name))
-            shown.advance(task)
+            nonlocal done
+            done += 1
+            shown.update(task, description=escape(name), completed=done)
 
-        yield step
+        token = _within.set(lambda share: shown.update(task, completed=done + share))
+        try:
+            yield step
+        finally:
+            _within.reset(token)
 
 
 def is_terminal() -> bool:

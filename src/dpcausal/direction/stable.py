@@ -115,12 +115,8 @@ def root_scores(x: Column, y: Column, left_y: Column, left_x: Column) -> tuple[f
 def training_sensitivity(n: int, m: int, penalty: float, unit: Unit = Unit.TRAINING_ROW) -> Sensitivity:
     """Return how far one of n training rows moves D, and the two scores of m test rows in l1: 2 (ρ + 2η)/s + rounding.
 
-    Notes
-    -----
     *Source*: ``stable.md``, training-difference.
 
-    Examples
-    --------
     >>> round(float(training_sensitivity(4000, 4000, 1.0).bound), 4)
     0.0064
     """
@@ -137,8 +133,6 @@ def default_penalty(rows: int, epsilon: float) -> float:
     A larger λ makes a worse regression that one row moves less.  The rule is near the best on simulated designs at
     n from 500 to 128,000; above 1 little is left of the regressions, and the direction is one of ranges and widths.
 
-    Examples
-    --------
     >>> round(default_penalty(80_000, 1.0), 3), default_penalty(100, 1.0)
     (0.178, 1.0)
     """
@@ -232,8 +226,6 @@ def _checked(name: str, value: object, least: float, most: float) -> float | tup
 def choice_sensitivity(unit: Unit) -> Sensitivity:
     """Return the sensitivity 1, and rounding, of |D_i|/Δ_i over all settings i, in the maximum norm.
 
-    Notes
-    -----
     *Source*: ``stable.md``, margin-choice.
     """
     return Sensitivity(1 + Fraction(1, 2**30), Norm.LINF, Relation.REPLACE_ONE, "margin-choice", unit)

@@ -14,6 +14,7 @@ from dpcausal.asking import public
 from dpcausal.direction.anm import Column
 from dpcausal.direction.bits import Bits, coins_of, failed, of_block
 from dpcausal.direction.counts import AT_LEAST, AT_MOST, Counts, cube_tail, no_noise
+from dpcausal.direction.progress import told
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import cube
@@ -52,8 +53,6 @@ ARROW, BACKWARD, NEITHER, BOTH, UNLINKED, UNDECIDED = (
 def default_blocks(rows: float, epsilon: float) -> int:
     """Return the public number of blocks: n/200, more where the noise asks for them and 48 rows are left, 3 to 501.
 
-    Examples
-    --------
     >>> default_blocks(4_000, 1.0), default_blocks(100_000, 0.1), default_blocks(1_000, 1.0)
     (30, 500, 20)
     """
@@ -184,8 +183,12 @@ class Verdict(DirectionMethod[PureDP]):
         blocks, size = self.blocks or 1, self.rows_per_block or 1
         parts = equal_blocks(len(private.x), blocks, size, coins, private.keys)
         seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
+        found = []
         with one_thread():
-            return [bits_of(*private.of(part), seed) for part, seed in zip(parts, seeds, strict=True)]
+            for part, seed in zip(parts, seeds, strict=True):
+                found.append(bits_of(*private.of(part), seed))
+                told(len(found) / blocks)
+        return found
 
 
 def bits_of(x: Column, y: Column, seed: int) -> Bits:

@@ -47,10 +47,12 @@ def discover(
         * ``"table"`` (``ContingencyTable``): one noisy table of counts; tests that know the noise, then the exact
           search for the best score.  ``PureDP`` (geometric noise) or ``ZCDP``.  Bounded columns are cut at ``cuts``, or
           into four equal widths.
-        * ``"parities"``: noisy contrasts, order by order, for many columns.  ``ZCDP`` or ``ApproxDP``.
+        * ``"whitened"``: noisy margins, then noisy second moments of whitened levels, for many columns and much noise;
+          the strongest pairs join first.  ``ZCDP`` or ``ApproxDP``.
+        * ``"parities"``: noisy contrasts, order by order, for many columns and little noise.  ``ZCDP`` or ``ApproxDP``.
         * ``"moments"``: noisy second moments of bounded columns, partial correlations.  ``ZCDP`` or ``ApproxDP``.
         * ``"auto"``: moments if all columns are bounded and the loss allows Gaussian noise; a table up to 1024 cells;
-          parities beyond.
+          beyond, whitened while n √(2ρ) is below 450 times the number of levels, parities from there on.
         * ``"ci-test"`` (``CiTest``): PC by the tests of ``ci_test``, one ε split by order: for a few non-linear or
           mixed columns.  ``PureDP``.
 
@@ -60,8 +62,8 @@ def discover(
     knowledge : Knowledge, optional
         Tiers, forbidden and required arrows.
     alpha : float, optional
-        Level of the tests; by default .05 for the screen of a score search and ``"ci-test"``, .01 for the others, and
-        .03 for parities given two or more columns.
+        Level of the tests; by default .05 for the screen of a score search and ``"ci-test"``, .003 for whitened, .01
+        for the others; .03 for whitened and parities given two or more columns.
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
     again : bool
@@ -81,7 +83,8 @@ def discover(
 
     Notes
     -----
-    *Guarantee*: the loss, under replace-one for every row; claims contingency-table, contrasts, second-moments.
+    *Guarantee*: the loss, under replace-one for every row; claims contingency-table, contrasts,
+    whitened-moments, second-moments.
     The whole cost is fixed before the data is read, whatever tests turn out to be needed.
     *Source*: the problem is that of Wang, Pang & Song (2020); the first three methods are this library's.
 

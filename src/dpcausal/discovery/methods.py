@@ -8,27 +8,30 @@ from typing import Any
 
 from dpcausal.asking import public
 from dpcausal.data.schema import Bounded
+from dpcausal.dependence.whitened import MOST_ENTRIES
 from dpcausal.discovery.ci_test import CiTest
 from dpcausal.discovery.moments import Moments
 from dpcausal.discovery.parities import Parities
-from dpcausal.discovery.question import Graph, GraphSearch
+from dpcausal.discovery.question import Graph, GraphSearch, gaussian_pay, rho_of
 from dpcausal.discovery.table import ContingencyTable
+from dpcausal.discovery.whitened import Whitened, declared
 from dpcausal.errors import LossError
-from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.releases.table import NoisyTable
+from dpcausal.releases.whitened import NoisyWhitened
 
-__all__ = ["CiTest", "ContingencyTable", "Moments", "Parities"]
+__all__ = ["CiTest", "ContingencyTable", "Moments", "Parities", "Whitened"]
 
 METHODS: dict[str, type[GraphSearch[Any]]] = {
-    kind.name: kind for kind in (ContingencyTable, Parities, Moments, CiTest)
+    kind.name: kind for kind in (ContingencyTable, Parities, Whitened, Moments, CiTest)
 }  # fmt: skip
 """Every method by its short name, beside ``"auto"``."""
 
 READERS: dict[type[Release], type[GraphSearch[Any]]] = {
-    NoisyTable: ContingencyTable, NoisyContrasts: Parities, NoisyMoments: Moments,
+    NoisyTable: ContingencyTable, NoisyContrasts: Parities, NoisyMoments: Moments, NoisyWhitened: Whitened,
 }  # fmt: skip
 """The method whose terms a release is asked again on."""
 
@@ -43,6 +46,19 @@ def method_of(named: object, question: Graph, loss: Loss) -> GraphSearch[Any]:
     return found
 
 
+LITTLE_NOISE = 450.0
+"""From so large an n √(2ρ)/D on, noise is less than what pairs miss of tests given two columns: parities."""
+
+
+def _much_noise(question: Graph, loss: Loss) -> bool:
+    """Return whether whitened pairs tell more than parities: by n, the loss and the declared levels."""
+    entries = declared(question)
+    if isinstance(loss, NoPrivacy) or entries > MOST_ENTRIES:
+        return False
+    spent = rho_of(gaussian_pay(loss, Whitened.name)[0])
+    return isinstance(spent, ZCDP) and question.n * math.sqrt(2 * spent.rho) < LITTLE_NOISE * entries
+
+
 def automatic(question: Graph, loss: Loss) -> GraphSearch[Any]:
     """Return the method for a schema, its size and a kind of loss, all public."""
     gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
@@ -52,7 +68,7 @@ def automatic(question: Graph, loss: Loss) -> GraphSearch[Any]:
     if cells <= MOST_AUTO_CELLS:
         return ContingencyTable()
     if gaussian:
-        return Parities()
+        return Whitened() if _much_noise(question, loss) else Parities()
     raise LossError(
         f"{len(question.names)} columns make a table of {cells:.3g} cells, above {MOST_AUTO_CELLS}, and parities need "
         "Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho), or name fewer columns"

@@ -27,9 +27,9 @@ class Marks:
             self.open[a].add(b)
             self.open[b].add(a)
 
-    def open_unsure(self) -> None:
-        """Make open edges of the unsure pairs: nothing more is to be concluded."""
-        for a, b in map(tuple, self.unsure):
+    def open_unsure(self, edges: Iterable[Pair]) -> None:
+        """Make open edges of some unsure pairs: nothing more is to be concluded."""
+        for a, b in map(tuple, self.unsure.intersection(edges)):
             self.open[a].add(b)
             self.open[b].add(a)
         self.unsure = set()

@@ -57,8 +57,8 @@ Begin = Callable[[int, list[Test], dict[str, tuple[str, ...]]], None]
 class Skeleton:
     """Where the loop ended: edges, the set that separated each removed pair, the largest p-value of each tested one.
 
-    Pairs excluded by knowledge are in neither; ``tests`` counts those made.  ``untested`` edges stand though no test of
-    them was made: for want of counts, or because knowledge requires them.
+    Pairs excluded by knowledge are in neither; ``tests`` counts those made.  ``untested`` pairs may be edges, though no
+    test of them was made: for want of counts, or because knowledge requires them; PC draws them, strongest-first not.
     """
 
     edges: frozenset[Edge]
@@ -153,7 +153,7 @@ def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) -> Cp
     """
     marks = _sure_marks(nodes, skeleton, knowledge)
     point_colliders(marks, skeleton.separating, lambda a, b: not knowledge.allows(a, b))
-    return _closed(nodes, marks, knowledge)
+    return _closed(nodes, marks, skeleton, knowledge)
 
 
 def sure_class(nodes: Sequence[str], skeleton: Skeleton, dag: Cpdag, knowledge: Knowledge) -> Cpdag:
@@ -163,7 +163,7 @@ def sure_class(nodes: Sequence[str], skeleton: Skeleton, dag: Cpdag, knowledge: 
         if z in marks.next_to(x) & marks.next_to(y):
             marks.orient(x, z)
             marks.orient(y, z)
-    return _closed(nodes, marks, knowledge)
+    return _closed(nodes, marks, skeleton, knowledge)
 
 
 def _sure_marks(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) -> Marks:
@@ -173,9 +173,9 @@ def _sure_marks(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) 
     return marks
 
 
-def _closed(nodes: Sequence[str], marks: Marks, knowledge: Knowledge) -> Cpdag:
+def _closed(nodes: Sequence[str], marks: Marks, skeleton: Skeleton, knowledge: Knowledge) -> Cpdag:
     close_under_meek(marks, lambda a, b: not knowledge.allows(a, b))
-    marks.open_unsure()
+    marks.open_unsure(skeleton.edges)
     apply_knowledge(marks, knowledge)
     return Cpdag.of_marks(nodes, marks)
 

@@ -1,4 +1,4 @@
-"""From released numbers to a graph: PC with tests that know the noise, or on a table the exact score search.
+"""From released numbers to a graph: PC or strongest first by tests that know the noise, or a table's best score.
 
 All of it is post-processing, defined for every released value.
 """
@@ -14,9 +14,11 @@ from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Ask, Skeleton, Terms, Verdict, find_skeleton, orient, sure_class
 from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.discovery.score_search import best_dag, class_of, local_scores
+from dpcausal.discovery.strongest import strongest_first
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.releases.table import NoisyTable
+from dpcausal.releases.whitened import NoisyWhitened
 
 LARGEST_MARGIN = 300.0
 
@@ -49,6 +51,8 @@ def asker(release: Release, terms: Terms) -> Ask:
 
 def search(release: Release, terms: Terms) -> Found:
     """Return the graph of released numbers."""
+    if isinstance(release, NoisyWhitened):
+        return by_tests(release.names, strongest_first(release, terms), terms)
     skeleton = find_skeleton(release.names, asker(release, terms), terms)
     if terms.search == "score" and isinstance(release, NoisyTable):
         return _by_score(release, skeleton, terms.knowledge)

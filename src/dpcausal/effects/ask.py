@@ -82,7 +82,7 @@ def effect(
 
     Notes
     -----
-    *Guarantee*: the loss, under replace-one for every row; claims corner-counts,
+    *Guarantee*: the loss, under replace-one for every row, or person; claims corner-counts,
     ellipse-moments.  That the effect is causal needs that
     ``adjust`` holds every common cause; privacy does not need it.
     *Source*: this library.

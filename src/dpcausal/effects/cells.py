@@ -152,8 +152,8 @@ def cells(
 
     Notes
     -----
-    *Guarantee*: the loss, under replace-one for every row; claim corner-counts.  Counts and squares are free beside the
-    sums.
+    *Guarantee*: the loss, under replace-one for every row, or person; claim corner-counts.  Counts and squares are free
+    beside the sums.
     A row that lacks one of the columns has no mass (see ``Table(missing=...)``).
     *Source*: this library.
 

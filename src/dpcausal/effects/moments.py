@@ -214,7 +214,7 @@ def moments(
 
     Notes
     -----
-    *Guarantee*: the loss, under replace-one for every row; claims scale-histograms, ellipse-moments, and
+    *Guarantee*: the loss, under replace-one for every row, or person; claims scale-histograms, ellipse-moments, and
     second-moments for ``meat``.  Rounds learn
     where the rows lie and in what shape, so that wide bounds cost little; rows are shortened to a public length there.
     *Source*: the rounds follow the idea of CoinPress (Biswas, Dong, Kamath & Ullman 2020).

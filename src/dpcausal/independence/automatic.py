@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpcausal.data.schema import Levels
-from dpcausal.independence.columns import Rows
+from dpcausal.independence.columns import Sample
 from dpcausal.independence.counts import MOST_CELLS, NoisyCounts, reaches
 from dpcausal.independence.gcm import Gcm
 from dpcausal.independence.law import MISSED
@@ -57,7 +57,7 @@ class Auto(PureTest):
         return choice(question, spent)[0].claims(question, spent)
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         found: Released = self.settle(question, spent).release(private, question, spent, coins, allotment)
         return found

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from dpcausal.asking.public import whole
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Rows
+from dpcausal.independence.columns import Sample
 from dpcausal.independence.guests import has_guests
 from dpcausal.independence.law import STEPS_PER_UNIT, block_pvalue, reach_of, term
 from dpcausal.independence.question import Hypothesis, PureTest, Released
@@ -63,8 +63,6 @@ def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
     It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones
     learn the regressions better.  Where nothing is given, M = min(max(8, 24/ε), n/60, 20000).
 
-    Examples
-    --------
     >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0, learns=False)
     (80, 20, 5)
     """
@@ -97,7 +95,7 @@ class BlockTest(PureTest):
     blocks: int | None = None
 
     @abstractmethod
-    def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float:
+    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
         """Return a block's standard score, large or of large size against the null; it may fail or be no number."""
 
     def two_sided(self, question: Hypothesis) -> bool:
@@ -146,7 +144,7 @@ class BlockTest(PureTest):
         return replace(self, **counts)
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
         reach = reach_of(self.blocks or 1)
@@ -170,10 +168,10 @@ class Scorer(Protocol):
     @property
     def blocks(self) -> int | None: ...
 
-    def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float: ...
+    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float: ...
 
 
-def block_scores(scorer: Scorer, rows: Rows, question: Hypothesis, generator: PublicGenerator) -> list[float]:
+def block_scores(scorer: Scorer, rows: Sample, question: Hypothesis, generator: PublicGenerator) -> list[float]:
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
     All n rows are dealt, then those that lack a column are left out inside their block.  Of fewer than ``LEAST_KEPT``

@@ -17,8 +17,8 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows:
-    """Rows of a question.
+class Sample:
+    """The rows of a question, for a test.
 
     Attributes
     ----------
@@ -45,11 +45,11 @@ class Rows:
     def n(self) -> int:
         return len(self.x)
 
-    def at(self, rows: Integers) -> Rows:
+    def at(self, rows: Integers) -> Sample:
         """Return the rows at these positions."""
-        return Rows(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows], self.kept[rows])
+        return Sample(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows], self.kept[rows])
 
-    def complete(self) -> Rows:
+    def complete(self) -> Sample:
         """Return the rows that have all columns: inside a block, or without privacy."""
         return self if self.kept.all() else self.at(np.flatnonzero(self.kept))
 
@@ -58,12 +58,12 @@ def rows_of(
     columns: Mapping[str, npt.NDArray[Any]], schema: Schema, x: tuple[str, ...], y: tuple[str, ...],
     given: tuple[str, ...], kept: npt.NDArray[np.bool_] | None = None,
     keys: Integers | None = None,
-) -> Rows:  # fmt: skip
+) -> Sample:  # fmt: skip
     """Return cleaned columns as the rows of a question; each row by itself."""
     n = len(columns[x[0]])
     numbers = [columns[name] for name in given if isinstance(schema[name], Bounded)]
     codes = [columns[name] for name in given if isinstance(schema[name], Levels)]
-    return Rows(
+    return Sample(
         _numeric(columns, schema, x),
         _numeric(columns, schema, y),
         Given(

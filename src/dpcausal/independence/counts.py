@@ -18,7 +18,7 @@ from dpcausal.data.schema import Levels
 from dpcausal.dependence.contingency import Counts, contingency, contingency_sensitivity
 from dpcausal.dependence.wald import Reals, shares, upper_tail, wald_terms, wald_test
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Rows, cells_of, values_of
+from dpcausal.independence.columns import Sample, cells_of, values_of
 from dpcausal.independence.law import LEAST_PVALUE
 from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.mechanisms.additive import geometric, laplace_scale
@@ -73,19 +73,19 @@ class NoisyCounts(PureTest):
         x, y = (len(column) for column in question.declared((*question.x, *question.y)) if isinstance(column, Levels))
         return x, y, question.cells
 
-    def table(self, rows: Rows, question: Hypothesis) -> Counts:
+    def table(self, rows: Sample, question: Hypothesis) -> Counts:
         """Return the counts of the rows kept."""
         codes = *(values_of(columns).astype(np.int64) for columns in (rows.x, rows.y)), cells_of(rows.given)
         return contingency([column[rows.kept] for column in codes], self.shape(question))
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         bound = contingency_sensitivity()
         noisy = geometric(Query(self.table(private, question), bound, "table of counts"), allotment, spent)
         return _judged(noisy, laplace_scale(bound.bound, spent), coins)
 
-    def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         book_exact("table of counts", allotment)
         return _judged(self.table(private, question), 0.0, coins)
 
@@ -134,8 +134,6 @@ def gamma_tail(value: float, sample: Reals) -> float:
 
     Noise of the tables makes the tail longer than that of χ².
 
-    Examples
-    --------
     >>> from scipy.stats import chi2
     >>> quantiles = chi2.ppf((np.arange(2000) + 0.5) / 2000, 4)
     >>> round(gamma_tail(9.4877, quantiles), 3)

@@ -18,7 +18,7 @@ import numpy as np
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.blocks import LEAST_KEPT, BlockTest
-from dpcausal.independence.columns import Integers, Reals, Rows, values_of, width_of
+from dpcausal.independence.columns import Integers, Reals, Sample, values_of, width_of
 from dpcausal.independence.guests import has_guests
 from dpcausal.independence.model_x import LawOfRows, ModelX
 from dpcausal.independence.question import Hypothesis, Released
@@ -79,13 +79,6 @@ def permuted_copies(log_density: Reals, count: int, generator: PublicGenerator) 
     Rounds of disjoint pairs are drawn; in each round a pair (i, k) swaps its x's with odds
     p(x_k|z_i) p(x_i|z_k) : p(x_i|z_i) p(x_k|z_k).  From the identity the rounds run backwards to a hub; from the hub
     each copy runs forwards, so the identity and the copies are alike, given the hub.
-
-    Parameters
-    ----------
-    log_density : float array, shape (n, n)
-        log p(x_k | z_i) at (k, i), up to terms of x or of z alone.
-    count : int
-        Number of copies.
 
     *Source*: Berrett, Wang, Barber & Samworth (2020), Algorithm 1 and section 3.
     """
@@ -154,10 +147,10 @@ class Crt(BlockTest):
     def guests(self) -> bool:
         return has_guests(self.regression, self.model_x)
 
-    def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float:
+    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
         return self.ranked(rows, question, self.resamples or 0, coins)
 
-    def ranked(self, rows: Rows, question: Hypothesis, count: int, coins: PublicGenerator) -> float:
+    def ranked(self, rows: Sample, question: Hypothesis, count: int, coins: PublicGenerator) -> float:
         """Return the score of x among so many copies."""
         x = values_of(rows.x)
         if not isinstance(self.model_x, ModelX):
@@ -186,7 +179,7 @@ class Crt(BlockTest):
         fitted = (FITTED,) if self.model_x == "fit" else ()
         return (*fitted, *super().caveats(question, spent))
 
-    def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         """Return the test of all rows: the score of the rank among 999 copies, two-sided."""
         from scipy.special import ndtr
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcausal.asking import public
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Reals, Rows, values_of
+from dpcausal.independence.columns import Reals, Sample, values_of
 from dpcausal.independence.crt import bounds_of, check_model
 from dpcausal.independence.features import features, settled_ridge, unit_column
 from dpcausal.independence.model_x import ModelX
@@ -43,8 +43,6 @@ CELLS = 4_000_000
 def largest_rank(alpha: float, resamples: int) -> int:
     """Return k = ⌊α (m + 1)⌋: among the k largest of m + 1 with probability at most α.
 
-    Examples
-    --------
     >>> largest_rank(0.05, 19), largest_rank(0.05, 499)
     (1, 25)
     """
@@ -95,7 +93,7 @@ class GlobalCrt(PureTest):
         """Return how far one row moves each statistic."""
         return resample_sum_sensitivity(question.n, self.penalty if question.given else None)
 
-    def statistics(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> Reals:
+    def statistics(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> Reals:
         """Return T_0, …, T_m, shape (m + 1,).
 
         The coins of the copies are drawn without a look at the rows and the model is asked row by row, so a replaced
@@ -134,7 +132,7 @@ class CrtDecision(GlobalCrt):
         return "resample-product-sum", "residual-rounding", "noisy-rank", "laplace"
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         each = self.sensitivity(question)
         claim = margin_sensitivity(each, each, spent.epsilon)

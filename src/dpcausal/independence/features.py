@@ -16,7 +16,7 @@ import numpy as np
 from dpcausal.asking import public
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Reals, Rows, width_of
+from dpcausal.independence.columns import Reals, Sample, width_of
 from dpcausal.independence.question import Hypothesis
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.regression.residual_products import (
@@ -63,7 +63,7 @@ def _pairs(numbers: int) -> int:
 
 
 def chunks_of(
-    rows: Rows, schema: Schema, given: tuple[str, ...], width: float, generator: PublicGenerator
+    rows: Sample, schema: Schema, given: tuple[str, ...], width: float, generator: PublicGenerator
 ) -> Chunks:
     """Return a function that yields slices of the rows and φ there; without given columns, one feature that is 0.
 
@@ -103,7 +103,7 @@ def unit_column(values: Reals, schema: Schema, name: str) -> Reals:
     return np.clip((values - middle) / half, -1.0, 1.0)
 
 
-def features(rows: Rows, question: Hypothesis, width: float | None, coins: PublicGenerator) -> Chunks:
+def features(rows: Sample, question: Hypothesis, width: float | None, coins: PublicGenerator) -> Chunks:
     """Return the public features of the given columns."""
     return chunks_of(rows, question.schema, question.given, width or WIDTH, coins)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcausal.errors import ParameterError
 from dpcausal.independence.blocks import LEAST_KEPT, BlockTest
-from dpcausal.independence.columns import Reals, Rows
+from dpcausal.independence.columns import Reals, Sample
 from dpcausal.independence.law import LEAST_PVALUE
 from dpcausal.independence.question import Hypothesis, Released
 from dpcausal.independence.ranks import permutation_score, studentised
@@ -39,7 +39,7 @@ JUMPS = (
 )
 
 
-def weights(rows: Rows) -> Reals:
+def weights(rows: Sample) -> Reals:
     """Return the weights of the weighted measure, shape (n, k): 1, signs around quantiles, signs of levels.
 
     *Source*: Scheidegger, Hörrmann & Bühlmann (2022), section 2.2, fixed weight functions.
@@ -64,11 +64,11 @@ class Gcm(BlockTest):
     resamples: int | None = None
     workers: int | None = None
 
-    def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float:
+    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
         left, right, spread = self.residuals(rows, coins)
         return permutation_score(left, right, self.resamples or 0, spread, coins)
 
-    def residuals(self, rows: Rows, coins: PublicGenerator) -> tuple[Reals, Reals, float]:
+    def residuals(self, rows: Sample, coins: PublicGenerator) -> tuple[Reals, Reals, float]:
         """Return what is correlated, shapes (n, p) and (n, q), and the spread that smoothing leaves it."""
         p = rows.x.shape[1]
         found = residuals(rows.given, np.hstack([rows.x, rows.y]), self.regression, coins)
@@ -87,7 +87,7 @@ class Gcm(BlockTest):
         unlearnt = (JUMPS,) if question.numbers > 1 and self.regression == "likely" else ()
         return (*super().caveats(question, spent), *unlearnt)
 
-    def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         """Return the measure of all rows: normal for one pair of columns, by permutations for more."""
         book_exact("covariance of residuals", allotment)
         private = private.complete()
@@ -111,7 +111,7 @@ class WeightedGcm(Gcm):
     name: ClassVar[str] = "gcm-weighted"
     about: ClassVar[str] = "weighted covariances of residuals in blocks"
 
-    def residuals(self, rows: Rows, coins: PublicGenerator) -> tuple[Reals, Reals, float]:
+    def residuals(self, rows: Sample, coins: PublicGenerator) -> tuple[Reals, Reals, float]:
         left, right, spread = super().residuals(rows, coins)
         return left, (right[:, :, None] * weights(rows)[:, None, :]).reshape(rows.n, -1), spread
 

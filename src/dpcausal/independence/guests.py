@@ -42,13 +42,7 @@ def guest(action: Callable[[], Result], seed: int) -> Result:
 
 
 def tried(action: Callable[[], Result], who: str, rule: str = "") -> Result:
-    """Return ``action()``, which runs code of others on made-up rows.
-
-    Raises
-    ------
-    ParameterError
-        It failed: the rows are public, and so is the kind of failure.
-    """
+    """Return ``action()``, which runs code of others on made-up rows."""
     kind = ""
 
     def watched() -> Result | None:

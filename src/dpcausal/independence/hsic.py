@@ -16,7 +16,7 @@ from dpcausal.asking import public
 from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic, root_hsic_sensitivity
 from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Integers, Rows, values_of, width_of
+from dpcausal.independence.columns import Integers, Sample, values_of, width_of
 from dpcausal.independence.crt import bounds_of
 from dpcausal.independence.crt_global import largest_rank, settled_copies
 from dpcausal.independence.question import Hypothesis, PureTest, Released
@@ -94,7 +94,7 @@ class PermutedHsic(PureTest):
         )
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         claim = margin_sensitivity(*sensitivities(question.n), spent.epsilon)
         x, y = values_of(private.x), values_of(private.y)

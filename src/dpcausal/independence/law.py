@@ -38,8 +38,6 @@ def reach_of(blocks: int) -> int:
 def term(z: float, reach: int = REACH) -> int:
     """Return a block's integer term of a standard score; 0 if it is not a number.
 
-    Examples
-    --------
     >>> [term(z) for z in (0.1234, -3.0, float("inf"), float("nan"))]
     [12, -75, 75, 0]
     """
@@ -60,8 +58,6 @@ def _one_term(reach: int) -> Reals:
 def block_law(blocks: int) -> Reals:
     """Return P(K = k), k = −M·reach, …, M·reach, of the sum of M independent block terms under the null.
 
-    Examples
-    --------
     >>> law = block_law(3)
     >>> law.size, round(float(law.sum()), 12)
     (901, 1.0)
@@ -78,8 +74,6 @@ def block_law(blocks: int) -> Reals:
 def geometric_tail(least: Reals, scale: float) -> Reals:
     """Return P(N ≥ least) for integers and P(N = k) ∝ exp(−|k|/scale).
 
-    Examples
-    --------
     >>> geometric_tail(np.array([-1.0, 0.0, 1.0]), 1.0).round(4)
     array([0.9011, 0.7311, 0.2689])
     """
@@ -93,19 +87,6 @@ def block_pvalue(released: int, blocks: int, epsilon: float, two_sided: bool) ->
 
     p = P(|K + N| ≥ |s|), or P(K + N ≥ s) if only large sums speak against the null.
 
-    Parameters
-    ----------
-    released : int
-        s = the sum of the blocks' terms, with noise of scale 2 · reach/ε.
-    blocks : int
-        M.
-    epsilon : float
-        ε of the release.
-    two_sided : bool
-        Whether small sums speak against the null too.
-
-    Examples
-    --------
     >>> block_pvalue(0, 8, 1.0, True), block_pvalue(1500, 8, 1.0, True) < 0.001
     (1.0, True)
     """
@@ -125,8 +106,6 @@ def upper_bound(noisy: float, scale: float, miss: float) -> float:
     noisy + ⌈b ln(1/(2 miss))⌉ + 1, at least 0, for two-sided geometric noise of scale b: its tail beyond t + 1 is at
     most e^{−t/b}/2.
 
-    Examples
-    --------
     >>> upper_bound(100.0, 10.0, 0.005), upper_bound(-500.0, 10.0, 0.005)
     (148.0, 0.0)
     """
@@ -141,8 +120,6 @@ def bounded_pvalue(value: float, scale: float, deviation: Callable[[float], floa
     where σ(m) is a bound that fails with probability m at most: at each a the test has level a, and as σ falls with m
     the regions of rejection are nested.
 
-    Examples
-    --------
     >>> round(bounded_pvalue(1.959964, 1e-6, lambda miss: 1.0), 4)
     0.0521
     """
@@ -166,8 +143,6 @@ def normal_laplace_pvalue(value: float, deviation: float, scale: float) -> float
 
     where σ is ``deviation`` > 0 and b is ``scale`` > 0; evaluated in logarithms, so that nothing overflows.
 
-    Examples
-    --------
     >>> round(normal_laplace_pvalue(1.959964, 1.0, 1e-6), 6), round(normal_laplace_pvalue(3.0, 1e-6, 1.0), 6)
     (0.05, 0.049787)
     """

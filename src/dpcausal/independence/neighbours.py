@@ -18,7 +18,7 @@ from dpcausal.dependence.neighbour_pairs import (
     untied_sensitivity,
 )
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Rows, cells_of, values_of
+from dpcausal.independence.columns import Sample, cells_of, values_of
 from dpcausal.independence.law import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
 from dpcausal.independence.question import Hypothesis, PureTest, Released, check_single, two_valued
 from dpcausal.mechanisms.additive import geometric, laplace_scale
@@ -46,8 +46,6 @@ ROWS_PER_NEIGHBOUR, MOST_BY_RULE = 90, 16
 def default_neighbours(rows: int, cells: int) -> int:
     """Return the public number of neighbours on either side, k = max(2, ⌊min(n/(90 cells), 16)⌋).
 
-    Examples
-    --------
     >>> default_neighbours(10_000, 1), default_neighbours(500, 1), default_neighbours(10_000, 20)
     (16, 5, 5)
     """
@@ -90,7 +88,7 @@ class Neighbours(PureTest):
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         return (FAR_NEIGHBOURS,)
 
-    def sums(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> PairSums:
+    def sums(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> PairSums:
         """Return the sums; ties of z are broken by public coins, one a position, or by a hash of the person's own."""
         place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
         return pair_sums(
@@ -99,7 +97,7 @@ class Neighbours(PureTest):
         )  # fmt: skip
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         found, k = self.sums(private, question, coins), self.neighbours or 1
         signed, untied = signed_sensitivity(k, question.unit), untied_sensitivity(k, question.unit)
@@ -121,7 +119,7 @@ class Neighbours(PureTest):
         """Return the deviation of the signed sum under independence, at most."""
         return math.sqrt(max(1.0, null_variance(question.n, self.neighbours or 1, untied)))
 
-    def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         book_exact("sign products", allotment)
         found = self.sums(private, question, coins)
         deviation = self.deviation(question, float(found.untied) if self.tied(question) else None)

@@ -158,8 +158,6 @@ def power(
 def smooth_model(complexity: float) -> ModelX:
     """Return the law of x given z₁ of ``simulate.smooth_design``, before clipping.
 
-    Examples
-    --------
     >>> smooth_model(2.0).at(np.array([[0.0], [0.5]])).centre.round(3)
     array([0.   , 0.743])
     """
@@ -169,8 +167,6 @@ def smooth_model(complexity: float) -> ModelX:
 def wilson(successes: int, trials: int) -> tuple[float, float]:
     """Return the 95 % Wilson interval of a probability.
 
-    Examples
-    --------
     >>> tuple(round(end, 3) for end in wilson(5, 100))
     (0.022, 0.112)
     """

@@ -12,7 +12,7 @@ from dpcausal.asking.method import Method, Question, Settled
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Rows, rows_of, width_of
+from dpcausal.independence.columns import Sample, rows_of, width_of
 from dpcausal.independence.result import Independence
 from dpcausal.mechanisms.subsample import blocks_moved
 from dpcausal.privacy.allotment import Allotment
@@ -25,6 +25,11 @@ from dpcausal.report import Guarantee
 PUBLIC = (
     "the number of rows", "column names, bounds and levels", "the order of the rows", "all arguments", "the seed",
 )  # fmt: skip
+
+ALONE = (
+    "rows count as independent: copies of rows, or several of one person in a table without person=, can make a true "
+    "null look dependent"
+)
 
 LEAST_EPSILON = Fraction(1, 10**6)
 MOST_GIVEN = 200
@@ -123,7 +128,7 @@ class Hypothesis(Question[Independence]):
         named = {"x": list(self.x), "y": list(self.y), "given": list(self.given)}
         return {"columns": list(self.names), **named, "alpha": self.alpha, **self.table.declared}
 
-    def read(self) -> Rows:
+    def read(self) -> Sample:
         rows = self.table.rows(self.names)
         return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.kept, rows.keys)
 
@@ -146,7 +151,7 @@ class Hypothesis(Question[Independence]):
             guarantee=Guarantee.of(
                 allotment,
                 proofs=settled.claims,
-                caveats=(*settled.caveats, *self.besides),
+                caveats=(*settled.caveats, *self.besides, *((ALONE,) if self.unit is Unit.ROW else ())),
                 public=self.table.told(PUBLIC),
             ),
         )

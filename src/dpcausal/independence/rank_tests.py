@@ -23,7 +23,7 @@ from dpcausal.dependence.conditional_kendall import (
 from dpcausal.dependence.contingency import contingency, contingency_sensitivity
 from dpcausal.dependence.stratum_moments import GRID, spread_sensitivity, stratum_spread
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Integers, Reals, Rows, values_of
+from dpcausal.independence.columns import Integers, Reals, Sample, values_of
 from dpcausal.independence.law import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
 from dpcausal.independence.question import Hypothesis, PureTest, Released, two_valued
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
@@ -44,7 +44,7 @@ MOST_STRATA = 10_000
 TAU_SHARE = Fraction(17, 20)
 """Share of ε for tau where x or y has two levels."""
 
-COUNTED_SHARE = Fraction(19, 20)
+COUNTED_SHARE = Fraction(9, 10)
 """Share of ε for tau where rows may be left out: the rest is for how many are kept."""
 
 LEAST_ROWS = 20
@@ -98,7 +98,7 @@ class RankTest(PureTest):
         told = ((COARSE, bool(_numbers(question))), (ORDERED, many), (THIN, thin))
         return tuple(words for words, holds in told if holds)
 
-    def strata_of(self, rows: Rows, question: Hypothesis) -> Integers:
+    def strata_of(self, rows: Sample, question: Hypothesis) -> Integers:
         """Return each row's stratum, a public function of its z; a row that lacks a column has one to itself."""
         code = np.zeros(rows.n, dtype=np.int64)
         for place, name in enumerate(question.given):
@@ -124,7 +124,7 @@ class RankTest(PureTest):
         return parts
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         strata = self.strata_in(question)
         claim, deviation = self.sensitivity(question.n, strata), self.deviation(question.n, strata)
@@ -133,7 +133,7 @@ class RankTest(PureTest):
             noisy / deviation, normal_laplace_pvalue(noisy, deviation, laplace_scale(claim.bound, spent))
         )
 
-    def value(self, rows: Rows, question: Hypothesis) -> float:
+    def value(self, rows: Sample, question: Hypothesis) -> float:
         """Return the coefficient of the rows."""
         return self.statistic(values_of(rows.x), values_of(rows.y), self.strata_of(rows, question))
 
@@ -167,7 +167,7 @@ class Kendall(RankTest):
         names = *question.x, *question.y
         return next((name for name in names if two_valued(question.schema[name])), None)
 
-    def spread(self, rows: Rows, question: Hypothesis) -> int:
+    def spread(self, rows: Sample, question: Hypothesis) -> int:
         """Return how often either level occurs, in its strata, of the column that has two."""
         columns = rows.x if self.tied(question) in question.x else rows.y
         return stratum_spread(values_of(columns).astype(np.int64), self.strata_of(rows, question))
@@ -191,7 +191,7 @@ class Kendall(RankTest):
         return self.deviation(rows, self.strata_in(question)) * rows / question.n
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         tied = self.tied(question) is not None
         if not tied and not question.leaves_out:
@@ -217,7 +217,7 @@ class Kendall(RankTest):
         p = bounded_pvalue(found, laplace_scale(claim.bound, first), at_most)
         return Released(found / at_most(MISSED * question.alpha), p)
 
-    def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         book_exact("kendall within strata", allotment)
         tied = self.tied(question) is not None
         deviation = (self.tied_deviation(self.spread(private, question), question) if tied

@@ -27,20 +27,9 @@ RESOLUTION = 1e-10
 def score_of_rank(observed: float, copies: Reals, largest: float, generator: PublicGenerator) -> float:
     """Return Φ⁻¹(1 − u), u = (#{copies above} + U (#{copies equal} + 1)) / (number of copies + 1), U uniform.
 
-    Ties are found on a grid of 1e-10 of ``largest``: rounding may not break them, as it treats the rows as they stand
-    and their copies unlike.
+    Ties are found on a grid of 1e-10 of ``largest``, which none is above, whichever of them was observed: rounding may
+    not break them, as it treats the rows as they stand and their copies unlike.
 
-    Parameters
-    ----------
-    observed : float
-        The statistic, large against the null.
-    copies : float array, shape (m,)
-        The same statistic of the copies.
-    largest : float
-        A size that none of them is above, the same whichever of them is the observed one.
-
-    Examples
-    --------
     >>> from dpcausal.privacy.noise import generator_from_seed
     >>> score_of_rank(5.0, np.arange(4.0), 5.0, generator_from_seed(1)) > 0.8
     True
@@ -54,17 +43,7 @@ def score_of_rank(observed: float, copies: Reals, largest: float, generator: Pub
 
 
 def studentised(left: Reals, right: Reals) -> Reals:
-    """Return Σ_i l_i r_i / √Σ_i (l_i r_i)² for each column of ``left`` with each of ``right``; 0 where 0/0.
-
-    Parameters
-    ----------
-    left : float array, shape (…, n, p)
-    right : float array, shape (n, q)
-
-    Returns
-    -------
-    float array, shape (…, p, q)
-    """
+    """Return Σ_i l_i r_i / √Σ_i (l_i r_i)² for each column of ``left`` with each of ``right``; 0 where 0/0."""
     turned = np.swapaxes(left, -1, -2)
     sums, squares = turned @ right, turned**2 @ right**2
     return np.where(squares > 0, sums / np.sqrt(np.maximum(squares, 1e-300)), 0.0)
@@ -76,17 +55,7 @@ def permutation_score(
     """Return the score of the studentised covariance of residuals among those of permuted rows of ``left``.
 
     With one column on either side the covariance counts with its sign; with more, the largest absolute one counts.
-
-    Parameters
-    ----------
-    left, right : float arrays, shapes (n, p) and (n, q)
-        Residuals.
-    permutations : int
-        Number of copies.
-    spread : float
-        Variance of the covariance over that which permutations show, at least 1.
-    generator : PublicGenerator
-        This block's own coins.
+    ``spread`` is the covariance's variance over that which permutations show, at least 1.
     """
     one = left.shape[1] == right.shape[1] == 1
 

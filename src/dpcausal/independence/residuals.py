@@ -28,13 +28,7 @@ QUIET: dict[str, int | None] = {"verbose": False, "n_jobs": 1, "memory": None}
 
 
 def checked_regression(regression: Any, question: Hypothesis, blocks: int | None) -> Any:
-    """Return the regression that was asked for, a regressor as an unfitted copy that prints nothing.
-
-    Raises
-    ------
-    ParameterError
-        It is none, or cannot fit as many made-up rows as a block has.
-    """
+    """Return the regression that was asked for, a regressor as an unfitted copy that prints nothing."""
     if regression is None:
         return SHAPES[0]
     if isinstance(regression, str):
@@ -93,18 +87,7 @@ def _made_up(question: Hypothesis, blocks: int | None) -> tuple[Given, Reals]:
 
 
 def residuals(given: Given, responses: Reals, regression: Any, generator: PublicGenerator) -> Smoothed:
-    """Return the residuals of each response, scaled to variance 1 before, given the columns.
-
-    Parameters
-    ----------
-    given : Given
-        n rows of one block.
-    responses : float array, shape (n, q)
-    regression : str or regressor
-        From ``checked_regression``.
-    generator : PublicGenerator
-        The block's own coins.
-    """
+    """Return the residuals of each response, scaled to variance 1 before, given the columns."""
     if given.empty:
         return Smoothed(standardised(responses), 1.0)
     if regression == "likely" and given.rows <= MOST_ROWS:

@@ -87,8 +87,6 @@ class Independence(Result):
 def together(names: tuple[str, ...]) -> str:
     """Return the names of a side, in parentheses if several.
 
-    Examples
-    --------
     >>> together(("a",)), together(("a", "b"))
     ('a', '(a, b)')
     """
@@ -98,8 +96,6 @@ def together(names: tuple[str, ...]) -> str:
 def said(pvalue: float, name: str = "p") -> str:
     """Return a p-value in words; those that are too small to compute are said to be below the least.
 
-    Examples
-    --------
     >>> said(0.0123), said(1e-12)
     ('p = 0.0123', 'p < 1e-12')
     """

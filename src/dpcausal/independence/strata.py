@@ -20,7 +20,7 @@ from dpcausal.dependence.stratum_moments import (
     variance_sensitivity,
 )
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Integers, Reals, Rows, cells_of, values_of
+from dpcausal.independence.columns import Integers, Reals, Sample, cells_of, values_of
 from dpcausal.independence.law import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
 from dpcausal.independence.question import Hypothesis, PureTest, Released, check_single
 from dpcausal.mechanisms.additive import geometric, laplace_scale
@@ -65,7 +65,7 @@ class StrataCovariance(PureTest):
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         return (THIN,) if question.cells > question.n / 2 else ()
 
-    def moments(self, rows: Rows, question: Hypothesis) -> StratumMoments:
+    def moments(self, rows: Sample, question: Hypothesis) -> StratumMoments:
         """Return the covariance and its variance, of the rows kept."""
         sides = [_in_units(columns, question.schema[name]) for columns, (name,) in
                  ((rows.x, question.x), (rows.y, question.y))]  # fmt: skip
@@ -73,7 +73,7 @@ class StrataCovariance(PureTest):
         return stratum_moments(x[rows.kept], y[rows.kept], cells_of(rows.given)[rows.kept], (of_x, of_y))
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         found = self.moments(private, question)
         first, rest = spent.part(COVARIANCE_SHARE), spent.part(1 - COVARIANCE_SHARE)
@@ -88,7 +88,7 @@ class StrataCovariance(PureTest):
         p = bounded_pvalue(noisy / GRID, laplace_scale(of_sum.bound, first) / GRID, at_most)
         return Released(noisy / GRID / at_most(MISSED * question.alpha), p)
 
-    def exact(self, private: Rows, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         book_exact("covariance inside strata", allotment)
         found = self.moments(private, question)
         deviation = max(1e-3, math.sqrt(found.variance / GRID))

@@ -67,11 +67,6 @@ def recording_gate(answers: FixedAnswers = "low") -> Iterator[Recording]:
     and values that differ by no more than the declared bound.  Noise counts as simulated inside (with seed 0, unless
     a ``simulated_noise`` is already around it): splits are the same at each run, results are stamped as not
     private, only in-memory ledgers serve it, and an allotment that was granted outside is refused.
-
-    Parameters
-    ----------
-    answers : "low", "high", or a function of (event, exact value)
-        What the mechanism is told instead of a noisy answer.
     """
     if not (callable(answers) or answers in ("low", "high")):
         raise ParameterError("answers must be 'low', 'high' or a function of (event, value)")

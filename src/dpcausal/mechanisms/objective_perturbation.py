@@ -17,7 +17,7 @@ from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.gate import event_of, exact, release
 from dpcausal.privacy import noise
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ApproxDP, NoPrivacy, PureDP
+from dpcausal.privacy.loss import ApproxDP, NoPrivacy
 from dpcausal.privacy.sensitivity import Query
 
 Reals = noise.Reals
@@ -134,7 +134,7 @@ def objective_perturbation(
         return np.asarray(exact(query, allotment))
     if not isinstance(loss, ApproxDP):
         raise LossError("objective perturbation is paid for in ApproxDP with delta above 0")
-    n, periods = _checked_shape(query, target)
+    n, periods = checked_shape(query, target)
     constants = calibrate(n, periods, loss, quadratic)
     y = np.clip(np.asarray(target, dtype=np.float64), -1, 1)
     solver_epsilon = float(loss.exact_epsilon * SOLVER_SHARE)
@@ -147,61 +147,18 @@ def objective_perturbation(
         return noise.add_l2_ball(f, constants.solver_scale, sensitivity=bound, epsilon=solver_epsilon)
 
     released = release(query, allotment, event_of("objective-perturbation", query, loss, constants.scale), draw)
-    return _weights(released, n)
+    return weights_of(released, n)
 
 
-def published_constants(
-    donors: int, periods: int, penalty: float, loss: PureDP | ApproxDP
-) -> tuple[float, float]:
-    """Return Δ and β as printed, with c = (1 + √(16n − 15))T0."""
-    n, epsilon = donors, loss.epsilon
-    checked_term("the penalty", penalty)
-    c = (1 + math.sqrt(16 * n - 15)) * periods
-    left, extra = epsilon - math.log(1 + 2 * c / penalty + (c / penalty) ** 2), 0.0
-    if left <= 0:
-        left, extra = epsilon / 2, c / math.expm1(epsilon / 4) - penalty
-    first = 4 * periods * math.sqrt(8 + n) / left
-    if loss.delta > 0:
-        return extra, first * math.sqrt(2 * math.log(2 / loss.delta) + left)
-    return extra, min(first, (c * math.sqrt(n) + 4 * periods) / left)
-
-
-def published_objective_perturbation(
-    query: Query, allotment: Allotment, loss: PureDP | ApproxDP, *, target: Reals, penalty: float
-) -> Reals:
-    """Return weights by the printed objective perturbation, over all of R^n.
-
-    argmin ‖y − X'f‖² + ((λ + Δ)/2)‖f‖² + b'f,  density of b ∝ exp(−‖b‖/β), or N(0, β²I) if δ > 0
-
-    NOT PRIVATE AS CLAIMED, whatever β: the gradient that one donor moves grows with ‖f‖, which has no bound.  It runs
-    on unproven allotments only.  *Source*: Rho, Cummings & Misra (2023), Algorithm 3.
-    """
-    if allotment.private:
-        raise FenceError("the printed objective perturbation has no proof and runs on unproven allotments only")
-    n, periods = _checked_shape(query, target)
-    extra, beta = published_constants(n, periods, penalty, loss)
-    M = penalty + extra
-    y = np.asarray(target, dtype=np.float64)
-
-    def draw(answer: Reals) -> Reals:
-        zeros = np.zeros(n)
-        if loss.delta > 0:
-            b = noise.add_gaussian(zeros, beta, sensitivity=1.0, rho=1 / beta**2)
-        else:
-            b = noise.add_l2_ball(zeros, beta, sensitivity=1.0, epsilon=2 / beta)
-        return np.asarray(np.linalg.solve(2 * answer @ answer.T + M * np.eye(n), 2 * answer @ y - b))
-
-    released = release(query, allotment, event_of("objective-perturbation-published", query, loss, beta), draw)
-    return _weights(released, n)
-
-
-def _checked_shape(query: Query, target: Reals) -> tuple[int, int]:
+def checked_shape(query: Query, target: Reals) -> tuple[int, int]:
+    """Return the numbers of donors and of periods; refuse an answer that is not the donors' real rows."""
     if query.integral or len(query.shape) != 2 or query.shape[1] != len(target) or 0 in query.shape:
         raise FenceError(f"'{query.label}' must be the donors' real rows, as long as the target")
     return query.shape[0], query.shape[1]
 
 
-def _weights(released: Reals, donors: int) -> Reals:
+def weights_of(released: Reals, donors: int) -> Reals:
+    """Return what was released as weights."""
     # A recording gate answers in the query's shape: the first entry of each row stands for its weight.
     array = np.asarray(released, dtype=np.float64)
     return array if array.shape == (donors,) else array[:, 0].copy()

@@ -1,8 +1,8 @@
 """Propose-test-release: a value whose local bound holds far from the data's edge, released if that edge is far.
 
 Two intervals are proposed for the value; a noisy test asks whether many records lie between the data and leaving one
-of them; if so the value is released with noise for the interval's length, else nothing.  The algorithm is written
-once; ``published_log_iqr`` is the printed one, for replication.  Proofs: ``propose_test_release.md``.
+of them; if so the value is released with noise for the interval's length, else nothing.  Proofs:
+``propose_test_release.md``.
 """
 
 from __future__ import annotations
@@ -38,10 +38,6 @@ class Calibration:
 CORRECTED = Calibration("propose-test-release", in_scales=True)
 """A distance of at most 1 passes with probability at most δ/2."""
 
-PUBLISHED = Calibration("propose-test-release-published", in_scales=False)
-"""Kusner et al. (2016), appendix, Algorithm 1, line 8: a distance of 1 passes with probability ½δ^ε."""
-
-
 def propose_test_release(query: Query, allotment: Allotment, loss: ApproxDP | NoPrivacy) -> float | None:
     """Release a value with Laplace noise if a noisy distance to the edge of a proposed interval is large.
 
@@ -63,30 +59,13 @@ def propose_test_release(query: Query, allotment: Allotment, loss: ApproxDP | No
         return float(exact(query, allotment)[-1])
     if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
         raise LossError("propose-test-release is paid for in ApproxDP with delta above 0")
-    return _run(query, allotment, loss, math.nextafter(loss.epsilon / 2, 0), loss.delta, CORRECTED)
+    return tested(query, allotment, loss, math.nextafter(loss.epsilon / 2, 0), loss.delta, CORRECTED)
 
 
-def published_log_iqr(
-    query: Query, allotment: Allotment, loss: ApproxDP, *, epsilon: float, delta: float
-) -> float | None:
-    """Return a noisy log IQR, or ``None`` for the printed algorithm's ⊥, at its ε and δ.
-
-    R_j = A_j + Lap(1/ε) for j = 1, 2;  log IQR + Lap(1/ε) if some R_j > 1 + log(1/δ), in order;  else ⊥
-
-    NOT PRIVATE AS CLAIMED: the second interval may miss the IQR, so that one record moves A_2 by hundreds; the
-    threshold lacks the factor 1/ε.  It runs on unproven allotments only; ``loss`` is the share of the claimed loss that
-    is booked.  *Source*: Kusner et al. (2016), appendix, Algorithm 1, after Dwork & Lei (2009).
-    """
-    if query.shape != (3,):
-        raise FenceError(f"'{query.label}' must be the two distances and the log IQR")
-    if allotment.private:
-        raise FenceError("the printed propose-test-release has no proof and runs on unproven allotments only")
-    return _run(query, allotment, loss, epsilon, delta, PUBLISHED)
-
-
-def _run(
+def tested(
     query: Query, allotment: Allotment, loss: ApproxDP, epsilon: float, delta: float, calibration: Calibration
 ) -> float | None:
+    """Return the last of an answer, with noise, if one of those before it passes its test; all at ε and δ."""
     bound = query.sensitivity.rounded_up
     scale = noise.check_scale(bound / epsilon * _ROUND_UP)
     threshold = calibration.threshold(scale, delta)

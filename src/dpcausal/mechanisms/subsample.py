@@ -51,13 +51,6 @@ def equal_blocks(
     """Return the row positions of disjoint blocks of one size, by public coins; rows that fill no block are left out.
 
     With keys blocks are those of ``assign_blocks``, each cut to the first of its own: of at most that size.
-
-    Parameters
-    ----------
-    rows, blocks, size : int
-        Public; blocks · size ≤ rows.
-    generator : PublicGenerator
-        Public randomness.
     """
     if not (blocks >= 1 and size >= 1 and blocks * size <= rows):
         raise ParameterError(f"{blocks} blocks of {size} rows need as many rows, there are {rows}")
@@ -86,13 +79,6 @@ def vote_count(votes: Sequence[bool], label: str, unit: Unit = Unit.ROW) -> Quer
 def bit_counts(bits: Sequence[Sequence[bool]], label: str, unit: Unit = Unit.ROW) -> Query:
     """Return how many blocks cast each of several bits, hidden, with sensitivity 1 in the maximum norm; 2 as for votes.
 
-    Parameters
-    ----------
-    bits : sequence of sequences of bool
-        A block's bits, as many for each.
-
-    Notes
-    -----
     *Guarantee*: claim ``block-bits``: a replaced row changes the bits of its own block at most; a person with another
     id those of two.
     """

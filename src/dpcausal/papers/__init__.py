@@ -6,7 +6,7 @@ result is stamped.
 """
 
 from dpcausal.papers.anm_test_privacy import AnmTestPrivacy as AnmTestPrivacy
-from dpcausal.papers.anm_test_privacy import AnmTestPrivacyIqr as AnmTestPrivacyIqr
+from dpcausal.papers.anm_test_privacy_iqr import AnmTestPrivacyIqr as AnmTestPrivacyIqr
 from dpcausal.papers.anm_training_privacy import AnmTrainingPrivacy as AnmTrainingPrivacy
 from dpcausal.papers.anm_training_privacy import AnmTrainingRanks as AnmTrainingRanks
 from dpcausal.papers.dpsc import DpscObj as DpscObj

@@ -1,9 +1,7 @@
 """Private causal inference, test-set privacy: Laplace noise on both scores of the held-out rows.
 
-Kusner, Sun, Sridharan & Weinberger (2016), section 4: Theorem 1 (ranks), Theorem 3 (HSIC), and the interquartile score
-by propose-test-release (section 4.3 and appendix, Algorithm 1).
-Errata: the constants of Theorems 1 and 3 hold and are too large; the interquartile algorithm is not private as printed
-(``docs/errata_direction.md``).
+Kusner, Sun, Sridharan & Weinberger (2016), section 4: Theorem 1 (ranks) and Theorem 3 (HSIC).
+Erratum: the constants hold and are too large (``docs/errata_direction.md``).
 """
 
 from __future__ import annotations
@@ -15,17 +13,14 @@ from typing import ClassVar
 import numpy as np
 
 from dpcausal.dependence import hsic as hsic_scores
-from dpcausal.dependence import iqr_intervals, rank
-from dpcausal.dependence.iqr import IqrReach
+from dpcausal.dependence import rank
 from dpcausal.direction.anm import Residuals
 from dpcausal.direction.calculators import two_draws_tail
 from dpcausal.direction.holdout import Halving
-from dpcausal.direction.iqr_release import NAMES, QUARTER, score_columns, summed
-from dpcausal.direction.question import Columns, Pair, Released, pay_pure, pay_with_delta
+from dpcausal.direction.question import Columns, Pair, Released, pay_pure
 from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.mechanisms.propose_test_release import published_log_iqr
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
@@ -38,9 +33,6 @@ HSIC = hsic_scores.Calibration(slope=Fraction(12), offset=Fraction(11), proof="h
 
 HSIC_WIDER = hsic_scores.Calibration(slope=Fraction(16), offset=Fraction(8), proof="hsic-published")
 """Theorem 3: valid, six times too large."""
-
-NO_SHIFT = 0.0
-"""Algorithm 1: its second interval misses the IQR when log IQR has a fractional part of ½ or more."""
 
 CLAIMS = {
     "spearman": ("spearman-rho", "score-difference", "laplace"),
@@ -86,22 +78,6 @@ def release(rest: Residuals, score: str, allotment: Allotment, loss: PureDP) -> 
     )
 
 
-def as_printed(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Released:
-    """Return the sums of four log IQRs from propose-test-release as printed, or no answer if any is ⊥.
-
-    The paper counts (9ε, 3δ) for the four; so each runs at ε/9 and δ/3 of the loss.  (One row moves all four:
-    (12ε, 4δ), were the algorithm itself right.)
-    """
-    claimed = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "iqr-published-unproven", Unit.TEST_ROW)
-    return summed([
-        published_log_iqr(
-            Query(iqr_intervals.proposal(IqrReach(values, *interval), NO_SHIFT), claimed, f"log IQR of {name}"),
-            allotment, loss.part(QUARTER), epsilon=loss.epsilon / 9, delta=loss.delta / 3,
-        )
-        for name, (values, interval) in zip(NAMES, score_columns(rest), strict=True)
-    ])  # fmt: skip
-
-
 @dataclass(frozen=True, kw_only=True)
 class AnmTestPrivacy(Halving[PureDP]):
     """Both scores with noise of the published constants, for ``protect="test"``.
@@ -126,33 +102,3 @@ class AnmTestPrivacy(Halving[PureDP]):
         self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         return release(self.halves(private, question, coins), question.score, allotment, spent)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnmTestPrivacyIqr(Halving[ApproxDP]):
-    """The interquartile score by propose-test-release as printed, for ``protect="test"``: not private.
-
-    Parameters
-    ----------
-    training_share : float, optional
-        Share of the rows that the regressions are fitted on, in (0, 1), by default 0.5.
-    """
-
-    name: ClassVar[str] = "ANM, test-set privacy, IQR"
-    about: ClassVar[str] = "interquartile scores by propose-test-release as printed"
-    scores: ClassVar[tuple[str, ...]] = ("iqr",)
-
-    @property
-    def unproven(self) -> str:
-        return "the interquartile algorithm"
-
-    def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
-        return pay_with_delta(loss, self.name)[0], "published algorithm without a valid proof"
-
-    def claims(self, question: Pair, spent: ApproxDP) -> tuple[str, ...]:
-        return ()
-
-    def release(
-        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: Allotment
-    ) -> Released:
-        return as_printed(self.halves(private, question, coins), allotment, spent)

@@ -13,9 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcausal.errors import LossError
+from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import l2_ball
-from dpcausal.mechanisms.objective_perturbation import published_objective_perturbation
+from dpcausal.mechanisms.gate import event_of, release
+from dpcausal.mechanisms.objective_perturbation import checked_shape, checked_term, weights_of
+from dpcausal.privacy import noise
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
@@ -31,6 +33,51 @@ from dpcausal.synthetic_control.rows import Reals
 def published_weights_bound(donors: int, periods: int, penalty: float) -> float:
     """Return 4T0√(8 + n)/λ, the printed bound on the weights: never below the exact one."""
     return 4 * periods * math.sqrt(8 + donors) / penalty
+
+
+def published_constants(
+    donors: int, periods: int, penalty: float, loss: PureDP | ApproxDP
+) -> tuple[float, float]:
+    """Return Δ and β as printed, with c = (1 + √(16n − 15))T0."""
+    n, epsilon = donors, loss.epsilon
+    checked_term("the penalty", penalty)
+    c = (1 + math.sqrt(16 * n - 15)) * periods
+    left, extra = epsilon - math.log(1 + 2 * c / penalty + (c / penalty) ** 2), 0.0
+    if left <= 0:
+        left, extra = epsilon / 2, c / math.expm1(epsilon / 4) - penalty
+    first = 4 * periods * math.sqrt(8 + n) / left
+    if loss.delta > 0:
+        return extra, first * math.sqrt(2 * math.log(2 / loss.delta) + left)
+    return extra, min(first, (c * math.sqrt(n) + 4 * periods) / left)
+
+
+def published_objective_perturbation(
+    query: Query, allotment: Allotment, loss: PureDP | ApproxDP, *, target: Reals, penalty: float
+) -> Reals:
+    """Return weights by the printed objective perturbation, over all of R^n.
+
+    argmin ‖y − X'f‖² + ((λ + Δ)/2)‖f‖² + b'f,  density of b ∝ exp(−‖b‖/β), or N(0, β²I) if δ > 0
+
+    NOT PRIVATE AS CLAIMED, whatever β: the gradient that one donor moves grows with ‖f‖, which has no bound.  It runs
+    on unproven allotments only.  *Source*: Rho, Cummings & Misra (2023), Algorithm 3.
+    """
+    if allotment.private:
+        raise FenceError("the printed objective perturbation has no proof and runs on unproven allotments only")
+    n, periods = checked_shape(query, target)
+    extra, beta = published_constants(n, periods, penalty, loss)
+    M = penalty + extra
+    y = np.asarray(target, dtype=np.float64)
+
+    def draw(answer: Reals) -> Reals:
+        zeros = np.zeros(n)
+        if loss.delta > 0:
+            b = noise.add_gaussian(zeros, beta, sensitivity=1.0, rho=1 / beta**2)
+        else:
+            b = noise.add_l2_ball(zeros, beta, sensitivity=1.0, epsilon=2 / beta)
+        return np.asarray(np.linalg.solve(2 * answer @ answer.T + M * np.eye(n), 2 * answer @ y - b))
+
+    released = release(query, allotment, event_of("objective-perturbation-published", query, loss, beta), draw)
+    return weights_of(released, n)
 
 
 def output_weights(X: Reals, y: Reals, penalty: float, allotment: Allotment, loss: PureDP) -> Reals:

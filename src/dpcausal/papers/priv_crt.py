@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 from dpcausal.asking import public
-from dpcausal.independence.columns import Rows
+from dpcausal.independence.columns import Sample
 from dpcausal.independence.crt_global import GlobalCrt
 from dpcausal.independence.question import Hypothesis, Released
 from dpcausal.mechanisms.noisy_rank import rank_scores
@@ -60,7 +60,7 @@ class PrivCrt(GlobalCrt):
         return (NO_LEVEL,)
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         each = self.sensitivity(question)
         bound = each.rounded_up

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from dpcausal.asking import public
-from dpcausal.independence.columns import Reals, Rows, values_of
+from dpcausal.independence.columns import Reals, Sample, values_of
 from dpcausal.independence.features import features, settled_ridge, unit_column
 from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.mechanisms.additive import laplace
@@ -33,7 +33,7 @@ def published_products_bound(penalty: float) -> float:
     return float(4 * root * (root + 4 * math.sqrt(2) / penalty**1.5 + 4 / penalty))
 
 
-def responses(rows: Rows, question: Hypothesis) -> Reals:
+def responses(rows: Sample, question: Hypothesis) -> Reals:
     """Return x and y in [−1, 1], shape (n, 2), 0 for a row that lacks a column."""
     x = unit_column(values_of(rows.x), question.schema, question.x[0])
     both = np.column_stack([x, unit_column(rows.y[:, 0], question.schema, question.y[0])])
@@ -77,7 +77,7 @@ class PrivGcm(PureTest):
         return replace(self, penalty=penalty, width=width)
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         from scipy.special import ndtr
 

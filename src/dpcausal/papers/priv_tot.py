@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcausal.errors import ParameterError
 from dpcausal.independence.blocks import LEAST_BLOCK, block_scores, settled_blocks
-from dpcausal.independence.columns import Rows
+from dpcausal.independence.columns import Sample
 from dpcausal.independence.law import LEAST_PVALUE, geometric_tail
 from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.independence.ranks import studentised
@@ -52,7 +52,7 @@ class PrivToT(PureTest):
     blocks: int | None = None
     regression: Any = None
 
-    def score(self, rows: Rows, question: Hypothesis, coins: PublicGenerator) -> float:
+    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
         """Return the size of a block's studentised covariance."""
         found = residuals(rows.given, np.hstack([rows.x, rows.y]), self.regression, coins).residuals
         return abs(float(studentised(found[:, :1], found[:, 1:])[0, 0]))
@@ -67,7 +67,7 @@ class PrivToT(PureTest):
         return replace(self, blocks=blocks, regression=checked_regression(self.regression, question, blocks))
 
     def release(
-        self, private: Rows, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         critical = NormalDist().inv_cdf(1 - LEVEL / 2)
         votes = [found > critical for found in block_scores(self, private, question, coins)]

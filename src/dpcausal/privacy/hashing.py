@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 def hashed(text: str, use: str) -> int:
     """Return the first 60 bits of the sha256 of a use, the byte 31 and a text in UTF-8.
 
-    Examples
-    --------
     >>> hashed("17", "block") == int(sha256(b"block\\x1f17").hexdigest()[:15], 16)
     True
     """

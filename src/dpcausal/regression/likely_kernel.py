@@ -44,8 +44,6 @@ def likely_residuals(given: Given, responses: Reals) -> Smoothed:
     s are the factors by which the residuals shrink along the kernel's eigenvectors: ρ is the variance of Σ r_x r_y over
     what permuting one of them shows.
 
-    Examples
-    --------
     >>> z = np.linspace(-1, 1, 100)[:, None]
     >>> found = likely_residuals(Given(z, np.empty((100, 0), dtype=np.int64)), z**2)
     >>> bool(found.residuals.std() < 0.05)

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcausal.dependence.iqr import IqrReach, interquartile_range
-from dpcausal.dependence.iqr_intervals import (
+from dpcausal.errors import ParameterError
+from dpcausal.papers.anm_test_privacy_iqr import NO_SHIFT
+from dpcausal.papers.iqr_intervals import (
     HALF_CELL,
     LEAST,
     Interval,
@@ -22,8 +24,6 @@ from dpcausal.dependence.iqr_intervals import (
     proposed_distances,
     proposed_intervals,
 )
-from dpcausal.errors import ParameterError
-from dpcausal.papers.anm_test_privacy import NO_SHIFT
 from dpcausal.privacy.conditional import conditional_change
 from dpcausal.privacy.sensitivity import Norm
 from tests.conformance import check_claim, exhaustive, neighbouring_rows, search

@@ -1,0 +1,79 @@
+"""A release that a command saved is asked again on the command line, for nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dpcausal as dpc
+from dpcausal.cli import app
+
+
+def run(*words: str) -> tuple[int, str]:
+    found = CliRunner().invoke(app, [*words])
+    return found.exit_code, found.output
+
+
+@pytest.fixture
+def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 2, 3000)
+    b = np.where(rng.random(3000) < 0.85, a, 1 - a)
+    Path("d.csv").write_text("a,b,c\n" + "\n".join(f"{x},{y},{z}" for x, y, z in zip(a, b, a[::-1], strict=True)))
+    Path("s.toml").write_text("".join(f"[{name}]\nlevels = [0, 1]\n" for name in "abc"))
+    dpc.Ledger.create("l", budget=dpc.ApproxDP(5, 1e-6)).close()
+    code, text = run("discover", "d.csv", "--schema", "s.toml", "--ledger", "l", "--epsilon", "1", "--redraws", "0",
+                     "--save-release", "r.json")  # fmt: skip
+    assert code == 0, text
+    return tmp_path
+
+
+@pytest.mark.usefixtures("saved")
+def test_a_graph_is_asked_again_on_other_terms_and_costs_nothing() -> None:
+    before = Path("l").read_bytes()
+    Path("k.toml").write_text('tiers = [["a"], ["b", "c"]]\nforbidden = [["b", "c"]]\n')
+    code, text = run("ask", "r.json", "discover", "--alpha", "0.001", "--knowledge", "k.toml", "--json")
+    assert code == 0 and ["a", "b"] in json.loads(text)["graph"]["directed"]
+    code, text = run("ask", "r.json", "discover")
+    assert code == 0 and text.endswith("Cost nothing: computed from what was released before.\n")
+    assert Path("l").read_bytes() == before
+
+
+@pytest.mark.usefixtures("saved")
+def test_an_effect_and_a_regression_are_asked_of_what_holds_them() -> None:
+    code, text = run("ask", "r.json", "effect", "--treatment", "a", "--outcome", "b", "--adjust", "c", "--json")
+    assert code == 0 and abs(json.loads(text)["estimate"] - 0.7) < 0.1
+    x, e = np.random.default_rng(2).normal(size=(2, 5000))
+    table = dpc.Table({"y": 3 * x + e, "x": x}, dpc.Schema({"y": dpc.Bounded(-20, 20), "x": dpc.Bounded(-5, 5)}),
+                      dpc.Ledger.in_memory(dpc.ApproxDP(4, 1e-6)))  # fmt: skip
+    Path("m.json").write_text(dpc.moments(table, ["y", "x"], loss=dpc.ApproxDP(4, 1e-6)).to_json())
+    code, text = run("ask", "m.json", "regression", "--outcome", "y", "--regressors", "x")
+    assert code == 0 and "x" in text and "Cost nothing" in text
+
+
+WRONG = (
+    (("r.json", "regression"), "can be asked: discover, effect"), (("r.json", "effect"), "effect needs --treatment"),
+    (("r.json", "discover", "--treatment", "a"), "--treatment does not go with discover"),
+    (("none.json", "discover"), "there is no file"), (("s.toml", "discover"), "this is no release"),
+    (("r.json", "discover", "--knowledge", "s.toml"), "tiers, forbidden and required"),
+)  # fmt: skip
+
+
+@pytest.mark.usefixtures("saved")
+@pytest.mark.parametrize(("words", "rule"), WRONG)
+def test_what_cannot_be_asked_is_refused_with_the_rule(words: tuple[str, ...], rule: str) -> None:
+    code, text = run("ask", *words)
+    assert code == 2 and rule in text
+
+
+@pytest.mark.usefixtures("saved")
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent() -> None:
+    before = Path("l").read_bytes()
+    code, text = run("discover", "d.csv", "--schema", "s.toml", "--ledger", "l", "--epsilon", "1", "--save-release",
+                     "no/r.json")  # fmt: skip
+    assert code == 2 and "folder that exists" in text and Path("l").read_bytes() == before
