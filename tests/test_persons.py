@@ -91,7 +91,7 @@ CLAIMS = rows_of_persons()
 def test_the_worst_person_that_a_search_finds_is_within_the_bound_of_a_record(row: SensitivityRow) -> None:
     for unit in (Unit.LISTED_PERSON, Unit.PERSON):
         if row.sensitivity(max(row.sizes)).covers(unit):
-            found = over_persons(row, unit is Unit.PERSON, evaluations=60)
+            found = over_persons(row, unit is Unit.PERSON, evaluations=40)
             assert not found.violated and found.ratio > 0.1, found.summary()
 
 
