@@ -65,9 +65,13 @@ def test_every_claim_has_its_parts(name: str) -> None:
         assert part in text
 
 
-def test_an_unknown_claim_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ParameterError, match="laplace"):
-        explain("no-such-claim")
+def test_an_unknown_claim_is_refused_with_those_near_it() -> None:
+    with pytest.raises(ParameterError, match="did you mean 'laplace'"):
+        explain("laplce")
+    with pytest.raises(ParameterError, match=f"it stands in .*; 'dpcausal explain' lists all {len(claims())}"):
+        explain("gaussian noise")
+    with pytest.raises(ParameterError, match=r"no claim of that name; 'dpcausal explain'"):
+        explain("zzzz")
 
 
 def test_proof_pages_lie_beside_code_of_the_same_name() -> None:

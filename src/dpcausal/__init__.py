@@ -20,6 +20,7 @@ from dpcausal.discovery.knowledge import Knowledge as Knowledge
 from dpcausal.discovery.result import Discovery as Discovery
 from dpcausal.effects.ask import effect as effect
 from dpcausal.effects.cells import cells as cells
+from dpcausal.effects.did import did as did
 from dpcausal.effects.moments import moments as moments
 from dpcausal.effects.result import Effect as Effect
 from dpcausal.independence.ask import ci_test as ci_test
@@ -47,3 +48,7 @@ from dpcausal.synthetic_control.ask import synthetic_controls as synthetic_contr
 from dpcausal.synthetic_control.result import SyntheticControl as SyntheticControl
 
 __version__ = "0.1.0"
+
+# So that help(dpcausal) shows what is imported above: functions, classes, and the four modules of objects.
+__all__ = ["calculators", "errors", "methods", "papers", "simulate"]
+__all__ += [name for name, one in list(vars().items()) if str(getattr(one, "__module__", "")).startswith("dpcausal.")]

@@ -22,6 +22,23 @@ built from a record, a count of bad values or a row number.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return the question after the known public name, whatever its case, that is nearest; empty if none is near.
+
+    Examples
+    --------
+    >>> nearest("Gmc", ["gcm", "crt"]), nearest("z", ["gcm"])
+    ("; did you mean 'gcm'?", '')
+    """
+    from difflib import get_close_matches
+
+    folded = {one.casefold(): one for one in reversed(list(known))}
+    found = get_close_matches(name.casefold(), folded, n=1) if isinstance(name, str) and len(name) < 200 else []
+    return f"; did you mean {folded[found[0]]!r}?" if found else ""
+
 
 class DpCausalError(Exception):
     """Base of all errors of this library."""

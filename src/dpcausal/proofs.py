@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, nearest
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def explain(claim: str) -> str:
     Raises
     ------
     ParameterError
-        There is no such claim; the message lists the names.
+        There is no such claim; the message names those near it.
 
     Examples
     --------
@@ -62,5 +62,15 @@ def explain(claim: str) -> str:
     """
     known = claims()
     if not isinstance(claim, str) or claim not in known:
-        raise ParameterError(f"no claim of that name; there are: {', '.join(sorted(known))}")
+        raise ParameterError(f"no claim of that name{_near(claim, known)}; 'dpcausal explain' lists all {len(known)}")
     return known[claim].text
+
+
+def _near(name: object, known: dict[str, Claim]) -> str:
+    """Return the claims whose name or text has the word, as the name of a method has, or the nearest in spelling."""
+    if not isinstance(name, str) or not 1 < len(name) < 200:
+        return ""
+    word = re.compile(rf"(?<![a-z0-9]){re.escape(name.casefold())}(?![a-z0-9])")
+    named = [one for one in known if word.search(one)]
+    found = named or [one for one, claim in known.items() if word.search(claim.text.casefold())]
+    return f"; it stands in {', '.join(sorted(found)[:8])}" if found else nearest(name, known)

@@ -141,7 +141,7 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
     assert "1 pair, 1 score, 200 rows" in plain.stdout and "remaining budget: epsilon 0" in plain.stdout
     assert ask_all("--epsilon", "0.1").exit_code == 3
     shown = run("ledger", "show", "study.ledger").stdout
-    assert "direction_all y x spearman igci  PureDP(0.5)" in shown
+    assert "direction_all y, x, spearman, igci  PureDP(0.5)" in shown
 
 
 def test_a_verdict_that_the_noise_drowns_is_undecided(study: Path) -> None:
@@ -182,7 +182,7 @@ BAD: dict[str, tuple[Callable[[], Result], str]] = {
     "a share without a number": (lambda: ask_all("--epsilon", "0.1", "--shares", "x,y"), "a share is written"),
     "a share of nothing asked": (lambda: ask_all("--epsilon", "0.1", "--shares", "igci=2"), "was not asked for"),
     "a head that is none": (lambda: run("ledger", "verify", "study.ledger", "--head", "abc"), "64 hexadecimal"),
-    "an unknown claim": (lambda: run("explain", "everything"), "there are:"),
+    "an unknown claim": (lambda: run("explain", "everything"), "no claim of that name"),
 }  # fmt: skip
 
 
@@ -276,3 +276,39 @@ def test_a_terminal_gets_a_frame(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     show(answer_to(np.zeros((40, 2))), dpc.Ledger.in_memory(dpc.PureDP(1)), False)
     shown = capsys.readouterr().out
     assert "direction" in shown and "remaining budget" in shown and "─" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["explain", "gcm"], "gcm is a method: it rests on block-sum, geometric"),
+        (["explain", "geometrc"], "did you mean 'geometric'?"),
+        (["explain", "zzzz"], "no claim of that name; 'dpcausal explain' lists all"),
+    ],
+)  # fmt: skip
+def test_a_claim_that_is_none_is_met_with_those_near_it(words: list[str], told: str) -> None:
+    refused = run(*words)
+    assert refused.exit_code == 2 and told in refused.stderr and len(refused.stderr) < 400
+
+
+def test_a_word_that_is_none_is_met_with_the_nearest(study: Path) -> None:
+    refused = run("ci-test", "data.csv", "x", "y", "--schema", "schema.toml", "--ledger", "study.ledger", "--method",
+                  "Kendal", "--epsilon", "1")  # fmt: skip
+    assert refused.exit_code == 2 and "did you mean 'kendall'?" in refused.stderr
+
+
+def test_what_a_spend_was_for_is_shown(study: Path) -> None:
+    with dpc.Ledger.create(study / "shown.ledger", budget=dpc.PureDP(3)) as ledger:
+        columns = {"a": np.arange(400) % 2, "b": np.arange(400) % 3 % 2, "c": np.arange(400) % 5 % 2}
+        table = dpc.Table(columns, dpc.Schema({name: dpc.Levels([0, 1]) for name in "abc"}), ledger, name="wave 1")
+        dpc.ci_test(table.where("c", among=[1]), "a", "b", given=["c"], loss=dpc.PureDP(1), method="counts")
+        dpc.effect(table, treatment="a", outcome="b", adjust=["c"], loss=dpc.PureDP(1))
+    shown = run("ledger", "show", str(study / "shown.ledger")).stdout.splitlines()
+    assert "ci_test a, b | c where c in [1] in wave 1, by counts  PureDP(1)  row  answer kept" in shown[1]
+    assert "effect a -> b | c in wave 1, by cells  PureDP(1)  row  answer kept" in shown[2]
+
+
+def test_a_ledger_that_is_there_is_met_with_how_to_open_it(study: Path) -> None:
+    (study / "there.ledger").touch()
+    refused = run("ledger", "create", str(study / "there.ledger"), "--epsilon", "1")
+    assert refused.exit_code == 2 and "Ledger.open, or open_or_create" in refused.stderr

@@ -94,7 +94,7 @@ def test_options_reach_the_test_and_its_entry_in_the_ledger() -> None:
         (["--given", "Age,"], "--given: a name is missing in 'Age,'"),
         (["--given", ""], "--given: a name is missing in ''"),
         (["--given", "age"], "which has x, y, Age, occup; did you mean 'Age'?"),
-        (["--method", "gmc"], f"dpcausal: --method must be one of {', '.join(WAYS)}\n"),
+        (["--method", "gmc"], f"dpcausal: --method must be one of {', '.join(WAYS)}; did you mean 'gcm'?\n"),
         (["--strata", "4"], "--strata goes with --method kendall or papers.PrivSpearman"),
         (["--method", "kendall", "--given", "Age", "--strata", "0"], "strata"),
         (["--resamples", "3"], "resamples"),

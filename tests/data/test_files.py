@@ -1,5 +1,8 @@
 """CSV and Parquet files."""
 
+import csv
+import gzip
+import io
 import traceback
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from dpcausal.data.files import file_source
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, SchemaError
@@ -214,8 +218,8 @@ def test_a_path_that_is_no_table_file_is_refused_by_name(tmp_path: Path, ledger:
     for path, rule in (
         (tmp_path / "none.csv", "there is no file"),
         (tmp_path / "folder.csv", "there is no file"),
-        ("table.xlsx", "ends in neither"),
-        ("table", "ends in neither"),
+        ("table.xlsx", "ends otherwise"),
+        ("table", "ends otherwise"),
     ):
         with pytest.raises(ParameterError, match=rule):
             Table(path, X, ledger)
@@ -225,3 +229,21 @@ def test_the_ending_of_a_path_may_be_in_capitals(tmp_path: Path, ledger: Ledger)
     path = tmp_path / "TABLE.CSV"
     path.write_text("x\n1\n")
     assert Table(path, X, ledger).n == 1
+
+
+@pytest.mark.parametrize("name", ["d.tsv", "d.TSV.gz", "d.csv.gz"])
+def test_tabs_and_gzip_read_as_the_plain_file_does(tmp_path: Path, name: str) -> None:
+    rows = [["a", "b c"], ["1.5", "x, y"], ["", "é"], ["-2", '"q"']]
+    between = "\t" if "tsv" in name.lower() else ","
+    made = io.StringIO()
+    csv.writer(made, delimiter=between, lineterminator="\n").writerows(rows)
+    plain = tmp_path / "plain.csv"
+    with plain.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+    data = made.getvalue().encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    found, known = file_source(tmp_path / name), file_source(plain)
+    assert found.names == known.names == ("a", "b c") and found.count() == known.count() == 3
+    ours, theirs = found.collect(["b c", "a"]), known.collect(["b c", "a"])
+    assert [list(part) for part in ours.objects("b c")] == [list(part) for part in theirs.objects("b c")]
+    assert np.array_equal(ours.numbers("a"), theirs.numbers("a"), equal_nan=True)

@@ -12,7 +12,7 @@ import numpy as np
 from dpcausal.asking.method import Method
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
-from dpcausal.errors import LossError, ParameterError, SchemaError
+from dpcausal.errors import LossError, ParameterError, SchemaError, nearest
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Unit
 
@@ -28,7 +28,7 @@ def is_number(value: object) -> bool:
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
     """Return a word that is among those allowed."""
     if not (isinstance(value, str) and value in allowed):
-        raise ParameterError(f"{name} must be one of {', '.join(allowed)}")
+        raise ParameterError(f"{name} must be one of {', '.join(allowed)}{nearest(value, allowed)}")
     return value
 
 
@@ -96,7 +96,8 @@ def chosen(method: object, kind: type[Any], known: Mapping[str, Callable[[], Met
         return known[method]()
     if isinstance(method, type) and issubclass(method, kind):
         raise ParameterError(f"method must be an object: {method.__name__}(), not {method.__name__}")
-    raise ParameterError(f"method must be one of {', '.join(known)}, or an object of dpcausal.methods")
+    told = f"method must be one of {', '.join(known)}, or an object of dpcausal.methods"
+    raise ParameterError(told + nearest(method, known))
 
 
 def refuse_options(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -70,10 +70,34 @@ def ledgershow(
         else:
             print(f"{path.name}: budget {ledger.budget}, remaining {left}, head {ledger.head}")
             for entry in entries:
-                asked = json.loads(entry.detail)
-                words = (*asked.get("columns", []), asked.get("score", ""), *asked.get("scores", []))
-                what = " ".join(str(part) for part in words if part)
-                print(f"{entry.number:>6}  {entry.at[:19]}  {entry.task} {what}  {entry.loss}  {entry.unit}")
+                kept = "" if ledger.answer(entry.number) is None else "  answer kept"
+                what = asked_in_words(json.loads(entry.detail))
+                print(f"{entry.number:>6}  {entry.at[:19]}  {entry.task} {what}  {entry.loss}  {entry.unit}{kept}")
+
+
+def asked_in_words(detail: dict[str, Any]) -> str:
+    """Return what a spend was for in short, as ``x, y | z``, with the table, the subgroup and the method.
+
+    Examples
+    --------
+    >>> asked_in_words({"columns": ["x", "y", "z"], "x": ["x"], "y": ["y"], "given": ["z"], "method": "gcm"})
+    'x, y | z, by gcm'
+    """
+    def named(*keys: str) -> list[str]:
+        parts = [detail.get(key) for key in keys]
+        listed = [part if isinstance(part, list) else [part] for part in parts if part]
+        return [str(one) for part in listed for one in part]
+
+    if "x" in detail and "y" in detail:
+        sides, given = named("x", "y"), named("given")
+    elif "treatment" in detail:
+        sides, given = [" -> ".join(named("treatment", "outcome"))], named("groups", "adjust")
+    else:
+        sides, given = named("columns", "by", "values", "targets", "score", "scores"), []
+    where = f" where {' and '.join(named('where'))}" if detail.get("where") else ""
+    told = f"{', '.join(sides)}{' | ' + ', '.join(given) if given else ''}{where}"
+    table, method = detail.get("table"), detail.get("method")
+    return told + (f" in {table}" if table else "") + (f", by {method}" if method else "")
 
 
 @ledger_app.command("verify")

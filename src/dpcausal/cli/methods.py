@@ -31,7 +31,7 @@ from dpcausal.cli.shared import (
     show,
 )
 from dpcausal.data.table import Table
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, nearest
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.report import Result
 
@@ -128,7 +128,8 @@ def _built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
     given = {name: value for name, value in options.items() if value not in (None, [])}
     kind = kinds.get(asked)
     if kind is None and asked != "auto":
-        raise ParameterError(f"--method must be one of {', '.join(dict.fromkeys(('auto', *kinds)))}")
+        known_names = dict.fromkeys(("auto", *kinds))
+        raise ParameterError(f"--method must be one of {', '.join(known_names)}{nearest(asked, known_names)}")
     known = set() if kind is None else {field.name for field in fields(kind)}
     for name in given:
         if name not in known:

@@ -59,4 +59,21 @@ def explain_command(
     with exit_codes():
         from dpcausal.proofs import claims, explain
 
+        if proof is not None and proof not in claims():
+            _check_no_method(proof)
         print("\n".join(sorted(claims())) if proof is None else explain(proof))
+
+
+def _check_no_method(name: str) -> None:
+    """Say on which claims a method rests, where they are the same for every question; its results name them all."""
+    from dpcausal.privacy.loss import PureDP
+    from dpcausal.study.tasks import TASKS
+
+    kind = next((kinds[name] for _, kinds in TASKS.values() if name in kinds and name != "auto"), None)
+    if kind is None:
+        return
+    try:
+        rests = f"it rests on {', '.join(kind().claims(None, PureDP(1)))}"
+    except (TypeError, AttributeError, ParameterError):
+        rests = "what it rests on depends on the question"
+    raise ParameterError(f"{name} is a method: {rests}; each result names its claims")

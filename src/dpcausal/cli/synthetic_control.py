@@ -41,4 +41,4 @@ def synthetic_control_command(
 
 def _named(target: str, data: Path) -> str | int:
     """Return a unit's name as the file holds it: all names in a CSV are texts."""
-    return target if data.suffix.lower() == ".csv" or not target.lstrip("+-").isdigit() else int(target)
+    return target if data.suffix.lower() != ".parquet" or not target.lstrip("+-").isdigit() else int(target)

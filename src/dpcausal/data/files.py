@@ -1,6 +1,6 @@
-"""Tables in files: CSV and Parquet, read by pyarrow, only the asked columns.
+"""Tables in files: CSV, TSV (both also gzipped) and Parquet, read by pyarrow, only the asked columns.
 
-CSV: UTF-8, commas, the first line is the header.  Types are never guessed, since a guess depends on every
+CSV: UTF-8, commas (TSV: tabs), the first line is the header.  Types are never guessed, since a guess depends on every
 record: each field is text, and is read as the schema declares its column.
 
 * A number is a decimal as in ``-1.5e3``, ``.5`` or ``7``, ``inf`` or ``infinity`` with or without a sign; blanks
@@ -15,6 +15,7 @@ before any budget is spent, by an error for the curator that quotes neither a re
 from __future__ import annotations
 
 import csv
+import gzip
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike, fspath
@@ -34,6 +35,9 @@ _BLOCK = 1 << 24
 LONGEST_PATH = 4096
 """More characters are no path, and are not quoted: they may be records."""
 
+TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+"""How the names of files of text end."""
+
 _NUMBER = r"^[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf(inity)?))[ \t]*$"
 
 
@@ -43,8 +47,8 @@ def file_source(path: str | PathLike[str]) -> Source:
     if not isinstance(written, str) or len(written) > LONGEST_PATH or "\n" in written:
         raise ParameterError(f"{ACCEPTED}; this is no path, but perhaps the text of a file")
     name = Path(written)
-    if name.suffix.lower() not in {".csv", ".parquet"}:
-        raise ParameterError(f"{ACCEPTED}; {written!r} ends in neither")
+    if not name.name.lower().endswith((*TEXTS, ".parquet")):
+        raise ParameterError(f"{ACCEPTED}; {written!r} ends otherwise")
     try:
         is_there = name.is_file()
     except OSError:  # a part of it is too long
@@ -53,7 +57,7 @@ def file_source(path: str | PathLike[str]) -> Source:
         raise ParameterError(f"there is no file {written!r}")
     if importlib.util.find_spec("pyarrow") is None:
         raise MissingDependencyError("pyarrow", "files")
-    return CsvSource(name) if name.suffix.lower() == ".csv" else ParquetSource(name)
+    return ParquetSource(name) if name.suffix.lower() == ".parquet" else CsvSource(name)
 
 
 class ParquetSource:
@@ -95,6 +99,7 @@ class CsvSource:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._between = "\t" if ".tsv" in path.name.lower()[-7:] else ","
         self._unread = (
             f"file {str(path)!r} cannot be read as CSV: it needs a header line and records of as many fields"
         )
@@ -103,8 +108,9 @@ class CsvSource:
             raise SchemaError(f"file {str(path)!r}: the names in the header must differ from each other")
 
     def _header(self) -> tuple[str, ...]:
-        with self._path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            return tuple(next(csv.reader(file)))
+        opened = gzip.open if self._path.suffix.lower() == ".gz" else open
+        with opened(self._path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            return tuple(next(csv.reader(file, delimiter=self._between)))
 
     def declared(self, name: str) -> Declared:
         return Declared(Kind.FIELD, "csv")
@@ -121,7 +127,7 @@ class CsvSource:
                 column_names=places, skip_rows_after_names=1, block_size=_BLOCK
             ),
             parse_options=reader.ParseOptions(
-                newlines_in_values=True, ignore_empty_lines=len(self.names) > 1
+                delimiter=self._between, newlines_in_values=True, ignore_empty_lines=len(self.names) > 1
             ),
             convert_options=reader.ConvertOptions(
                 include_columns=asked,

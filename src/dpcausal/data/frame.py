@@ -42,7 +42,7 @@ _WIDE = {"Int128", "UInt128"}
 
 ACCEPTED = (
     "a frame must be a pandas, polars or pyarrow table, a DuckDB relation, a mapping of numpy arrays, "
-    "or the path of a .csv or .parquet file"
+    "or the path of a .csv, .tsv (also .gz) or .parquet file"
 )
 
 

@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from dpcausal.data.columns import Bounded, Column, Levels
-from dpcausal.errors import SchemaError
+from dpcausal.errors import SchemaError, nearest
 
 if TYPE_CHECKING:
     from dpcausal.data.check import SchemaCheck
@@ -47,15 +47,6 @@ def _column(name: object, declared: object) -> Column:
     except SchemaError as error:
         rule = str(error)
     raise SchemaError(f"column {name!r}: {rule}")
-
-
-def _meant(name: str, names: tuple[str, ...]) -> str:
-    """Return the question after the declared name, whatever its case, that is nearest to an unknown one."""
-    from difflib import get_close_matches
-
-    declared = {known.casefold(): known for known in reversed(names)}
-    nearest = get_close_matches(name.casefold(), declared, n=1)
-    return f"; did you mean {declared[nearest[0]]!r}?" if nearest else ""
 
 
 class Schema(Mapping[str, Column]):
@@ -121,7 +112,7 @@ class Schema(Mapping[str, Column]):
             raise SchemaError(f"a {type(name).__name__} is not in the schema: a column is named by a text")
         if name not in self._columns:
             told = f"column {name!r} is not in the schema, which has {', '.join(self.names)}"
-            raise SchemaError(told + _meant(name, self.names))
+            raise SchemaError(told + nearest(name, self.names))
         return self._columns[name]
 
     def check(self, frame: Any) -> SchemaCheck:

@@ -34,7 +34,8 @@ from dpcausal.regression.stability import prediction_sensitivity
 LEAST_IQR = 2.0**-40
 """A released interquartile range below it counts as this under the logarithm."""
 
-Parts = tuple[Halves, tuple[Setting, ...], Allotment, PureDP]
+Margins = tuple[list[float], list[Sensitivity]]
+"""The margin of each setting, and how far a training row moves it."""
 
 
 def iqr_sensitivity(n: int, penalty: float, *, ranges: int = 1) -> Sensitivity:
@@ -69,46 +70,30 @@ def _root_scores(halves: Halves, setting: Setting) -> tuple[float, float]:
     return stable.root_scores(halves.x, halves.y, *halves.residuals(setting))
 
 
-def _hsic_margin(parts: Parts) -> Released:
-    halves, settings, allotment, loss = parts
+def _hsic_margins(halves: Halves, settings: tuple[Setting, ...]) -> Margins:
     scores = [_root_scores(halves, setting) for setting in settings]
-    margins = [backward - forward for forward, backward in scores]
     bounds = [stable.training_sensitivity(halves.n, halves.m, setting.penalty) for setting in settings]
-    return stable.release_margin(margins, bounds, settings, allotment, loss)
+    return [backward - forward for forward, backward in scores], bounds
 
 
-def _hsic_scores(parts: Parts) -> Released:
-    halves, settings, allotment, loss = parts
-    scores = [_root_scores(halves, setting) for setting in settings]
-    margins = [backward - forward for forward, backward in scores]
-    bounds = [stable.training_sensitivity(halves.n, halves.m, setting.penalty) for setting in settings]
-    place, rest = stable.chosen(margins, bounds, allotment, loss)
-    forward, backward = map(float, laplace(Query(np.array(scores[place]), bounds[place], "scores"), allotment, rest))
-    margin = backward - forward
-    tail = two_draws_tail(margin, laplace_scale(bounds[place].bound, rest))
-    setting = settings[place]
-    return Released(margin, "score", (forward, backward), setting.penalty, setting.width, coins=tail)
-
-
-def _iqr_margins(halves: Halves, settings: tuple[Setting, ...]) -> tuple[list[float], list[Sensitivity]]:
+def _iqr_margins(halves: Halves, settings: tuple[Setting, ...]) -> Margins:
     margins = [iqr_margin(halves.x, halves.y, *halves.residuals(setting)) for setting in settings]
     return margins, [iqr_sensitivity(halves.n, setting.penalty) for setting in settings]
 
 
-def _iqr_margin(parts: Parts) -> Released:
-    halves, settings, allotment, loss = parts
-    margins, bounds = _iqr_margins(halves, settings)
-    return stable.release_margin(margins, bounds, settings, allotment, loss)
+def _hsic_scores(halves: Halves, setting: Setting, allotment: Allotment, loss: PureDP) -> Released:
+    bound = stable.training_sensitivity(halves.n, halves.m, setting.penalty)
+    scores = np.array(_root_scores(halves, setting))
+    forward, backward = map(float, laplace(Query(scores, bound, "scores"), allotment, loss))
+    margin = backward - forward
+    tail = two_draws_tail(margin, laplace_scale(bound.bound, loss))
+    return Released(margin, "score", (forward, backward), setting.penalty, setting.width, coins=tail)
 
 
-def _iqr_scores(parts: Parts) -> Released:
-    halves, settings, allotment, loss = parts
-    margins, bounds = _iqr_margins(halves, settings)
-    place, rest = stable.chosen(margins, bounds, allotment, loss)
-    setting = settings[place]
+def _iqr_scores(halves: Halves, setting: Setting, allotment: Allotment, loss: PureDP) -> Released:
     ranges = [interquartile_range(left) for left in halves.residuals(setting)]
     both = iqr_sensitivity(halves.n, setting.penalty, ranges=2)
-    noisy = laplace(Query(np.array(ranges), both, "interquartile ranges of residuals"), allotment, rest)
+    noisy = laplace(Query(np.array(ranges), both, "interquartile ranges of residuals"), allotment, loss)
     # x and y are test rows, which are not protected.
     forward, backward = (
         math.log(max(interquartile_range(known), LEAST_IQR)) + math.log(max(float(left), LEAST_IQR))
@@ -117,8 +102,10 @@ def _iqr_scores(parts: Parts) -> Released:
     return Released(backward - forward, "score", (forward, backward), setting.penalty, setting.width)
 
 
-DIRECTIONS: dict[str, Callable[[Parts], Released]] = {"hsic": _hsic_margin, "iqr": _iqr_margin}
-BOTH_SCORES: dict[str, Callable[[Parts], Released]] = {"hsic": _hsic_scores, "iqr": _iqr_scores}
+MARGINS: dict[str, Callable[[Halves, tuple[Setting, ...]], Margins]] = {"hsic": _hsic_margins, "iqr": _iqr_margins}
+BOTH_SCORES: dict[str, Callable[[Halves, Setting, Allotment, PureDP], Released]] = {
+    "hsic": _hsic_scores, "iqr": _iqr_scores,
+}  # fmt: skip
 CLAIMS = {
     "hsic": ("ridge-stability", "root-hsic-residuals", "training-difference", "laplace"),
     "iqr": ("ridge-stability", "training-iqr", "laplace"),
@@ -142,7 +129,7 @@ class TrainingPrivacy(StableFit[PureDP]):
     name: ClassVar[str] = "training"
     about: ClassVar[str] = "noise on the margin for the rows that the regressions are fitted on"
     protect: ClassVar[str] = "training"
-    scores: ClassVar[tuple[str, ...]] = tuple(DIRECTIONS)
+    scores: ClassVar[tuple[str, ...]] = tuple(MARGINS)
 
     release_scores: bool = False
 
@@ -161,5 +148,9 @@ class TrainingPrivacy(StableFit[PureDP]):
         self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
-        kind = BOTH_SCORES if self.release_scores else DIRECTIONS
-        return kind[question.score]((self.halved(private, question, coins), self.settings(), allotment, spent))
+        halves, settings = self.halved(private, question, coins), self.settings()
+        margins, bounds = MARGINS[question.score](halves, settings)
+        if not self.release_scores:
+            return stable.release_margin(margins, bounds, settings, allotment, spent)
+        place, rest = stable.chosen(margins, bounds, allotment, spent)
+        return BOTH_SCORES[question.score](halves, settings[place], allotment, rest)

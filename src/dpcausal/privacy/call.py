@@ -45,7 +45,7 @@ def refusal(loss: Loss, budget: Loss, totals: Totals) -> BudgetExceededError:
     """Return the error of a loss that a budget does not admit after what was spent of it."""
     reason = ""
     if isinstance(budget, PureDP) and not isinstance(loss, PureDP):
-        reason = "a PureDP budget pays for pure losses only"
+        reason = "a PureDP budget pays for pure losses only: give a PureDP loss, or begin with a budget of ApproxDP"
     if isinstance(budget, ZCDP) and isinstance(loss, ApproxDP):
         reason = "a ZCDP budget pays for pure and zCDP losses only"
     return BudgetExceededError(str(loss), spent_text(budget, totals), str(remaining(budget, totals)), reason)

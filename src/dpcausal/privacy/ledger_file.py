@@ -339,7 +339,7 @@ def _write_through(file: IO[bytes], text: bytes) -> None:
         os.fsync(file.fileno()) if full is None else fcntl.fcntl(file, full)
 
 
-_RULES = {errno.EEXIST: "a file is there already; a ledger never replaces one"}
+_RULES = {errno.EEXIST: "a file is there already, and is never replaced: Ledger.open, or open_or_create"}
 _RULES |= dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "no such file or folder; 'dpcausal ledger create' makes a file")
 _RULES |= dict.fromkeys((errno.ENOSPC, errno.EFBIG, errno.EDQUOT), "the disk is full or the file may not grow")
 _RULES |= dict.fromkeys((errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS), "no locks or links here: use a local disk")

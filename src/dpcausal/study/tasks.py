@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from dpcausal.asking.method import Method
@@ -21,7 +20,7 @@ from dpcausal.effects.ask import effect
 from dpcausal.effects.cells import cells
 from dpcausal.effects.methods import METHODS as EFFECTS
 from dpcausal.effects.moments import moments
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, nearest
 from dpcausal.independence.ask import ci_test
 from dpcausal.independence.many import ci_tests
 from dpcausal.independence.methods import METHODS as TESTS
@@ -45,12 +44,6 @@ PANELS = ("synthetic_control", "synthetic_controls")
 OWN = ("table", "panel", "loss", "method", "again", "misplaced", "progress", "accept_unproven")
 ALSO = {"first": "x", "second": "y"}
 """What a study may call an argument as well."""
-
-
-def nearest(name: str, known: Any) -> str:
-    """Return the question after what may have been meant; empty if nothing is near."""
-    found = get_close_matches(name.casefold(), list(known), n=1)
-    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def check(question: QuestionPart) -> None:
