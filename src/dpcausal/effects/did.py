@@ -39,8 +39,8 @@ PUBLIC = ("the number of rows", "column names, levels and bounds", "all argument
 SHAPING = (Fraction(1, 10), Fraction(1, 10))
 """Shares of ρ of the rounds that learn the shape of the steps; the sums by cohort have what is left."""
 LAST = 1 - HISTOGRAM - sum(SHAPING, Fraction(0))
-TAIL, GROWTH = 0.04, 0.05
-"""The radius shortens 4 % of normal rows; where noise does not bind it grows: R² = .05 μ² of a cohort's persons."""
+TAIL, GROWTH = 0.04, 0.03
+"""The radius shortens 4 % of normal rows; where noise does not bind it grows: R² = .03 μ² of a cohort's persons."""
 MOST_WIDTH = 10.0
 MOST_PERIODS = 40
 

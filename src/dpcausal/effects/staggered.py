@@ -26,8 +26,8 @@ Reals = npt.NDArray[np.float64]
 
 LEAST_COUNT, LEAST_RATIO = 30.0, 6.0
 """A cohort enters with at least so many persons, and so many deviations of the noise of their number."""
-MOST_LOST = 0.5
-"""No interval where shortening took .5 √n more than of normal rows: calibrated by measured coverage, not proved."""
+MOST_LOST = 0.2
+"""No interval where shortening took .2 √n more than of normal rows: calibrated by measured coverage, not proved."""
 DRAWS = 20_000
 
 CUT = "no intervals: too much of the paths was shortened, more than of normal ones, and skewed means may be off"
