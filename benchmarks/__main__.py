@@ -19,9 +19,9 @@ BENCHMARKS = (
     "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "igci",
     "paper1_tables", "training_privacy",
     "effects", "effects_readings", "rows",
-    "discovery", "discovery_level", "discovery_scale",
-    "independence", "independence_level", "sample_cost", "independence_bounds", "independence_speed",
-    "independence_data", "independence_figures", "synthetic_control",
+    "discovery", "discovery_level", "discovery_scale", "discovery_wide",
+    "independence", "independence_level", "independence_peers", "sample_cost", "independence_bounds",
+    "independence_speed", "independence_data", "independence_figures", "synthetic_control",
     "synthetic_control_intervals", "synthetic_control_real",
     "synthetic_control_speed", "paper4_figures",
 )  # fmt: skip

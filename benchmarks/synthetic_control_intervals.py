@@ -77,11 +77,43 @@ def breaks(n: int, rng: Any) -> Any:
     return common + np.where(np.arange(T) >= when[:, None], jump[:, None], 0) + 0.05 * rng.standard_normal((n, T))
 
 
+def adoption(n: int, rng: Any) -> Any:
+    """S-curves, each with an onset and a pace of its own."""
+    onset, pace = rng.normal(8, 3, (n, 1)), rng.uniform(0.2, 0.8, (n, 1))
+    return 1 / (1 + np.exp(-pace * (np.arange(T) - onset))) - 0.5 + 0.02 * rng.standard_normal((n, T))
+
+
+def counts(n: int, rng: Any) -> Any:
+    """Poisson counts of units of all sizes, with a common factor in the rate, in hundreds."""
+    rate = rng.lognormal(3, 0.6, (n, 1)) * np.exp(walks(n, rng, 0.9, 0.1, 1))
+    return np.minimum(rng.poisson(rate) / 100, 4.0)
+
+
+def crash(n: int, rng: Any) -> Any:
+    """Calm before the start, four times the common and own noise after it."""
+    size = np.where(np.arange(T) < BEFORE, 1, 4)
+    common = np.cumsum(0.05 * size * rng.standard_normal((1, T)), axis=1)
+    return rng.normal(1, 0.4, (n, 1)) * common + 0.03 * size * rng.standard_normal((n, T))
+
+
+def strays(n: int, rng: Any) -> Any:
+    """One unit in twenty is ten times as noisy as the others."""
+    return factor(n, rng, 0.05 * np.where(rng.random((n, 1)) < 0.05, 10, 1))
+
+
+def ceiling(n: int, rng: Any) -> Any:
+    """Drift towards an upper bound that one value in five has reached by the end."""
+    return np.minimum(factor(n, rng, 0.06, 0.04), 0.6)
+
+
 FAMILIES: dict[str, tuple[Panel, float]] = {
     "factor": (factor, 1.0), "volatility": (volatility, 1.0), "trend": (trend, 1.0),
     "autoregression": (autoregression, 1.0), "far inside": (factor, 20.0),
     "drifting": (lambda n, rng: factor(n, rng, drift=0.05), 1.5),
     "seasons": (seasons, 1.0), "clubs": (clubs, 1.0), "breaks": (breaks, 1.0),
+    # Named after the defaults were frozen, and shown as they came out.
+    "adoption*": (adoption, 1.0), "counts*": (counts, 4.0), "crash*": (crash, 2.0), "strays*": (strays, 4.0),
+    "ceiling*": (ceiling, 0.6),
 }  # fmt: skip
 """Each with half the width of its bounds: 20 times too wide where they lie far."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpcausal.effects.cohort_sums import cohort_bits
 from dpcausal.effects.corner_counts import GRID, corner_counts_sensitivity
 from dpcausal.effects.ellipsoid import WHOLE, ellipse_bits
 from dpcausal.privacy.sensitivity import Norm
@@ -11,6 +12,7 @@ from tests.registry.effects import (
     RADIUS,
     moments_of,
     of_two_numbers,
+    paths_of,
     scales_of,
     shortened_apart,
     sums_by_cell,
@@ -25,6 +27,9 @@ MUTANTS: list[Case] = [
     by_falsifier("moments with free counts of shortened rows", moments_of,
                  lambda m: 2**0.5 * 1.25 * (2 ** ellipse_bits(m, RADIUS) * RADIUS) ** 2, norm=Norm.L2, columns=3,
                  low=-3.0, high=3.0, starts={"apart": shortened_apart}),
+    by_falsifier("cohorts with what was lost for nothing", paths_of,
+                 lambda m: 2 * 2 ** cohort_bits(m, RADIUS) * RADIUS, norm=Norm.L2, columns=4, low=-3.0, high=3.0,
+                 starts={"apart": shortened_apart}),
     by_falsifier("two numbers by the bound of one", of_two_numbers, 2 * GRID, norm=Norm.L1, **DOMAIN),
 ]
 

@@ -9,8 +9,8 @@ NAMES = {
     "Ledger", "Independence", "Independences", "Levels", "moments", "ModelX", "NoPrivacy", "Panel", "Power", "PureDP",
     "ci_test",
     "ci_tests", "Relation", "Release", "Schema", "Study", "SyntheticControl", "Table", "Unit", "ZCDP", "calculators",
-    "cells", "direction", "direction_all", "discover", "effect", "errors", "explain", "plan_synthetic_control", "power",
-    "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
+    "cells", "did", "direction", "direction_all", "discover", "effect", "errors", "explain", "plan_synthetic_control",
+    "power", "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
 }  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def test_every_public_name_has_a_docstring() -> None:
 def test_a_loss_is_keyword_only_and_has_no_default() -> None:
     for call in (
         dpc.direction, dpc.direction_all, dpc.synthetic_control, dpc.synthetic_controls, dpc.ci_test, dpc.ci_tests,
-        dpc.discover, dpc.effect, dpc.cells, dpc.moments,
+        dpc.discover, dpc.effect, dpc.cells, dpc.moments, dpc.did,
     ):  # fmt: skip
         parameter = inspect.signature(call).parameters["loss"]
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY

@@ -227,6 +227,12 @@ def test_heaps_are_values_that_stick_out_of_their_neighbours() -> None:
     assert not lsnm.heaped(np.repeat([0.0, 1.0], [100, 3])).any()  # few values, of which none is a heap
 
 
+def test_whole_years_of_age_seldom_have_a_heap_by_chance() -> None:
+    rng = np.random.default_rng(6)
+    found = [lsnm.heaped(np.round(rng.uniform(20, 80, 133))).any() for _ in range(200)]
+    assert sum(found) < 45  # about one block in nine, six standard errors: the others may lean
+
+
 def test_both_columns_are_as_coarse_as_the_coarser_one() -> None:
     rng = np.random.default_rng(4)
     coarse, fine = np.round(2 * rng.standard_normal(200)) / 2, rng.standard_normal(200)

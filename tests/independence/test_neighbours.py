@@ -97,6 +97,14 @@ def test_what_fails_is_said_by_public_facts_with_every_answer() -> None:
         assert [one in told for one in (near, jumps)] == [words == near, words == jumps]
 
 
+def test_copies_of_rows_are_named_where_no_person_is_declared() -> None:
+    frame = {**columns(500, 1), "id": np.arange(500) // 2}
+    for person in (None, "id"):
+        table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), person=person)
+        found = dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1))
+        assert any("copies of rows" in caveat for caveat in found.guarantee.caveats) == (person is None)
+
+
 def test_auto_runs_without_privacy() -> None:
     for x, y, given in (*CASES.values(), ("a", "c", ["s"])):
         table = dpc.Table(columns(500, 3), SCHEMA, dpc.Ledger.without_privacy())

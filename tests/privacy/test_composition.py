@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,23 +16,17 @@ from dp_accounting import dp_event
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import ndtr, rel_entr
+from scipy.special import ndtr
 
-from dpcausal.errors import LossError
 from dpcausal.privacy.composition import (
     SATURATED,
     Cost,
     Totals,
     admit,
-    advanced,
-    basic,
     caps_of,
     cost_of,
-    parallel,
     remaining,
     spent_text,
-    subsampled,
-    zcdp,
 )
 from dpcausal.privacy.loss import (
     DELTA_UNITS,
@@ -46,7 +39,6 @@ from dpcausal.privacy.loss import (
     exact_amount,
     largest_rho,
 )
-from dpcausal.privacy.neighbours import Relation
 
 EPSILON_UNIT, DELTA_UNIT = Fraction(1, EPSILON_UNITS), Fraction(1, DELTA_UNITS)
 
@@ -501,114 +493,3 @@ def test_what_the_union_grants_is_within_the_budget_by_dp_accounting(seed: int) 
 
 
 # Theorems as functions
-
-
-def binomial_delta(epsilon: float, times: int, target: float) -> float:
-    """The exact δ of k-fold randomised response at a target ε (Kairouz, Oh & Viswanath 2015)."""
-    p = 1 / (1 + math.exp(-epsilon))
-    total = 0.0
-    for k in range(times + 1):
-        one, other = (p**k * (1 - p) ** (times - k), p ** (times - k) * (1 - p) ** k)
-        total += math.comb(times, k) * max(0.0, one - math.exp(target) * other)
-    return total
-
-
-@pytest.mark.parametrize(("epsilon", "times"), [(0.01, 500), (0.1, 100), (0.5, 20), (2.0, 3), (0.3, 1)])
-@pytest.mark.parametrize("slack", [1e-8, 1e-3, 0.3])
-def test_advanced_composition_covers_the_worst_mechanism(epsilon: float, times: int, slack: float) -> None:
-    total = advanced(PureDP(epsilon), times, slack)
-    assert total.delta == pytest.approx(slack)
-    assert binomial_delta(epsilon, times, total.epsilon) <= slack
-    published = epsilon * math.sqrt(2 * times * math.log(1 / slack)) + times * epsilon * math.expm1(epsilon)
-    assert total.epsilon <= published  # Dwork & Roth (2014), Theorem 3.20
-
-
-@pytest.mark.parametrize(("epsilon", "times", "slack"), [(0.1, 10, 1e-6), (1.5, 4, 0.01), (3.0, 1, 0.5)])
-def test_advanced_composition_is_the_expected_loss_and_a_deviation(epsilon: float, times: int, slack: float) -> None:
-    # The largest expected loss of a pure mechanism is that of randomised response, a Kullback-Leibler divergence.
-    p = 1 / (1 + math.exp(-epsilon))
-    expected = times * float(np.sum(rel_entr([p, 1 - p], [1 - p, p])))
-    deviation = epsilon * math.sqrt(2 * times * math.log(1 / slack))  # Azuma: martingale steps within [-eps, eps]
-    assert advanced(PureDP(epsilon), times, slack).epsilon == pytest.approx(expected + deviation, rel=1e-9)
-
-
-def test_advanced_composition_adds_the_deltas() -> None:
-    assert advanced(ApproxDP(0.1, 1e-8), 10, 1e-6).exact_delta == Fraction(11, 10**7)
-    for times in (0, -1, True, 1.5):
-        with pytest.raises(LossError):
-            advanced(PureDP(1), times, 1e-6)  # type: ignore[arg-type]
-
-
-def test_sums_of_losses() -> None:
-    assert basic([PureDP(0.1), ApproxDP(0.2, 1e-6), ApproxDP(0.3, 1e-6)]) == ApproxDP(0.6, 2e-6)
-    assert zcdp([PureDP(1), ZCDP(0.25)]) == ZCDP(0.75)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: basic([]),
-        lambda: zcdp([]),
-        lambda: parallel([], Relation.REPLACE_ONE, partition="by position"),
-        lambda: basic([ZCDP(1)]),  # type: ignore[list-item]
-        lambda: zcdp([ApproxDP(1, 0.5)]),  # type: ignore[list-item]
-        lambda: parallel([ApproxDP(1, 0.5)], Relation.REPLACE_ONE, partition="by position"),  # type: ignore[list-item]
-        lambda: advanced(ZCDP(1), 2, 0.1),  # type: ignore[arg-type]
-        lambda: subsampled(ZCDP(1), 1, 2),  # type: ignore[arg-type]
-        lambda: basic([NoPrivacy()]),  # type: ignore[list-item]
-    ],
-)
-def test_a_theorem_takes_only_losses_it_speaks_of(call: Callable[[], object]) -> None:
-    with pytest.raises(LossError):
-        call()
-
-
-@pytest.mark.proves("parallel-composition")
-def test_a_row_that_changes_its_part_is_paid_for_in_two_parts() -> None:
-    # Three parts by value; each tells by randomised response whether it is empty.  One row, moved from part to part.
-    epsilons = [0.7, 0.4, 0.2]
-
-    def law(part: int | None) -> dict[tuple[int, ...], float]:
-        laws = {}
-        for answer in itertools.product((0, 1), repeat=3):
-            weights = [
-                (math.exp(e) if bit == (i == part) else 1) / (1 + math.exp(e))
-                for i, (e, bit) in enumerate(zip(epsilons, answer, strict=True))
-            ]
-            laws[answer] = math.prod(weights)
-        return laws
-
-    def loss(a: int | None, b: int | None) -> float:
-        one, other = law(a), law(b)
-        return max(math.log(one[key] / other[key]) for key in one)
-
-    losses = [PureDP(e) for e in epsilons]
-    replaced = max(loss(a, b) for a in range(3) for b in range(3))
-    added = max(loss(a, None) for a in range(3))
-    assert parallel(losses, Relation.REPLACE_ONE, partition="by value").epsilon == pytest.approx(replaced)
-    assert parallel(losses, Relation.ADD_OR_REMOVE_ONE, partition="by value").epsilon == pytest.approx(added)
-    assert parallel(losses, Relation.REPLACE_ONE, partition="by position") == PureDP(0.7)
-    assert parallel([PureDP(1)], Relation.REPLACE_ONE, partition="by value") == PureDP(1)
-    with pytest.raises(LossError):
-        parallel(losses, Relation.ADD_OR_REMOVE_ONE, partition="by position")
-    with pytest.raises(LossError):
-        parallel(losses, Relation.REPLACE_ONE, partition="by row")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("taken", "rows"), [(1, 10), (3, 7), (10, 10), (99, 100)])
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 8.0])
-def test_subsampling_is_paid_for_at_the_worst_mechanism_and_no_more(taken: int, rows: int, epsilon: float) -> None:
-    # Randomised response on "the one row that is 1 was taken": its exact loss, against a data set of zeros.
-    share = taken / rows
-    said_yes = (share * math.exp(epsilon) + 1 - share) / (1 + math.exp(epsilon))
-    exact = math.log(said_yes * (1 + math.exp(epsilon)))
-    total = subsampled(ApproxDP(epsilon, 1e-6), taken, rows)
-    assert exact * (1 - 1e-12) <= total.epsilon <= exact * (1 + 1e-8)
-    assert total.exact_delta == Fraction(taken, rows) * Fraction(1, 10**6)
-
-
-def test_subsampling_takes_between_one_and_all_rows() -> None:
-    for taken, rows in ((0, 5), (6, 5), (True, 5), (2.0, 5)):
-        with pytest.raises(LossError):
-            subsampled(PureDP(1), taken, rows)  # type: ignore[arg-type]
-    assert subsampled(PureDP(1000), 1, 2) == ApproxDP(1000, 0)

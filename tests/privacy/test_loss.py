@@ -29,7 +29,6 @@ from dpcausal.privacy.loss import (
     largest_rho,
     loss_text,
     parse_loss,
-    to_approx,
     to_zcdp,
     zcdp_epsilon,
 )
@@ -118,8 +117,6 @@ def test_zero_is_a_delta_and_nothing_else(zero: Any) -> None:
 def test_a_delta_is_below_one(delta: Any) -> None:
     with pytest.raises(LossError):
         ApproxDP(1, delta)
-    with pytest.raises(LossError):
-        to_approx(PureDP(1), delta)
 
 
 def test_numpy_numbers_are_amounts_without_their_overflow() -> None:
@@ -226,16 +223,6 @@ def test_a_pure_loss_is_half_its_square_in_zcdp(epsilon: float, order: float) ->
     logs = [order * math.log(a) + (1 - order) * math.log(b) for a, b in ((p, 1 - p), (1 - p, p))]
     divergence = np.logaddexp(*logs) / (order - 1)
     assert divergence <= order * to_zcdp(PureDP(epsilon)).rho * (1 + 1e-9)
-
-
-def test_conversions_to_approximate_loss() -> None:
-    assert to_approx(PureDP(1), 0) == ApproxDP(1, 0)
-    assert to_approx(ApproxDP(1, 1e-6), 1e-5) == ApproxDP(1, 1e-5)
-    assert to_approx(ZCDP(0.5), 1e-6).epsilon == zcdp_epsilon(0.5, 1e-6)
-    with pytest.raises(LossError):
-        to_approx(ApproxDP(1, 1e-6), 1e-7)
-    with pytest.raises(LossError):
-        to_approx(ZCDP(1), 0)
 
 
 @settings(deadline=None)

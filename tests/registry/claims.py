@@ -176,5 +176,4 @@ TEXTS = (
     TextRow("union-of-filters", "composition", "either of two filters may serve"),
     TextRow("single-spend", "composition", "one spend of the whole budget"),
     TextRow("allotment", "composition", "a call within its allotment is one mechanism"),
-    TextRow("parallel-composition", "composition", "blocks by position and by value"),
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
+from dpcausal.effects.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity
 from dpcausal.effects.corner_counts import corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.ellipsoid import (
     WHOLE,
@@ -58,7 +59,17 @@ def scales_of(rows: Rows) -> Any:
     return scale_histograms(rows[:, :2].copy(), WHOLE * (rows[:, 2] >= -0.5)).ravel()
 
 
+def paths_of(rows: Rows) -> Any:
+    """Return the sums of two numbers by two cohorts, by the sign of the third; below −2 in the last, it is left out."""
+    bits = cohort_bits(len(rows), RADIUS)
+    cohorts = (rows[:, 2] >= 0).astype(np.int64)
+    return cohort_sums(cohorts, 2, rows[:, :2].copy(), rows[:, 3] >= -2, RADIUS, bits)
+
+
 SENSITIVITIES = (
+    SensitivityRow("cohort-sums", paths_of, lambda m: cohort_sums_sensitivity(2, 2, RADIUS, cohort_bits(m, RADIUS)),
+                   (4, 9), 0.99, ("cohorts with what was lost for nothing",),
+                   {"columns": 4, "low": -3.0, "high": 3.0, "starts": {"apart": shortened_apart}}),
     SensitivityRow("scale-histograms", scales_of, lambda m: scale_histograms_sensitivity(2), (4, 9), 0.99,
                    ("several scales by the bound of one",), {"columns": 3, "low": -1.0, "high": 1.0}),
     SensitivityRow("ellipse-moments", moments_of,
@@ -83,11 +94,13 @@ def table_of(rows: Rows, loss: Any) -> dpc.Table:
     return dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(loss))
 
 
-def asked_on_neighbours(call: Callable[[dpc.Table], Any], loss: Any) -> Neighbours:
+def asked_on_neighbours(
+    call: Callable[[dpc.Table], Any], loss: Any, made: Callable[[Rows, Any], dpc.Table] = table_of
+) -> Neighbours:
     """Return the grey box of a call: one row of a made-up table is replaced by a corner of the domain."""
 
     def ask(rows: Rows) -> Any:
-        return call(table_of(rows, loss))
+        return call(made(rows, loss))
 
     def audit(seed: int, answers: Any) -> GreyBoxAudit:
         rng = np.random.default_rng(seed)
@@ -157,7 +170,35 @@ def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
     return [float(joint(table_of(rows, loss), loss).sums[0, 1]) for _ in range(min(size, 400))]
 
 
+PERIODS = dpc.Schema({"t": dpc.Levels([0, 1, 2]), "g": dpc.Levels([1, 9]), "y": dpc.Bounded(-1, 1)})
+
+
+def followed(table: dpc.Table, loss: Any = APPROXIMATE) -> Any:
+    return dpc.did(table, time="t", outcome="y", cohort="g", loss=loss)
+
+
+def paths_table(rows: Rows, loss: Any) -> dpc.Table:
+    """Return a table of persons, each the cohort and two steps of a row, and a last period that is missing above 1."""
+    n = len(rows)
+    levels = np.column_stack([np.zeros(n), rows[:, 2], np.where(rows[:, 1] > 1.5, np.nan, rows[:, 3])])
+    columns = {"id": np.repeat(np.arange(n), 3), "t": np.tile(np.arange(3), n), "y": levels.ravel(),
+               "g": np.repeat(np.where(rows[:, 0] >= 0.5, 1, 9), 3)}  # fmt: skip
+    return dpc.Table(columns, PERIODS, dpc.Ledger.in_memory(loss), person="id")
+
+
+def of_paths(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return the first cohort's sum of the first step, moved as far as a person can."""
+    line = np.linspace(-1, 1, 300)
+    rows = np.column_stack([np.arange(300) % 2, np.zeros(300), line, line[::-1]])
+    rows[1, 2:] = 2 * side - 1, 1 - 2 * side
+    loss = dpc.ApproxDP(epsilon, 1e-6)
+    return [float(followed(paths_table(rows, loss), loss).release.sums[0, 0]) for _ in range(min(size, 200))]
+
+
 TASKS = (
+    TaskRow("did", "did", ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian"),
+            asked_on_neighbours(lambda table: followed(table).release.numbers(), APPROXIMATE, paths_table), of_paths,
+            0.0, ("cohorts with what was lost for nothing", "moments with free counts of shortened rows"), 1e-6),
     TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "second-moments", "gaussian"),
             asked_on_neighbours(lambda table: joint(table).numbers(), APPROXIMATE), of_moments, 0.0,
             ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
@@ -178,4 +219,4 @@ def plain_of(result: Any) -> Any:
     return {name: value for name, value in result.to_dict().items() if name != "guarantee"}
 
 
-WAYS = {"cells", "moments", *(f"effect {name}" for name in METHODS)}
+WAYS = {"cells", "did", "moments", *(f"effect {name}" for name in METHODS)}

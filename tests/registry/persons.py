@@ -13,36 +13,48 @@ import numpy as np
 from dpcausal.audit.falsifier import STARTS, Falsification, falsify
 from dpcausal.data.frame import source_of
 from dpcausal.data.persons import Persons
-from dpcausal.dependence.neighbour_pairs import signed_sensitivity, untied_sensitivity
+from dpcausal.dependence.neighbour_pairs import PairSums, pair_sums, signed_sensitivity, untied_sensitivity
+from dpcausal.mechanisms.subsample import dealt_order
 from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.noise import generator_from_seed
 from tests.registry.rows import SensitivityRow
 
 Rows = Any
 
 
-def records(persons: Rows, private: bool) -> Rows:
-    """Return one row a person: of the first half of the columns or of the second; the last column makes the id."""
+def records(persons: Rows, private: bool) -> tuple[Rows, Any]:
+    """Return one row a person, of the first half of the columns or of the second, and the keys of their ids, which the
+    last column makes."""
     m, columns = len(persons), persons.shape[1] // 2
     ids = np.array([f"{place} {end if private else ''}" for place, end in enumerate(persons[:, -1])], dtype=object)
     found = Persons.of(source_of({"id": np.repeat(ids, 2)}).collect(["id"]), "id", False)
     rows, kept = found.chosen(np.ones(2 * m, dtype=bool))
     assert kept.all() and found.n == m
-    return persons[:, : 2 * columns].reshape(2 * m, columns)[rows]
+    return persons[:, : 2 * columns].reshape(2 * m, columns)[rows], found.keys
 
 
 CLAIMS = {
     "block-votes", "block-bits", "block-sum", "conditional-kendall", "contingency-table", "column-histograms",
-    "contrasts", "second-moments", "scale-histograms", "ellipse-moments", "corner-counts", "residual-product-sum",
-    "clipped-product-squares", "resample-product-sum", "permuted-root-hsic", "noisy-rank", "rank-scores",
-    "neighbour-pairs", "untied-pairs", "stratum-covariance", "stratum-variance", "stratum-spread",
+    "contrasts", "second-moments", "scale-histograms", "ellipse-moments", "corner-counts", "resample-product-sum",
+    "permuted-root-hsic", "noisy-rank", "rank-scores", "neighbour-pairs", "untied-pairs",
+    "stratum-covariance", "stratum-variance", "stratum-spread",
 }
 """What answers for persons rest on."""
 
-KEYED = {
-    "neighbour-pairs": lambda m: signed_sensitivity((m - 3) // 29, Unit.PERSON),
-    "untied-pairs": lambda m: untied_sensitivity((m - 3) // 29, Unit.PERSON),
-}
-"""Claims with a bound of their own for persons of private ids: their coins go by the id."""
+def keyed(rows: Rows, keys: Any) -> PairSums:
+    """Return the sums over neighbours with ties broken by the keys of ids, as ``Neighbours`` does."""
+    x, y, z, cells, kept = rows.T
+    order = dealt_order(len(rows), generator_from_seed(1), keys)
+    return pair_sums(x, y, z, np.rint(cells).astype(np.int64), order, kept > 0.25, (len(rows) - 3) // 29)
+
+
+KEYED: dict[str, tuple[Any, Any]] = {
+    "neighbour-pairs": (lambda rows, keys: keyed(rows, keys).signed,
+                        lambda m: signed_sensitivity((m - 3) // 29, Unit.PERSON)),
+    "untied-pairs": (lambda rows, keys: keyed(rows, keys).untied,
+                     lambda m: untied_sensitivity((m - 3) // 29, Unit.PERSON)),
+}  # fmt: skip
+"""Claims with a bound of their own for persons of private ids: their coins go by the id, not by the place."""
 
 
 def rows_of_persons() -> list[SensitivityRow]:
@@ -50,7 +62,8 @@ def rows_of_persons() -> list[SensitivityRow]:
     from tests.registry.claims import SENSITIVITIES
 
     found = [row for row in SENSITIVITIES if row.claim in CLAIMS]
-    return found + [replace(row, sensitivity=KEYED[row.claim]) for row in found if row.claim in KEYED]
+    assert {row.claim for row in found} == CLAIMS
+    return found + [replace(row, sensitivity=KEYED[row.claim][1]) for row in found if row.claim in KEYED]
 
 
 def over_persons(row: SensitivityRow, private: bool, *, evaluations: int, seed: int = 3) -> Falsification:
@@ -70,8 +83,15 @@ def over_persons(row: SensitivityRow, private: bool, *, evaluations: int, seed: 
         return of
 
     levels = domain.pop("levels", None)
+
+    def statistic(persons: Rows) -> Any:
+        rows, keys = records(persons, private)
+        rows = _rounded(rows, levels)
+        by_id = row.sensitivity(max(row.sizes)).unit is Unit.PERSON
+        return KEYED[row.claim][0](rows, keys) if by_id else row.statistic(rows)
+
     return falsify(
-        lambda persons: row.statistic(_rounded(records(persons, private), levels)), lambda m: row.sensitivity(m).bound,
+        statistic, lambda m: row.sensitivity(m).bound,
         sizes=row.sizes, columns=2 * columns + 1, low=[*low, *low, 0.0], high=[*high, *high, 1.0],
         norm=row.sensitivity(max(row.sizes)).norm, evaluations=evaluations, seed=seed,
         starts={name: twice(start) for name, start in domain.pop("starts", STARTS).items()}, **domain,

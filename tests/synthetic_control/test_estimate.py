@@ -93,6 +93,23 @@ def test_effect_att_and_interval_agree_with_each_other() -> None:
     assert low.method == "matched" and "Feasible" in low.summary()
 
 
+def test_an_answer_says_how_far_it_rests_on_donors_and_how_both_fit_the_past() -> None:
+    shared = answer_of(1000, dpc.ApproxDP(2, 1e-6))
+    assert shared.mixing == 1 and shared.fit is not None and shared.own_fit is not None
+    assert 0.03 < shared.fit < shared.own_fit and "On the target's past the control leaves" in shared.summary()
+    assert "control counts 50%" in dataclasses.replace(shared, mixing=0.5).summary()
+    # Donors that nothing moves together, all but a shock after the start that half of them have: no control helps.
+    rng = np.random.default_rng(1)
+    rows = 0.01 * rng.normal(size=(1001, 13))
+    rows[1::2, 10:] += 3
+    loss = dpc.ApproxDP(2, 1e-6)
+    panel = dpc.Panel.from_arrays(rows[1:], rows[0], start=10, bounds=dpc.Bounded(-9, 9), ledger=ledger_of(loss))
+    with dpc.simulated_noise(2):
+        lone = dpc.synthetic_control(panel, loss=loss, method="factor")
+    assert lone.mixing < 1 and np.abs(lone.counterfactual).max() < 1
+    assert lone.effect == pytest.approx(lone.observed - lone.counterfactual)
+
+
 def test_without_inference_the_whole_budget_goes_to_the_path() -> None:
     answer = answer_of(1000, ONE, inference=False)
     assert answer.interval is None and answer.pvalue is None and answer.constants["shares of the path"] == 1
@@ -241,7 +258,10 @@ def test_a_result_pickles_prints_and_holds_no_donor() -> None:
     answer = answer_of(300, dpc.ApproxDP(4, 1e-6), seed=6)
     again = pickle.loads(pickle.dumps(answer))
     assert again.summary() == answer.summary() and again.to_json() == answer.to_json()
-    assert len(answer.to_frame()) == 1
+    frame = answer.to_frame()
+    assert len(frame) == 13 and frame["treated"].sum() == 3 and frame["effect"].isna().sum() == 10
+    assert frame["counterfactual"].tolist()[10:] == answer.counterfactual.tolist()
+    assert frame["observed"].tolist() == [*answer.past, *answer.observed]
     with pytest.raises(dataclasses.FrozenInstanceError):
         answer.att = 0.0  # type: ignore[misc]
     with pytest.raises(ValueError):

@@ -231,3 +231,11 @@ def test_a_release_of_noise_alone_still_makes_a_forecast() -> None:
         assert np.isfinite(fitted.change(rng.normal(size=(3, 6)))).all()
         missed, scales = fitted.measured(rng.integers(-(2**28), 2**28, (3, 6)))
         assert np.isfinite(missed).all() and (scales > 0).all()
+
+
+def test_with_any_number_of_donors_a_unit_keeps_periods_to_tell_its_own_noise_by() -> None:
+    """Seen to fail: without noise every eigenvalue passed the threshold of noise and counted as a factor."""
+    loadings = np.random.default_rng(12).normal(size=(2, 13))
+    for own in (0.01, 0.3):
+        fitted = factor.forecaster(model(np.zeros(13), loadings.T @ loadings + own * np.eye(13), 0.0), 10)
+        assert (len(fitted.loadings), fitted.freedom) == (2, 7) and fitted.rest == pytest.approx(own, rel=1e-6)

@@ -32,17 +32,22 @@ FEW_VALUES = 0.9
 LEAST_VALUES = 10
 """Different values of a column below which none is a heap, and a block does not say which way it leans."""
 
-LEAST_HEAP, STEEP = 0.03, 3
-"""A value is a heap if it has this share of the rows, and this many times as many as either value next to it."""
+LEAST_HEAP = 0.03
+"""Least share of the rows that makes a heap of a value."""
 
 
 def heaped(values: Column) -> npt.NDArray[np.bool_]:
-    """Return which rows lie on a heap, as where a column is cut at a bound or mostly 0: no density has one."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    beside = np.maximum(np.append(0, counts[:-1]), np.append(counts[1:], 0))
-    least = max(4, LEAST_HEAP * len(values)) if len(counts) >= LEAST_VALUES else math.inf
-    heap = (counts >= least) & (counts >= STEEP * beside)
-    return np.asarray(heap[place], dtype=np.bool_)
+    """Return which rows lie on a heap, as where a column is cut at a bound or mostly 0: no density has one.
+
+    A heap has 1.5 m + 5√m − 1.5 rows or more, m the mean of the two values on either side: chance makes few of those.
+    """
+    distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if len(distinct) < LEAST_VALUES:
+        return np.zeros(len(values), dtype=np.bool_)
+    four = np.array([1, 1, 0, 1, 1])
+    beside = np.maximum(1, np.convolve(counts, four, "same") / np.convolve(np.ones(len(counts)), four, "same"))
+    least = np.maximum(1.5 * beside + 5 * np.sqrt(beside) - 1.5, LEAST_HEAP * len(values))
+    return np.asarray((counts >= least)[place], dtype=np.bool_)
 
 
 def _step(values: Column) -> float:

@@ -21,8 +21,8 @@ Reals = npt.NDArray[np.float64]
 
 LEAST_SIGNAL = 7.0
 """No interval below: there its measured coverage falls short."""
-ONE_SIDED = 0.05
-"""Level of the test that the shortened rows lie on no side."""
+ONE_SIDED, ONE_SIDED_RESIDUAL = 0.05, 0.2
+"""Levels of the tests that the shortened rows lie on no side: of all columns, of the residual asked for."""
 
 WEAK = "the moments are too near their noise (signal to noise below 7): more rows, a larger loss or fewer columns"
 SPREAD = (
@@ -170,7 +170,9 @@ def regress(
         sampling = inverse @ meat.over(regressors) @ inverse * count / max(count - len(slopes), 1.0)
     noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
     errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (whole, noise))
-    reason, reach = reason_of(release, constant_spread or known), float(ndtri(0.5 + coverage / 2))
+    residual = np.zeros(len(release.names))
+    residual[places] = contrast[:-1]
+    reason, reach = reason_of(release, constant_spread, residual, known), float(ndtri(0.5 + coverage / 2))
     robust = _robustness(fitted.moments, count)
     found = tuple(
         coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), reach, reason,
@@ -188,19 +190,33 @@ def coefficient(
     return Coefficient(name, estimate, error, noise, ends, robust)
 
 
-def reason_of(release: JointMoments, constant_spread: bool) -> str:
-    """Return why nothing read off these moments has an interval; empty if it has."""
-    reason = WEAK if release.signal_to_noise < LEAST_SIGNAL else SIDED if one_sided(release) else ""
-    return reason or ("" if constant_spread else SPREAD)
+def reason_of(
+    release: JointMoments, constant_spread: bool, residual: Reals | None = None, spread_known: bool = False
+) -> str:
+    """Return why nothing read off these moments has an interval; empty if it has.
+
+    Shortening moves slopes by the products of regressors and residuals, which sum to nothing where residuals are as
+    often on either side: of a residual, a row of columns, the side is looked at by itself, and where the spread may go
+    with the regressors no other.
+    """
+    sided = not spread_known and one_sided(release, None, ONE_SIDED)
+    if residual is not None:
+        sided = sided or one_sided(release, residual, ONE_SIDED_RESIDUAL)
+    reason = WEAK if release.signal_to_noise < LEAST_SIGNAL else SIDED if sided else ""
+    return reason or ("" if constant_spread or spread_known else SPREAD)
 
 
-def one_sided(release: JointMoments) -> bool:
+def one_sided(release: JointMoments, residual: Reals | None, level: float) -> bool:
     """Return whether the directions of the shortened rows add up to more than noise and chance would make them."""
     from scipy.special import chdtri
 
-    d = len(release.names)
-    variance = release.noise.count**2 + max(release.shortened, 0.0) / d
-    return variance > 0 and float(release.towards @ release.towards) / variance > float(chdtri(d, ONE_SIDED))
+    towards, free, spread = release.towards, len(release.names), 1 / len(release.names)
+    if residual is not None:
+        # Shortened rows may all lie along the residual: the square of a direction is then 1 there, not 1/d.
+        along = release.spread.T @ (release.halves * residual)
+        towards, free, spread = towards @ along[:, None] / max(float(np.linalg.norm(along)), 1e-300), 1, 1.0
+    variance = release.noise.count**2 + max(release.shortened, 0.0) * spread
+    return variance > 0 and float(towards @ towards) / variance > float(chdtri(free, level))
 
 
 def _robustness(moments: Reals, count: float) -> list[float] | None:

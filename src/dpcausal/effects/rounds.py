@@ -118,13 +118,21 @@ class Moments:
 def learnt_moments(unit: Reals, rows: Rows, n: int, allotment: Allotment, loss: ZCDP) -> Moments:
     """Release the histograms, the rounds and the last moments of rows of [−1, 1]^d of n units."""
     d = unit.shape[1]
-    shape = _first(unit, rows, allotment, loss.part(HISTOGRAM))
-    for share in SHAPING:
-        noise = noise_of(d, n, tail_radius(d, TAIL), loss.part(share))
-        found = _released(unit, rows, shape, noise, allotment, loss.part(share))
-        shape = _refined(found, n)
+    shape = learnt_shape(unit, rows, n, allotment, loss)
     noise = noise_of(d, n, last_radius(d, n, loss), loss.part(LAST))
     return _released(unit, rows, shape, noise, allotment, loss.part(LAST))
+
+
+def learnt_shape(
+    unit: Reals, rows: Rows, n: int, allotment: Allotment, loss: ZCDP, shaping: tuple[Fraction, ...] = SHAPING
+) -> Shape:
+    """Release the histograms and the rounds, a share of the loss each."""
+    d = unit.shape[1]
+    shape = _first(unit, rows, allotment, loss.part(HISTOGRAM))
+    for share in shaping:
+        noise = noise_of(d, n, tail_radius(d, TAIL), loss.part(share))
+        shape = _refined(_released(unit, rows, shape, noise, allotment, loss.part(share)), n)
+    return shape
 
 
 def _first(unit: Reals, rows: Rows, allotment: Allotment, loss: ZCDP) -> Shape:

@@ -103,8 +103,9 @@ def means(sums: Sums, treated_only: bool) -> Means:
     share = explained / (explained + residual) if explained + residual > 0 else 0.0
     covariance = sampling + noise
     variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
-    third = _third(N, within, np.maximum(Q / N - within**2, 0.0), by_sum[1, 1], by_sum[0, 0])
-    skew = third / max(variance, 1e-300) ** 1.5
+    # What the noise may have taken from a variance is given back: else those samples would be shown that look too tame.
+    most = np.maximum(Q / N - within**2, 0.0) + 2 * math.sqrt(sums.noise[0, 0]) / N
+    skew = _third(N, within, most, by_sum[1, 1], by_sum[0, 0]) / max(variance, 1e-100) ** 1.5
     return Means(values, covariance, noise, residual / float(N.sum()), share, skew)
 
 

@@ -26,6 +26,11 @@ PUBLIC = (
     "the number of rows", "column names, bounds and levels", "the order of the rows", "all arguments", "the seed",
 )  # fmt: skip
 
+ALONE = (
+    "rows count as independent: copies of rows, or several of one person in a table without person=, can make a true "
+    "null look dependent"
+)
+
 LEAST_EPSILON = Fraction(1, 10**6)
 MOST_GIVEN = 200
 
@@ -146,7 +151,7 @@ class Hypothesis(Question[Independence]):
             guarantee=Guarantee.of(
                 allotment,
                 proofs=settled.claims,
-                caveats=(*settled.caveats, *self.besides),
+                caveats=(*settled.caveats, *self.besides, *((ALONE,) if self.unit is Unit.ROW else ())),
                 public=self.table.told(PUBLIC),
             ),
         )

@@ -1,4 +1,4 @@
-"""Composition theorems as pure functions, and the filter that admits a spend.
+"""What a spend costs under two accounts, and the filter that admits it.
 
 The claims and proofs are in ``composition.md``; nothing here keeps state or reads data.
 """
@@ -6,17 +6,13 @@ The claims and proofs are in ``composition.md``; nothing here keeps state or rea
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
 
-from dpcausal.errors import LossError
 from dpcausal.privacy.loss import (
     DELTA_UNITS,
     EPSILON_UNITS,
     ZCDP,
-    Amount,
     ApproxDP,
     Loss,
     PureDP,
@@ -24,7 +20,6 @@ from dpcausal.privacy.loss import (
     format_amount,
     largest_rho,
 )
-from dpcausal.privacy.neighbours import Relation
 
 SATURATED = 2**61
 """Totals and costs stop here, above every cap (``_cap``), so a total that stopped stays refused; within 64 bits."""
@@ -250,88 +245,3 @@ def spent_text(budget: Loss, totals: Totals) -> str:
         if totals.rho_delta:
             parts.append(f"delta {format_amount(Fraction(totals.rho_delta, DELTA_UNITS))}")
     return " ".join(parts) if parts else f"{totals.spends} spends"
-
-
-def _refuse_others(losses: Sequence[Loss], *kinds: type) -> None:
-    """Refuse an empty composition, and a loss of a kind whose δ or ρ the theorem would drop."""
-    if not losses:
-        raise LossError("composition needs at least one loss")
-    if not all(isinstance(loss, kinds) for loss in losses):
-        raise LossError(f"this composition takes {' and '.join(kind.__name__ for kind in kinds)} only")
-
-
-def basic(losses: Sequence[PureDP | ApproxDP]) -> ApproxDP:
-    """Return the sum of (ε, δ) losses: basic composition."""
-    _refuse_others(losses, PureDP, ApproxDP)
-    delta = sum((loss.exact_delta for loss in losses if isinstance(loss, ApproxDP)), Fraction(0))
-    return ApproxDP(sum((loss.exact_epsilon for loss in losses), Fraction(0)), delta)
-
-
-def advanced(loss: PureDP | ApproxDP, times: int, slack: Amount) -> ApproxDP:
-    """Return k-fold composition of one (ε, δ) loss with slack δ'.
-
-    ε' = ε √(2k log(1/δ')) + k ε (e^ε − 1) / (e^ε + 1),  δ_total = kδ + δ'
-
-    where k is ``times`` and δ' is ``slack``.  *Source*: Dwork, Rothblum & Vadhan (2010) with the tight expected
-    loss ε·tanh(ε/2); Dwork & Roth (2014), Theorem 3.20 has the looser k ε (e^ε − 1).  Rounded up by 1e-10.
-    """
-    _refuse_others([loss], PureDP, ApproxDP)
-    extra = exact_amount(slack, "slack", below_one=True)
-    if isinstance(times, bool) or not isinstance(times, int) or times < 1:
-        raise LossError("times must be a whole number of at least 1")
-    epsilon = loss.epsilon
-    total = epsilon * math.sqrt(2 * times * -math.log(float(extra))) + times * epsilon * math.tanh(epsilon / 2)
-    delta = loss.exact_delta if isinstance(loss, ApproxDP) else Fraction(0)
-    return ApproxDP(total * (1 + 1e-10), times * delta + extra)
-
-
-def zcdp(losses: Sequence[PureDP | ZCDP]) -> ZCDP:
-    """Return the sum in zCDP, a pure ε counting ε²/2."""
-    _refuse_others(losses, PureDP, ZCDP)
-    return ZCDP(
-        sum(
-            (loss.exact_rho if isinstance(loss, ZCDP) else loss.exact_epsilon**2 / 2 for loss in losses),
-            Fraction(0),
-        )
-    )
-
-
-def parallel(losses: Sequence[PureDP], relation: Relation, *, partition: Literal["by position", "by value"]) -> PureDP:
-    """Return the loss of mechanisms that run on disjoint parts of the rows.
-
-    A part chosen by position (a public split) keeps a replaced row where it is: the largest ε.  A part chosen by
-    the row's own values can lose the row to another part: under replace-one two parts change, the two largest ε
-    add; under add-or-remove-one one part changes.  Claim ``parallel-composition``.
-
-    By value and replace-one, each ε must hold for one row more, one row less and one row replaced in its part: for
-    a mechanism proved under add-or-remove-one alone, enter 2ε.
-    """
-    if partition not in ("by position", "by value"):
-        raise LossError("partition must be 'by position' or 'by value'")
-    _refuse_others(losses, PureDP)
-    ordered = sorted((loss.exact_epsilon for loss in losses), reverse=True)
-    if relation is Relation.REPLACE_ONE and partition == "by value":
-        return PureDP(sum(ordered[:2], Fraction(0)))
-    if relation is Relation.ADD_OR_REMOVE_ONE and partition == "by position":
-        raise LossError("a split by position needs a public number of rows: use replace-one")
-    return PureDP(ordered[0])
-
-
-def subsampled(loss: PureDP | ApproxDP, taken: int, rows: int) -> ApproxDP:
-    """Return the loss of a mechanism run on a secret uniform subset of rows, replace-one, without replacement.
-
-    ε' = log(1 + (m/n)(e^ε − 1)),  δ' = (m/n) δ
-
-    where m is ``taken`` and n is ``rows``.  *Source*: Balle, Barthe & Gaboardi (2018), Theorem 9.  The subset must
-    be drawn with secret bits.  Rounded up by 1e-10.
-    """
-    _refuse_others([loss], PureDP, ApproxDP)
-    if isinstance(taken, bool) or not (isinstance(taken, int) and isinstance(rows, int) and 1 <= taken <= rows):
-        raise LossError("a subsample takes between 1 and all rows")
-    delta = loss.exact_delta if isinstance(loss, ApproxDP) else Fraction(0)
-    if taken == rows:
-        return ApproxDP(loss.exact_epsilon, delta)
-    share = Fraction(taken, rows)
-    if loss.epsilon > 700:  # beyond floats, and there amplification is worth nothing
-        return ApproxDP(loss.exact_epsilon, share * delta)
-    return ApproxDP(math.log1p(float(share) * math.expm1(loss.epsilon)) * (1 + 1e-10), share * delta)

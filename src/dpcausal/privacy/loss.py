@@ -317,20 +317,6 @@ def affordable_zcdp(loss: ApproxDP | ZCDP) -> ZCDP:
     return ZCDP(rho)
 
 
-def to_approx(loss: PureDP | ApproxDP | ZCDP, delta: Amount) -> ApproxDP:
-    """Return the (ε, δ)-DP that ``loss`` implies at the given δ."""
-    exact = exact_amount(delta, "delta", below_one=True, zero=True)
-    if isinstance(loss, PureDP):
-        return ApproxDP(loss.exact_epsilon, exact)
-    if isinstance(loss, ApproxDP):
-        if exact < loss.exact_delta:
-            raise LossError(f"{loss} does not imply a smaller delta")
-        return ApproxDP(loss.exact_epsilon, exact)
-    if exact == 0:
-        raise LossError("zCDP implies no pure guarantee: delta must be above 0")
-    return ApproxDP(zcdp_epsilon(loss.rho, float(exact)), exact)
-
-
 def implies(strong: Loss, weak: Loss) -> bool:
     """Return whether a mechanism within ``strong`` is proved to be within ``weak``: a partial order.
 

@@ -60,6 +60,9 @@ FINENESS = 2.0**-24
 PRIOR = 0.3
 """Periods that the common residual variance counts for in a unit's own."""
 
+GAP = 2.0
+"""A factor is told from noise of a unit's own where its eigenvalue is above so many means of the smaller ones."""
+
 PROOFS = ("row-radius", "clipped-sum", "direction-products")
 
 
@@ -169,7 +172,7 @@ class Forecaster:
     """The regression of the future on the past that a released model implies, in steps.
 
     ``slopes`` (T0, m) are those of each later period; ``basis`` (k, T0) is orthonormal and holds the level and what
-    the kept factors are before the start; ``rest`` is the variance that no factor holds; ``loadings`` (rank, T).
+    the factors are before the start; ``rest`` is the variance that no factor holds; ``loadings`` are (k − 1, T).
     """
 
     start: int
@@ -212,6 +215,9 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     Eigenvalues w of the directions' covariance above s√(2T) are kept, s the noise on a diagonal entry, as
     (w + √(w² − 2Ts²))/2: the value whose noisy image w is.  What is left is spread evenly: s_r².
     L = Σ (w − s_r²)₊ vv',  slopes = (L_pre,pre + s_r² I)⁻¹ L_pre,post.
+
+    With many donors the noise of units' own passes that threshold too and serves the slopes; factors, which a unit's
+    scale leaves out, are the eigenvalues that stand out from those below, fewer than half of the periods before.
     """
     periods = len(model.mean)
     values, vectors = np.linalg.eigh((model.directions + model.directions.T) / 2)
@@ -225,11 +231,14 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     rest = max(left / max(periods - rank, 1), 1e-11 * float(shrunk.max()), 1e-15)
     low = (vectors * np.maximum(shrunk - rest, 0)) @ vectors.T
     slopes = np.linalg.solve(low[:start, :start] + rest * np.eye(start), low[:start, start:])
-    order = np.argsort(-shrunk)[:rank]
-    spanned = np.column_stack([np.ones(start), vectors[:start, order]])
-    basis = np.linalg.qr(spanned)[0].T if rank + 1 < start else np.eye(start)
+    order = np.argsort(-shrunk)
+    spectrum, factors = np.maximum(shrunk, rest)[order], 0
+    while factors < min(rank, (start - 1) // 2) and spectrum[factors] > GAP * spectrum[factors + 1 :].mean():
+        factors += 1
+    order, own = order[:factors], float(spectrum[factors:].mean())
+    basis = np.linalg.qr(np.column_stack([np.ones(start), vectors[:start, order]]))[0].T
     loadings = (vectors[:, order] * np.sqrt(shrunk[order] * model.spread)).T
-    return Forecaster(start, model.mean.astype(np.float64), slopes, basis, rest * model.spread, loadings)
+    return Forecaster(start, model.mean.astype(np.float64), slopes, basis, own * model.spread, loadings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,6 +293,6 @@ class Factor(SyntheticMethod):
         return Path(
             values=y[question.before - 1] + fitted.change(own[0].astype(np.float64)) * grid.step, noise=None,
             loadings=fitted.loadings * grid.step, donors=Missed.joined(map(missed, grid.blocks(scaled))),
-            own=missed(own), weights=np.full(len(scaled), FULL), step=grid.step, total=float(len(scaled)),
-            law=Law(max(fitted.freedom, 1)),
+            own=missed(own), fit=float(fitted.measured(own)[1][0]) * grid.step, weights=np.full(len(scaled), FULL),
+            step=grid.step, total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),
         )  # fmt: skip

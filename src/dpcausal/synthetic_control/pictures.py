@@ -20,29 +20,30 @@ def draw_path(answer: SyntheticControl, ax: Any = None) -> Any:
     ax = axes(ax)
     start, m = len(answer.past), len(answer.observed)
     after = np.arange(start, start + m)
-    ax.plot(np.arange(start + m), np.concatenate([answer.past, answer.observed]), color="black", label="observed")
+    seen = np.concatenate([answer.past, answer.observed])
+    ax.plot(np.arange(start + m), seen, color="black", label="observed (public)")
     _path(ax, after, answer.counterfactual, "tab:blue", "-", "without the treatment (released)")
-    _path(ax, after, answer.donor_free_forecast, "0.6", ":", f"own {answer.donor_free_rule} forecast")
+    _path(ax, after, answer.donor_free_forecast, "0.6", ":", f"own {answer.donor_free_rule} forecast (public)")
     if answer.interval is not None:
         half = (answer.interval[1] - answer.interval[0]) / 2
         low, high = answer.counterfactual - half, answer.counterfactual + half
         ax.fill_between(after, low, high, color="tab:blue", alpha=0.12, linewidth=0,
-                        label=f"± half the {answer.coverage:.0%} interval of the mean effect")  # fmt: skip
+                        label=f"± the {answer.coverage:.0%} interval of the mean, not of each period")  # fmt: skip
     _finish(ax, answer, "outcome")
     return without_math(ax)
 
 
 def draw_gap(answer: SyntheticControl, ax: Any = None) -> Any:
-    """Draw the effect in each period, the mean effect, and the band that placebos stay in."""
+    """Draw the effect in each period, the mean effect, and its interval."""
     ax = axes(ax)
     start, m = len(answer.past), len(answer.observed)
     after = np.arange(start, start + m)
     ax.axhline(0, color="0.6", linewidth=1)
     _path(ax, after, answer.effect, "tab:blue", "-", "effect (released)")
-    ax.plot([after[0], after[-1]], [answer.att, answer.att], color="black", linewidth=1, label="mean effect")
+    ax.plot([after[0], after[-1]], [answer.att, answer.att], color="black", linewidth=1, label="mean effect (released)")
     if answer.interval is not None:
-        half = (answer.interval[1] - answer.interval[0]) / 2
-        ax.axhspan(-half, half, color="0.6", alpha=0.15, linewidth=0, label=f"{answer.coverage:.0%} of placebo means")
+        ax.axhspan(*answer.interval, color="0.6", alpha=0.15, linewidth=0,
+                   label=f"{answer.coverage:.0%} interval of the mean effect")  # fmt: skip
     _finish(ax, answer, "effect")
     return without_math(ax)
 

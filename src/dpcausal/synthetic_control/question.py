@@ -40,6 +40,7 @@ class Path:
     noise: float | None
     weight: float | None = None
     loadings: Reals | None = None
+    fit: float | None = None
     donors: Missed | None = None
     own: Missed | None = None
     weights: Integers | None = None
@@ -143,6 +144,8 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
             interval=None if answer.reach is None else (att - answer.reach * half, att + answer.reach * half),
             pvalue=answer.pvalue, donor_free_forecast=free, donor_free_rule=plan.free.rule, observed=observed,
             past=series[: plan.start], past_times=panel.times[: plan.start],
+            mixing=answer.mixing, fit=None if path.fit is None else path.fit * half,
+            own_fit=None if plan.free.error is None else plan.free.error * half,
             path_noise=None if path.noise is None else path.noise * half, donor_weight=path.weight,
             loadings=None if path.loadings is None else path.loadings * half, interval_reason=answer.interval_reason,
             pvalue_reason=plan.pvalue_reason, coverage=self.coverage, method=settled.method.name,

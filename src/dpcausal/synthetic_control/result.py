@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpcausal.data.periods import Label
 from dpcausal.errors import ParameterError
-from dpcausal.report import Guarantee, Result
+from dpcausal.report import Guarantee, Result, data_frame
 
 Reals = npt.NDArray[np.float64]
 
@@ -45,6 +45,13 @@ class SyntheticControl(Result):
     past : float array, shape (T0,)
         The target before.  Public.
     past_times : tuple
+    mixing : float
+        Released: how much of the counterfactual the donors' control is; the rest is the donor-free forecast.
+    fit : float or None
+        Released: root mean square of what the control's level and factors leave of the target's past, for each period
+        that they leave free; ``None`` where the method says nothing of the past.
+    own_fit : float or None
+        Public: that of the donor-free rule, forecasting the second half of the past; ``None`` where it is not known.
     path_noise : float or None
         Standard deviation of the noise in each period of the counterfactual; ``None`` where it is not known.
     donor_weight : float or None
@@ -76,6 +83,9 @@ class SyntheticControl(Result):
     observed: Reals
     past: Reals
     past_times: tuple[Label, ...]
+    mixing: float
+    fit: float | None
+    own_fit: float | None
     path_noise: float | None
     donor_weight: float | None
     loadings: Reals | None
@@ -100,10 +110,27 @@ class SyntheticControl(Result):
                      else f"Placebo p-value {self.pvalue:.3g}.")  # fmt: skip
         own = float(np.mean(self.observed - self.donor_free_forecast))
         lines.append(f"Without donors, against the target's own {self.donor_free_rule} forecast: {own:+.4g}.")
+        if self.mixing < 1:
+            lines.append(f"The donors' control counts {self.mixing:.0%} in it, that forecast the rest.")
+        if self.fit is not None:
+            own_fit = "an unknown amount" if self.own_fit is None else f"{self.own_fit:.3g}"
+            lines.append(f"On the target's past the control leaves {self.fit:.3g}; that forecast erred by {own_fit}.")
         rests = "" if self.donor_weight is None else f", which count as {self.donor_weight:.3g} like the target"
         noise = "" if self.path_noise is None else f"; noise in each period {self.path_noise:.3g}"
         lines.append(f"Method {self.method}, {self.n} donors{rests}{noise}.")
         return lines
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame with a row for each period, before the start with nulls for what was released."""
+        arrays = self.counterfactual, self.effect, self.donor_free_forecast
+        later = [*[(None, None, None)] * len(self.past), *zip(*(array.tolist() for array in arrays), strict=True)]
+        observed = [*self.past.tolist(), *self.observed.tolist()]
+        return data_frame([
+            {"target": self.target, "time": time, "treated": place >= len(self.past), "observed": seen,
+             "counterfactual": told, "effect": effect, "donor_free_forecast": own}
+            for place, (time, seen, (told, effect, own)) in enumerate(
+                zip((*self.past_times, *self.times), observed, later, strict=True))
+        ])  # fmt: skip
 
     def plot(self, ax: Any = None, *, what: str = "path") -> Any:
         """Draw the path (observed and counterfactual) or, with ``what="gap"``, the effect with its interval."""

@@ -1,0 +1,115 @@
+"""Noisy sums of persons' paths by cohort: differences in differences of any kind, however often, free."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.asking import public
+from dpcausal.effects.staggered import Staggered, staggered
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.form import Form
+from dpcausal.releases.release import Release
+
+Reals = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyPaths(Release):
+    """Noisy counts, sums and squares by cohort of rows z; a path's steps are width · (middle + spread z).
+
+    Attributes
+    ----------
+    times : tuple of str
+        The periods in order.
+    cohorts : tuple of str
+        Levels of the cohort's column.
+    starts : tuple of int
+        Of each cohort the place of its first treated period; −1 if it is never treated.
+    width : float
+        Of the outcome's range.
+    middle, spread : float arrays, shapes (d,) and (d, d)
+        Released: where steps lie and in what shape; d is one less than the periods.
+    counts, sums, squares : float arrays, shapes (cohorts,), (cohorts, d), (cohorts, d, d)
+    lost : float
+        Sum over all persons of what shortening took, as a share of the radius, at most 1 each.
+    radius, deviation : float
+        Rows z were shortened to the radius; σ of the noise of ``sums``.  0 without privacy.
+    """
+
+    kind: ClassVar[str] = "paths"
+
+    times: tuple[str, ...]
+    cohorts: tuple[str, ...]
+    starts: tuple[int, ...]
+    width: float
+    middle: Reals
+    spread: Reals
+    counts: Reals
+    sums: Reals
+    squares: Reals
+    lost: float
+    radius: float
+    deviation: float
+
+    def did(self, *, control: str = "never", coverage: float = 0.95) -> Staggered:
+        """Return the differences in differences by cohort and period, the event study, the pre-trend test: free.
+
+        Parameters
+        ----------
+        control : str
+            ``"never"``, cohorts that are never treated, or ``"not-yet"``, these and all that are not treated yet.
+        coverage : float
+            Of the intervals, from .5 to .999.
+        """
+        chosen = public.one_of("control", control, ("never", "not-yet"))
+        return staggered(self, chosen == "never", public.number("coverage", coverage, 0.5, 0.999))
+
+    @property
+    def count_noise(self) -> float:
+        """Deviation of the noise of a count."""
+        return self.deviation * math.sqrt(2) / self.radius
+
+    @property
+    def lost_noise(self) -> float:
+        """Deviation of the noise of ``lost``."""
+        return 2 * self.deviation / self.radius
+
+    def redrawn(self, generator: PublicGenerator) -> Self:
+        d, s = len(self.middle), self.deviation
+        upper = np.triu(generator.normal(0, 1, self.squares.shape)) * s * self.radius
+        squares = upper + np.triu(upper, 1).swapaxes(1, 2)
+        squares[:, range(d), range(d)] *= math.sqrt(2)
+        return replace(
+            self, counts=self.counts + generator.normal(0, 1, self.counts.shape) * self.count_noise,
+            sums=self.sums + generator.normal(0, 1, self.sums.shape) * s, squares=self.squares + squares,
+            lost=self.lost + float(generator.normal(0, 1)) * self.lost_noise, deviation=math.sqrt(2) * s,
+        )  # fmt: skip
+
+    def numbers(self) -> dict[str, Any]:
+        names = ("middle", "spread", "counts", "sums", "squares")
+        return {name: getattr(self, name).tolist() for name in names} | {
+            "times": list(self.times), "cohorts": list(self.cohorts), "starts": list(self.starts),
+            "width": self.width, "lost": self.lost, "radius": self.radius,
+            "deviation": self.deviation,
+        }  # fmt: skip
+
+    @classmethod
+    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+        times, cohorts = (form.words(name, different=True) for name in ("times", "cohorts"))
+        starts = form.wholes("starts", -1, len(cohorts))
+        g, d = len(cohorts), len(times) - 1
+        shapes = {"middle": (d,), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d)}
+        arrays: dict[str, Any] = {name: form.array(name) for name in shapes}
+        for name, shape in shapes.items():
+            if arrays[name].shape != shape:
+                raise form.refuse(name)
+        if len(names) != 3 or max(starts) >= len(times) or form.size("radius") == 0:
+            raise form.refuse("starts")
+        return cls(names, n, times, cohorts, starts, form.size("width"), **arrays,
+                   lost=float(form.array("lost").reshape(-1)[0]), radius=form.size("radius"),
+                   deviation=form.size("deviation"))  # fmt: skip

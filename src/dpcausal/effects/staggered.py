@@ -1,0 +1,244 @@
+"""Differences in differences by cohort and period, read off noisy sums of paths: Callaway & Sant'Anna (2021).
+
+    ATT(g, t) = E[y_t − y_(g−1) | cohort g] − E[y_t − y_(g−1) | controls]
+
+for periods before treatment, too; averages over cohorts by their sizes.  The covariance of all of them is that of the
+delta method, whose gradients are those of complex steps: exact, as every answer is a ratio of sums.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.effects.result import Interval
+from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.report import Guarantee, Result
+
+if TYPE_CHECKING:
+    from dpcausal.effects.noisy_paths import NoisyPaths
+
+Reals = npt.NDArray[np.float64]
+
+LEAST_COUNT, LEAST_RATIO = 30.0, 6.0
+"""A cohort enters with at least so many persons, and so many deviations of the noise of their number."""
+MOST_LOST = 0.2
+"""No interval where shortening took .2 √n more than of normal rows: calibrated by measured coverage, not proved."""
+DRAWS = 20_000
+
+CUT = "no intervals: too much of the paths was shortened, more than of normal ones, and skewed means may be off"
+
+
+@dataclass(frozen=True)
+class PathEffect:
+    """One effect: its interval, and the ``band`` that holds all of an event study at once."""
+
+    name: str
+    cohort: str | None
+    time: str | None
+    event: int | None
+    """Periods since the treatment began, −1 the one before."""
+    estimate: float
+    standard_error: float
+    noise_error: float
+    interval: Interval | None
+    band: Interval | None
+
+
+@dataclass(frozen=True, eq=False)
+class Staggered(Result):
+    """Differences in differences, as released.
+
+    Attributes
+    ----------
+    outcome : str
+    control : str
+        ``"never"`` or ``"not-yet"``.
+    att : PathEffect or None
+        The mean effect over cohorts and treated periods, by persons; ``None``: see ``notes``.
+    event_study : tuple of PathEffect
+        By periods since treatment began; the period before it is 0 and left out.
+    by_cohort : tuple of PathEffect
+        ATT(g, t) for every cohort and period.
+    pretrend : float or None
+        p-value of the test that all effects before treatment in the event study are 0; ``None`` without such
+        periods or intervals.
+    coverage : float
+    notes : tuple of str
+    n : int
+        Persons, public.
+    release : Release
+        Asked again free: ``did(control=..., coverage=...)``.
+    guarantee : Guarantee
+    """
+
+    outcome: str
+    control: str
+    att: PathEffect | None
+    event_study: tuple[PathEffect, ...]
+    by_cohort: tuple[PathEffect, ...]
+    pretrend: float | None
+    coverage: float
+    notes: tuple[str, ...]
+    n: int
+    release: NoisyPaths
+    guarantee: Guarantee
+
+    def headline(self) -> list[str]:
+        whom = "never treated" if self.control == "never" else "not yet treated"
+        lines = [f"Effect on {self.outcome}, against the {whom}: " + ("no answer." if self.att is None else "")]
+        for one in (*(() if self.att is None else (self.att,)), *self.event_study):
+            ends = "no interval" if one.interval is None else f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"
+            band = "" if one.band is None else f", all at once {one.band[0]:.4g} to {one.band[1]:.4g}"
+            lines.append(f"  {one.name}: {one.estimate:+.4g} ({self.coverage:.0%}: {ends}{band})")
+        if self.pretrend is not None:
+            lines.append(f"Before treatment: p = {self.pretrend:.3g} that nothing differs.")
+        return [*lines, *(f"Note: {note}." for note in self.notes), f"{self.n} persons."]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
+        from dpcausal.report import plain
+
+        told = {name: value for name, value in vars(self).items() if name != "release"}
+        told["att"] = None if self.att is None else vars(self.att)
+        for name in ("event_study", "by_cohort"):
+            told[name] = [vars(one) for one in told[name]]
+        return {name: plain(value) for name, value in told.items()}
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the event study with the intervals that hold all at once."""
+        from dpcausal.effects.picture import forest
+
+        rows = [(one.name, one.estimate, one.band) for one in self.event_study]
+        return forest(rows, ax, f"effect on {self.outcome}", self.stamp())
+
+
+def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered:
+    """Return ``NoisyPaths.did`` of checked arguments."""
+    from scipy.special import chdtrc, ndtri
+
+    least = max(LEAST_COUNT, LEAST_RATIO * paths.count_noise)
+    enough = [g for g, count in enumerate(paths.counts) if count >= least]
+    # In the first period there is no period before: nothing can be told of who is treated from the start.
+    treated = [g for g in enough if paths.starts[g] > 0]
+    told = [
+        (g, t) for g in treated for t in range(len(paths.times))
+        if t != paths.starts[g] - 1 and _controls(paths, enough, never_only, g, t)
+    ]  # fmt: skip
+    dropped = [paths.cohorts[g] for g in range(len(paths.cohorts)) if g not in enough and paths.starts[g] != 0]
+    notes = tuple(f"cohort {name} has too few persons for the noise" for name in dropped)
+    events = sorted({t - paths.starts[g] for g, t in told})
+    after = [(g, t) for g, t in told if t >= paths.starts[g]]
+    means = [*([after] if after else []), *([(g, t) for g, t in told if t - paths.starts[g] == e] for e in events)]
+    found = _Answers(paths, enough, never_only, told, means)
+    if not told:
+        notes += ("no cohort can be compared: too few persons, or nobody is left untreated",)
+    reach, shown = float(ndtri(0.5 + coverage / 2)), not _skewed(paths)
+    first = len(told) + bool(after)
+    wide = _widest(found.covariance[first:, first:], coverage) if events else 0.0
+    rows = []
+    names: list[tuple[str, Any, Any, Any]] = [
+        (f"{paths.cohorts[g]} in {paths.times[t]}", paths.cohorts[g], paths.times[t], t - paths.starts[g])
+        for g, t in told
+    ]
+    names += ([("all", None, None, None)] if after else []) + [(f"{e:+d}", None, None, e) for e in events]
+    for place, (name, cohort, time, event) in enumerate(names):
+        estimate, error = float(found.values[place]), math.sqrt(float(found.covariance[place, place]))
+        ends = (estimate - reach * error, estimate + reach * error) if shown else None
+        band = (estimate - wide * error, estimate + wide * error) if shown and place >= first else None
+        own = math.sqrt(float(found.noise[place, place]))
+        rows.append(PathEffect(name, cohort, time, event, estimate, error, own, ends, band))
+    notes += () if shown else (CUT,)
+    # The law of the test is that of the intervals.
+    before = [] if not shown else [first + place for place, event in enumerate(events) if event < 0]
+    pretrend = None
+    if before:
+        values, matrix = found.values[before], found.covariance[np.ix_(before, before)]
+        pretrend = float(chdtrc(len(before), float(values @ np.linalg.pinv(matrix, hermitian=True) @ values)))
+    return Staggered(
+        outcome=paths.names[1], control="never" if never_only else "not-yet", att=rows[len(told)] if after else None,
+        event_study=tuple(rows[first:]), by_cohort=tuple(rows[: len(told)]), pretrend=pretrend, coverage=coverage,
+        notes=notes, n=paths.n, release=paths, guarantee=paths.guarantee,
+    )  # fmt: skip
+
+
+def _controls(paths: NoisyPaths, enough: list[int], never_only: bool, g: int, t: int) -> list[int]:
+    """Return the cohorts that ATT(g, t) is measured against."""
+    late = max(t, paths.starts[g] - 1)
+    return [
+        c for c in enough
+        if paths.starts[c] == -1 or (not never_only and c != g and paths.starts[c] > late)
+    ]  # fmt: skip
+
+
+class _Answers:
+    """All ATT(g, t), then their means, with their covariance and that of the noise."""
+
+    def __init__(
+        self, paths: NoisyPaths, enough: list[int], never_only: bool, told: list[tuple[int, int]],
+        means: list[list[tuple[int, int]]],
+    ) -> None:  # fmt: skip
+        d, cohorts = len(paths.middle), len(paths.cohorts)
+        place = {pair: order for order, pair in enumerate(told)}
+
+        def answers(counts: Any, sums: Any) -> Any:
+            steps = paths.width * (paths.middle + (sums / counts[:, None]) @ paths.spread.T)
+            levels = np.cumsum(np.hstack([np.zeros((cohorts, 1)), steps]), axis=1)
+            single = []
+            for g, t in told:
+                base, others = paths.starts[g] - 1, _controls(paths, enough, never_only, g, t)
+                change = levels[:, t] - levels[:, base]
+                single.append(change[g] - (counts[others] @ change[others]) / counts[others].sum())
+            pooled = [
+                sum(counts[g] * single[place[g, t]] for g, t in mean) / sum(counts[g] for g, _ in mean)
+                for mean in means
+            ]  # fmt: skip
+            return np.array([*single, *pooled])
+
+        counts = np.where([g in enough for g in range(cohorts)], paths.counts, 1.0)
+        self.values = np.real(answers(counts, paths.sums)).astype(np.float64)
+        size, step = len(self.values), 1e-200
+        gradient = np.zeros((cohorts, size, 1 + d))
+        for g in enough:
+            for entry in range(1 + d):
+                moved_counts, moved_sums = counts.astype(complex), paths.sums.astype(complex)
+                if entry:
+                    moved_sums[g, entry - 1] += 1j * step
+                else:
+                    moved_counts[g] += 1j * step
+                gradient[g, :, entry] = np.imag(answers(moved_counts, moved_sums)) / step
+        self.covariance, self.noise = np.zeros((size, size)), np.zeros((size, size))
+        deviations = np.array([paths.count_noise, *[paths.deviation] * d])
+        for g in enough:
+            matrix = np.block([[paths.counts[g : g + 1, None], paths.sums[g][None]],
+                               [paths.sums[g][:, None], paths.squares[g]]])  # fmt: skip
+            eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+            root = gradient[g] @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))
+            noise = gradient[g] * deviations
+            self.covariance += root @ root.T + noise @ noise.T
+            self.noise += noise @ noise.T
+
+
+def _skewed(paths: NoisyPaths) -> bool:
+    """Return whether shortening took more than of normal rows, E[‖z‖/R − 1]₊ each, by what matters and noise allows."""
+    from scipy.special import chdtrc, gammaln
+
+    d, n = len(paths.middle), max(float(paths.counts.sum()), 1.0)
+    # Rows are a little shorter than standard where noise had a part in their shape.
+    spread = float(np.clip(np.trace(paths.squares.sum(axis=0)) / (d * n), 0.25, 1.0))
+    square = paths.radius**2 / spread
+    mean = math.sqrt(2) * math.exp(float(gammaln((d + 1) / 2) - gammaln(d / 2)))
+    normal = mean * float(chdtrc(d + 1, square)) / math.sqrt(square) - float(chdtrc(d, square))
+    return paths.lost - n * max(normal, 0.0) > max(MOST_LOST * math.sqrt(n), 2 * paths.lost_noise)
+
+
+def _widest(covariance: Reals, coverage: float) -> float:
+    """Return the factor of the errors at which intervals for all hold at once: a quantile of the largest |t|."""
+    errors = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    eigenvalues, vectors = np.linalg.eigh(covariance / np.outer(errors, errors))
+    drawn = generator_from_seed(2).normal(0, 1, (DRAWS, len(errors))) * np.sqrt(np.maximum(eigenvalues, 0.0))
+    return float(np.quantile(np.abs(drawn @ vectors.T).max(axis=1), coverage))

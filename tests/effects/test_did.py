@@ -1,0 +1,169 @@
+"""Differences in differences: the bound, equality with a plain Callaway–Sant'Anna, who is left out, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.effects.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity
+from dpcausal.errors import InfeasibleError, LossError, ParameterError, SchemaError
+from tests.conformance import check_claim
+from tests.registry.effects import RADIUS, paths_of, shortened_apart
+
+SCHEMA = dpc.Schema({
+    "t": dpc.Levels(range(1, 7)), "g": dpc.Levels(["1", "3", "5", "never"]), "y": dpc.Bounded(-12, 12),
+})  # fmt: skip
+LOSS = dpc.ApproxDP(1, 1e-6)
+
+
+def made(n: int, seed: int = 1, trend: float = 0.0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    g, t = np.array([3, 5, 99])[rng.integers(0, 3, n)], np.arange(1, 7)
+    e = rng.normal(size=(n, 6)).cumsum(axis=1) * 0.5
+    effect = np.where(t >= g[:, None], 1 + 0.3 * (t - g[:, None]), 0.0)
+    y = 2 * rng.normal(size=n)[:, None] + 0.3 * t + e + effect + trend * t * (g < 99)[:, None]
+    return np.clip(y, -12, 12), g
+
+
+def frame(y: Any, g: Any) -> dict[str, Any]:
+    n, T = y.shape
+    starts = np.array(["never" if start == 99 else str(start) for start in g], dtype=object)
+    return {"id": np.repeat(np.arange(n), T), "t": np.tile(np.arange(1, T + 1), n), "y": y.ravel(),
+            "g": np.repeat(starts, T)}  # fmt: skip
+
+
+def table(columns: Any, loss: Any, person: str | None = "id") -> dpc.Table:
+    exact = isinstance(loss, dpc.NoPrivacy)
+    ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(loss)
+    return dpc.Table(columns, SCHEMA, ledger, person=person)
+
+
+def asked(columns: Any, loss: Any = LOSS, **options: Any) -> Any:
+    return dpc.did(table(columns, loss), time="t", outcome="y", cohort="g", loss=loss, **options)
+
+
+def plain(y: Any, g: Any, not_yet: bool) -> dict[tuple[int, int], tuple[float, Any]]:
+    """Return ATT(g, t) and each person's influence, from the rows."""
+    found = {}
+    for start in (3, 5):
+        for t in range(1, 7):
+            others = g == 99
+            if not_yet:
+                others |= (g > max(t, start - 1)) & (g != start)
+            change, own = y[:, t - 1] - y[:, start - 2], g == start
+            att = change[own].mean() - change[others].mean()
+            influence = own / own.mean() * (change - change[own].mean())
+            influence -= others / others.mean() * (change - change[others].mean())
+            found[start, t] = float(att), influence
+    return found
+
+
+@pytest.mark.proves("cohort-sums")
+def test_the_bound_holds_is_reached_and_5_percent_less_is_caught() -> None:
+    check_claim(
+        paths_of, lambda m: cohort_sums_sensitivity(2, 2, RADIUS, cohort_bits(m, RADIUS)), sizes=(4, 9), columns=4,
+        low=-3.0, high=3.0, starts={"apart": shortened_apart},
+    )  # fmt: skip
+
+
+@pytest.mark.proves("cohort-sums")
+def test_rows_of_two_cohorts_one_twice_too_long_attain_the_bound_and_a_person_left_out_moves_less() -> None:
+    bits = cohort_bits(2, 1.0)
+    bound = float(cohort_sums_sensitivity(2, 2, 1.0, bits).bound)
+    long, short, kept, here = np.array([[5.0, 0.0]]), np.array([[-1.0, 0.0]]), np.array([True]), np.array([0])
+    start = cohort_sums(here, 2, long, kept, 1.0, bits)
+    for cohort in (here, here + 1):
+        assert 0.999 <= np.linalg.norm(start - cohort_sums(cohort, 2, short, kept, 1.0, bits)) / bound <= 1
+    assert np.linalg.norm(start) < 0.74 * bound and (cohort_sums(here, 2, long, ~kept, 1.0, bits) == 0).all()
+
+
+@pytest.mark.parametrize("control", ["never", "not-yet"])
+def test_without_noise_effects_and_errors_are_those_of_callaway_and_santanna(control: str) -> None:
+    y, g = made(900)
+    found = asked(frame(y, g), dpc.NoPrivacy(), control=control)
+    single = plain(y, g, control == "not-yet")
+    assert len(found.by_cohort) == 10
+    for one in found.by_cohort:
+        att, influence = single[int(one.cohort), int(one.time)]
+        assert one.estimate == pytest.approx(att, abs=1e-8)
+        assert one.standard_error == pytest.approx(influence.std() / np.sqrt(900), abs=1e-8)
+    shares = {start: (g == start).mean() for start in (3, 5)}
+    for name, pairs in (("all", [pair for pair in single if pair[1] >= pair[0]]), ("+1", [(3, 4), (5, 6)])):
+        total = sum(shares[start] for start, _ in pairs)
+        mean = sum(shares[start] * single[start, t][0] for start, t in pairs) / total
+        influence = sum(
+            shares[start] * single[start, t][1] + ((g == start) - shares[start]) * (single[start, t][0] - mean)
+            for start, t in pairs
+        ) / total  # fmt: skip
+        one = next(one for one in (found.att, *found.event_study) if one.name == name)
+        assert one.estimate == pytest.approx(mean, abs=1e-8)
+        assert one.standard_error == pytest.approx(float(np.std(influence)) / 30, abs=1e-8)
+        assert one.noise_error == 0
+
+
+def test_persons_with_a_gap_or_two_cohorts_are_left_out_and_rows_of_one_period_count_by_their_mean() -> None:
+    y, g = made(600)
+    columns = frame(y, g)
+    columns["y"][3] = np.nan  # person 0 lacks a period
+    columns["g"][7] = "5" if columns["g"][6] == "3" else "3"  # person 1 has two cohorts
+    twice = {name: np.concatenate([values, values[12:18]]) for name, values in columns.items()}
+    twice["y"][12:18] += 1
+    twice["y"][-6:] -= 1  # person 2 twice a period, about the same mean
+    reference = asked(frame(y[2:], g[2:]), dpc.NoPrivacy())
+    found = asked(twice, dpc.NoPrivacy())
+    assert found.att.estimate == pytest.approx(reference.att.estimate, abs=1e-10) and found.n == 600
+
+
+def test_noisy_effects_lie_within_their_errors_bands_are_wider_and_asking_again_is_free() -> None:
+    y, g = made(6_000)
+    asked_table = table(frame(y, g), LOSS)
+    with dpc.simulated_noise(1):
+        found = dpc.did(asked_table, time="t", outcome="y", cohort="g", loss=LOSS)
+    head = asked_table.ledger.head
+    for one in found.event_study:
+        truth = 0.0 if one.event < 0 else 1 + 0.3 * one.event
+        assert abs(one.estimate - truth) < 4.5 * one.standard_error and 0 < one.noise_error < one.standard_error
+        assert one.band[0] < one.interval[0] < one.interval[1] < one.band[1]
+    assert found.pretrend > 0.001 and "Before treatment" in found.summary() and found.to_json()
+    again: Any = dpc.Release.from_json(found.release.to_json())
+    assert again.to_dict() == found.release.to_dict() and again.did().to_dict() == found.to_dict()
+    assert again.did(control="not-yet", coverage=0.9).control == "not-yet" and asked_table.ledger.head == head
+    assert len(found.plot().get_yticklabels()) == len(found.event_study)
+
+
+def test_a_trend_before_treatment_is_found() -> None:
+    with dpc.simulated_noise(1):
+        found = asked(frame(*made(6_000, trend=0.15)))
+    assert found.pretrend < 0.001
+
+
+def test_skewed_paths_whose_means_shortening_moves_get_no_interval() -> None:
+    y, g = made(16_000)
+    jumps = np.exp(np.random.default_rng(2).normal(size=y.shape)) * (1 + (np.arange(1, 7) >= g[:, None]))
+    with dpc.simulated_noise(1):
+        found = asked(frame(np.clip(y + 2 * jumps - 2, -12, 12), g))
+    assert found.att.interval is None and found.pretrend is None and any("shortened" in note for note in found.notes)
+
+
+def test_cohorts_that_are_too_small_for_the_noise_leave_and_are_named() -> None:
+    y, g = made(6_000)
+    few = (g != 5) | (np.arange(6_000) < 60)
+    with dpc.simulated_noise(1):
+        found = asked(frame(y[few], g[few]))
+    assert {one.cohort for one in found.by_cohort} == {"3"} and any("cohort 5" in note for note in found.notes)
+
+
+def test_what_cannot_work_is_refused_before_the_spend() -> None:
+    columns = frame(*made(600))
+    for refused, loss, person, words in (
+        (InfeasibleError, dpc.ApproxDP(0.1, 1e-6), "id", {}), (LossError, dpc.PureDP(1), "id", {}),
+        (ParameterError, LOSS, None, {}), (SchemaError, LOSS, "id", {"time": "y", "outcome": "t"}),
+        (ParameterError, LOSS, "id", {"control": "later"}), (ParameterError, LOSS, "id", {"cohort": "t"}),
+    ):  # fmt: skip
+        made_of = table(columns, loss, person)
+        with pytest.raises(refused):
+            dpc.did(made_of, **{"time": "t", "outcome": "y", "cohort": "g", "loss": loss} | words)
+        assert made_of.ledger.entries() == []
