@@ -19,7 +19,7 @@ BENCHMARKS = (
     "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "igci",
     "paper1_tables", "training_privacy",
     "effects", "effects_readings", "rows",
-    "discovery", "discovery_level", "discovery_scale",
+    "discovery", "discovery_level", "discovery_scale", "discovery_wide",
     "independence", "independence_level", "independence_peers", "sample_cost", "independence_bounds",
     "independence_speed", "independence_data", "independence_figures", "synthetic_control",
     "synthetic_control_intervals", "synthetic_control_real",

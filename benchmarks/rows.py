@@ -213,7 +213,7 @@ def worst_persons() -> bool:
         told = []
         for unit in (Unit.LISTED_PERSON, Unit.PERSON):
             if not row.sensitivity(max(row.sizes)).covers(unit):
-                told.append("by blocks" if row.claim.startswith("block") else "refused")
+                told.append("by blocks" if row.claim.startswith("block") else "-")
                 continue
             found = over_persons(row, unit is Unit.PERSON, evaluations=2_800)
             told.append(f"{found.ratio:.3f}")

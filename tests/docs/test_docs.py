@@ -104,6 +104,33 @@ def test_every_block_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyt
             run_shell(block)
 
 
+def test_the_blocks_of_the_readme_run_on_a_table_like_the_one_they_speak_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its Python and its commands each begin anew, in a folder that holds the table and the schema it shows."""
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    dose = rng.uniform(0, 50, 2000)
+    frame = {"dose": dose, "pressure": 150 - 25 * np.tanh(dose / 15) + rng.normal(0, 5, 2000)}
+    found = list(blocks(ROOT / "README.md"))
+    for language in ("python", "bash"):
+        folder = tmp_path / language
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        np.savetxt("study.csv", np.column_stack(list(frame.values())), "%.3f", ",", header=",".join(frame), comments="")
+        names: dict[str, Any] = {"__name__": "__main__", "frame": frame}
+        for block in found:
+            assert block.language in LANGUAGES, block.line
+            if block.language == "toml":
+                Path("schema.toml").write_text(block.text, encoding="utf-8")
+        for block in [one for one in found if one.language == language]:
+            if language == "python":
+                run_python(block, ROOT / "README.md", names)
+            else:
+                run_shell(block)
+
+
 def test_a_block_that_fails_is_not_passed_over(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```python\nassert 1 == 2\n```\n```bash\ndpcausal explain nothing\n```\n```bash\nrm x\n```\n")

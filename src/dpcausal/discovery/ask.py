@@ -52,7 +52,7 @@ def discover(
         * ``"parities"``: noisy contrasts, order by order, for many columns and little noise.  ``ZCDP`` or ``ApproxDP``.
         * ``"moments"``: noisy second moments of bounded columns, partial correlations.  ``ZCDP`` or ``ApproxDP``.
         * ``"auto"``: moments if all columns are bounded and the loss allows Gaussian noise; a table up to 1024 cells;
-          beyond, whitened while n √(2ρ) is below 450 times the number of levels, parities from there on.
+          beyond, whitened while n √(2ρ) is below 200 times the number of levels, parities from there on.
         * ``"ci-test"`` (``CiTest``): PC by the tests of ``ci_test``, one ε split by order: for a few non-linear or
           mixed columns.  ``PureDP``.
 

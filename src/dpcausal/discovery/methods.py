@@ -46,7 +46,7 @@ def method_of(named: object, question: Graph, loss: Loss) -> GraphSearch[Any]:
     return found
 
 
-LITTLE_NOISE = 450.0
+LITTLE_NOISE = 200.0
 """From so large an n √(2ρ)/D on, noise is less than what pairs miss of tests given two columns: parities."""
 
 

@@ -149,7 +149,7 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
         return loss, ""
 
     def settle(self, question: Paths, spent: Paid) -> ByCohorts:
-        if isinstance(spent, NoPrivacy):
+        if spent.exact:
             return self
         rho, d, n = affordable_zcdp(spent), len(question.times) - 1, question.table.n
         try:

@@ -91,7 +91,7 @@ def meat_of(
     if parts.owners is not None:
         scores = np.stack([np.bincount(parts.owners, column, release.n) for column in scores.T], axis=1)
     back = spread * (vectors * roots) @ vectors.T
-    if isinstance(loss, NoPrivacy):
+    if loss.exact:
         return Meat(outcome, regressors, back @ (scores.T @ scores) @ back, 0.0)
     length = length_of(size, release.n, loss)
     bits = grid_bits(release.n, length)

@@ -1,0 +1,58 @@
+"""Strongest first: any order of the columns gives one graph; knowledge saves tests; what is untested is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import dpcausal as dpc
+from dpcausal.discovery.pc import Terms
+from dpcausal.discovery.strongest import strongest_first
+
+CHAIN = {frozenset(pair) for pair in ("ab", "bc", "cd")}
+TERMS = Terms("pc", 0.003, 2, dpc.Knowledge(), 0.03)
+
+
+def released(order: str = "abcd", epsilon: float = 1.0) -> Any:
+    """Return noisy pairs of a chain of three levels, and of a fifth column whose second level is rare."""
+    rng = np.random.default_rng(1)
+    values = {"a": rng.integers(0, 3, 20_000)}
+    for above, name in ("ab", "bc", "cd"):
+        values[name] = np.where(rng.random(20_000) < 0.7, values[above], rng.integers(0, 3, 20_000))
+    values["e"] = (np.arange(20_000) < 3).astype(int)
+    schema = dpc.Schema({name: dpc.Levels([0, 1, 2] if name != "e" else [0, 1]) for name in order})
+    loss = dpc.ApproxDP(epsilon, 1e-6)
+    with dpc.simulated_noise(2):
+        table = dpc.Table({name: values[name] for name in order}, schema, dpc.Ledger.in_memory(loss))
+        return dpc.discover(table, loss=loss, method="whitened").release
+
+
+def test_a_chain_is_found_in_any_order_of_the_columns() -> None:
+    for order in ("abcd", "dbca"):
+        found = strongest_first(released(order), TERMS)
+        assert found.edges == CHAIN and set(found.separating) == {frozenset(pair) for pair in ("ac", "bd", "ad")}
+        assert found.separating[frozenset("ac")] == ("b",) and not found.untested
+
+
+def test_the_same_numbers_in_another_order_give_the_same_graph() -> None:
+    release = released()
+    turned = [*range(6, 8), *range(4, 6), *range(2, 4), *range(2), 8]
+    other = replace(release, names=release.names[::-1], places=release.places[::-1], shares=release.shares[::-1],
+                    matrix=release.matrix[np.ix_(turned, turned)])  # fmt: skip
+    one, same = strongest_first(release, TERMS), strongest_first(other, TERMS)
+    assert one.edges == same.edges and one.separating == same.separating
+
+
+def test_knowledge_saves_tests() -> None:
+    known = dpc.Knowledge(forbidden=[("a", "d"), ("d", "a")], required=[("a", "b")])
+    release = released()
+    free, bound = (strongest_first(release, replace(TERMS, knowledge=one)) for one in (dpc.Knowledge(), known))
+    assert bound.tests < free.tests and bound.edges == CHAIN and bound.untested == {frozenset("ab")}
+
+
+def test_a_column_whose_levels_are_lost_is_not_tested_and_not_joined() -> None:
+    found = released("abcde", 0.5).discover()
+    assert found.untested == {frozenset((name, "e")) for name in "abcd"}
+    assert not any("e" in edge for edge in found.graph.skeleton)
