@@ -99,8 +99,26 @@ class Study:
 
     Examples
     --------
-    >>> study = Study.open("study.toml")  # doctest: +SKIP
-    >>> print(study.plan().summary())  # doctest: +SKIP
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> file = Path(tempfile.mkdtemp()) / "study.toml"
+    >>> written = file.write_text('''
+    ... title = "Are a and b linked?"
+    ... data = "study.csv"
+    ... ledger = "study.ledger"
+    ... budget = { epsilon = 1.0 }
+    ... n = 2000
+    ... columns = { a = { levels = [0, 1] }, b = { levels = [0, 1] } }
+    ... [[question]]
+    ... name = "linked"
+    ... task = "ci_test"
+    ... x = "a"
+    ... y = "b"
+    ... given = []
+    ... epsilon = 0.5
+    ... ''')
+    >>> "linked" in Study.open(file).plan().summary()
+    True
     """
 
     def __init__(self, source: Source, data: Any = None) -> None:
