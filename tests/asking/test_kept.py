@@ -14,8 +14,10 @@ import pytest
 import dpcausal as dpc
 from dpcausal.asking import kept
 from dpcausal.asking.spoken import UnspokenError, heard, spoken
+from dpcausal.direction import stable
 from dpcausal.errors import LedgerError, ParameterError
 from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.regression import kernel_ridge
 from tests.privacy.kill_loops import finish, start
 
 coins = generator_from_seed(5)
@@ -183,6 +185,26 @@ def test_a_law_of_x_has_no_words_so_its_question_is_not_kept() -> None:
     for _ in range(2):
         dpc.ci_test(table(ledger), "u", "v", given=["a"], loss=LOSS, method=dpc.methods.Crt(model_x=law))
     assert len(ledger.entries()) == 2 and ledger.answer(1) is None
+
+
+def test_a_method_of_the_callers_is_asked_each_time_whatever_its_name() -> None:
+    """Seen to fail: a class of the library's name was given the library's kept answer."""
+    ledger = dpc.Ledger.in_memory(BUDGET)
+
+    class Gcm(dpc.methods.Gcm):
+        pass
+
+    for method in (dpc.methods.Gcm(), Gcm(), Gcm()):
+        found = dpc.ci_test(table(ledger), "u", "v", given=["a"], loss=LOSS, method=method)
+        assert not found.guarantee.kept
+    assert len(ledger.entries()) == 3 and ledger.answer(1) is not None and ledger.answer(2) is None
+
+
+def test_two_classes_of_one_name_and_the_same_fields_are_not_guessed_at() -> None:
+    fields = {"penalty": 1.0, "width": 1.0}
+    assert spoken(stable.Setting(**fields)) == spoken(kernel_ridge.Setting(**fields))
+    with pytest.raises(LookupError):
+        heard({"kind": "Setting", "fields": fields})
 
 
 @pytest.fixture

@@ -45,6 +45,16 @@ def test_a_record_is_one_of_the_persons_own_rows_and_kept_if_any_is() -> None:
     assert counts_of(table_of(arrow()), ["g"]).sum() == 60  # once each, whatever rows they have
 
 
+def test_no_id_decides_whether_a_table_can_be_made() -> None:
+    """Seen to fail: Python writes no integer of more than 4300 digits."""
+    schema = dpc.Schema({"x": dpc.Bounded(0, 1)})
+    for last in (3, 10**5000, -(10**5000), "\ud800", "\x00", 2.5, float("nan"), None, (1, 2)):
+        frame = {"id": np.array([1, 2, 2, 0], dtype=object), "x": np.zeros(4)}
+        frame["id"][3] = last
+        found = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), person="id", ids="public")
+        assert found.n == (3 if isinstance(last, (int, str)) else 2)
+
+
 @pytest.mark.parametrize("ids", ["private", "public"])
 def test_replacing_all_rows_of_a_person_replaces_one_record(ids: str) -> None:
     """Any number of rows for any number of rows; under private ids the id too, and then one record moves its place."""

@@ -81,6 +81,8 @@ def asked_of(ledger: Ledger, task: str, plans: Sequence[Settled[Any]], **more: A
 
 def _public(value: Any) -> Any:
     """Return a question or a method by its fields; a table, panel or method inside by what is public of it."""
+    if not type(value).__module__.startswith("dpcausal."):
+        raise UnspokenError("a method of the caller's: its name does not say what it does")
     told = {}
     for name in value.__dataclass_fields__:
         part = getattr(value, name)

@@ -107,12 +107,15 @@ def _made_of(name: str, given: dict[str, Any], marks: Mapping[str, Any]) -> Any:
 
 def _kind(name: str, told: set[str] | None) -> Any:
     """Return the enum, or the frozen dataclass of just these fields, that has this name in the library."""
+    found = set()
     for module in [one for path, one in list(sys.modules.items()) if path.startswith("dpcausal.")]:
         kind = getattr(module, name, None)
         if not isinstance(kind, type) or kind.__module__ != module.__name__:
             continue
-        if told is None and issubclass(kind, Enum):
-            return kind
-        if told is not None and is_dataclass(kind) and {one.name for one in fields(kind) if not _made(one)} == told:
-            return kind
+        if (told is None and issubclass(kind, Enum)) or (
+            told is not None and is_dataclass(kind) and {one.name for one in fields(kind) if not _made(one)} == told
+        ):
+            found.add(kind)
+    if len(found) == 1:
+        return found.pop()
     raise LookupError(name)

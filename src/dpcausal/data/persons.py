@@ -106,4 +106,5 @@ def _text(value: object, fields: bool) -> str | None:
         return value if value or not fields else None
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         return None
-    return str(int(value))
+    whole = int(value)
+    return str(whole) if whole.bit_length() <= 4096 else hex(whole)  # Python writes so long a number in no other way
