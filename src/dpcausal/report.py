@@ -15,7 +15,7 @@ import numpy as np
 from dpcausal.errors import MissingDependencyError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.neighbours import PERSONS, Relation, Unit
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,17 @@ class Guarantee:
             public=public,
             ledger_head=allotment.ledger_head,
         )
+
+    @property
+    def records(self) -> str:
+        """What the records are, in a word."""
+        return "persons" if self.unit.value in PERSONS else "rows"
+
+    @property
+    def subgroup(self) -> str:
+        """Which records were asked, as ``Table.told`` words it; empty for all."""
+        said = "the subgroup: "
+        return " and ".join(words.removeprefix(said) for words in self.public if words.startswith(said))
 
     def to_dict(self) -> dict[str, Any]:
         return {field.name: plain(getattr(self, field.name)) for field in fields(self)}

@@ -43,7 +43,7 @@ def test_a_subgroup_of_persons_is_asked_and_told() -> None:
     assert {"the subgroup: age >= 30", "the subgroup: sex in ['f']"} <= set(answer["guarantee"]["public"])
     code, text = asked("--where", "sex in ['m']", "--person", "id", "--ids", "public", command=("discover", "data.csv"))
     assert code == 0 and json.loads(text)["n"] == 400
-    way = ("effect", "data.csv", "--treatment", "sex", "--outcome", "x")
+    way = ("effect", "data.csv", "--treatment", "sex", "--outcome", "x", "--trial")
     code, text = asked("--person", "id", "--ids", "public", "--most", "1", "--weight", "age=70", command=way)
     public = set(json.loads(text)["guarantee"]["public"])
     assert code == 0 and {"the most rows of a person", "the largest weight"} <= public

@@ -49,7 +49,7 @@ def ask(*arguments: str) -> Result:
 
 
 def test_from_a_file_to_a_forest_plot_and_a_release_to_ask_again() -> None:
-    answered = ask("--epsilon", "1", "--groups", "site", "--plot", "forest.png", "--release", "trial.json")
+    answered = ask("--epsilon", "1", "--trial", "--groups", "site", "--plot", "forest.png", "--release", "trial.json")
     assert answered.exit_code == 0, answered.stderr
     for part in ("arm (drug against control) on score", "95% interval", "site = south", "remaining budget: epsilon 1"):
         assert part in answered.stdout
@@ -67,9 +67,17 @@ def test_json_has_all_that_the_answer_says() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [["--treated", "placebo"], ["--adjust", "nowhere"], ["--plot", "no/such/folder.png"], ["--epsilon", "0"]]
+    "wrong",
+    [["--trial", "--treated", "placebo"], ["--adjust", "nowhere"], ["--trial", "--plot", "no/such/folder.png"],
+     ["--trial", "--epsilon", "0"], [], ["--trial", "--adjust", "site"]],
 )
 def test_a_wrong_question_is_refused_unpaid(wrong: list[str]) -> None:
     refused = ask(*(["--epsilon", "1"] if "--epsilon" not in wrong else []), *wrong)
     assert refused.exit_code == 2 and refused.stderr.startswith("dpcausal: ")
     assert "epsilon 2" in run("ledger", "show", "study.ledger").stdout
+
+
+def test_a_subgroup_is_named_where_everybody_would_stand() -> None:
+    """Seen to fail: the effect in a subgroup was headed "everybody"."""
+    said = ask("--epsilon", "1", "--trial", "--where", "site == 'south'").stdout
+    assert "everybody with site" in said and "'south'" in said and "8000 rows in all" in said

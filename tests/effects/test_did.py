@@ -137,7 +137,7 @@ def test_noisy_effects_lie_within_their_errors_bands_are_wider_and_asking_again_
 def test_a_trend_before_treatment_is_found() -> None:
     with dpc.simulated_noise(1):
         found = asked(frame(*made(6_000, trend=0.15)))
-    assert found.pretrend < 0.001
+    assert found.pretrend < 0.001 and "not to be believed" in found.summary()
 
 
 def test_skewed_paths_whose_means_shortening_moves_get_no_interval() -> None:

@@ -11,6 +11,7 @@ from dpcausal.cli.ask import SaveOption, check_place, save
 from dpcausal.cli.methods import Call, asks
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 from dpcausal.effects.methods import METHODS
+from dpcausal.errors import ParameterError
 
 
 @asks("effect", METHODS, of_records=True)
@@ -21,8 +22,9 @@ def effect_command(
     schema: SchemaOption,
     call: Call,
     adjust: Annotated[
-        list[str] | None, typer.Option(help="What causes both, as a,b; repeatable; none in a trial.")
+        list[str] | None, typer.Option(help="What causes both, as a,b; repeatable.")
     ] = None,
+    trial: Annotated[bool, typer.Option("--trial", help="A lot drew the treatment: nothing causes both.")] = False,
     groups: Annotated[str | None, typer.Option(help="A column whose levels are told apart.")] = None,
     estimand: Annotated[str, typer.Option(help="ate or att.")] = "ate",
     treated: Annotated[str | None, typer.Option(help="Level that is treated.")] = None,
@@ -34,6 +36,8 @@ def effect_command(
     """How large is the effect of a treatment?"""
     from dpcausal import effect
 
+    if bool(adjust) == trial:
+        raise ParameterError("say --adjust for what causes both, or --trial where a lot drew the treatment")
     for file in (plot, save_release):
         check_place(file)
     result = effect(

@@ -174,6 +174,8 @@ class Answer:
         found = self.found
         if found is None or self.estimate is None or self.interval is None:
             return {"e_value": None, "e_value_limit": None, "robustness_value": None}
+        if not found.partial_r2 < 1:  # as no share is
+            return {"e_value": None, "e_value_limit": None, "robustness_value": None}
         robust = robustness_value(found.partial_r2)
         ratio = self.risk_ratio()
         if ratio is None:

@@ -125,7 +125,8 @@ class Effect(Result):
     guarantee: Guarantee
 
     def headline(self) -> list[str]:
-        whom = "everybody" if self.estimand == "ate" else "the treated"
+        inside = self.guarantee.subgroup
+        whom = ("everybody" if self.estimand == "ate" else "the treated") + (f" with {inside}" if inside else "")
         head = f"{self.treatment} ({self.treated} against {self.control}) on {self.outcome}, {whom}"
         lines = [f"{head}: no answer." if self.estimate is None else f"{head}: {self.estimate:+.4g}."]
         if self.interval is not None:
@@ -142,10 +143,15 @@ class Effect(Result):
         lines.append(f"Adjusted for: {', '.join(self.adjusted_for) or 'nothing'}.")
         if self.e_value is not None and self.robustness_value is not None:
             limit = "" if self.e_value_limit is None else f" (interval: {self.e_value_limit:.3g})"
-            lines.append(f"E-value {self.e_value:.3g}{limit}, robustness value {self.robustness_value:.3g}.")
+            lines.append(
+                f"E-value {self.e_value:.3g}{limit}, robustness value {self.robustness_value:.3g}: of noisy numbers."
+            )
+        elif self.estimate is not None and self.interval is not None:
+            lines.append("No E-value and robustness value: noise outweighs what they are made of.")
         lines += [f"Note: {note}." for note in self.notes]
         lines.append(
-            f"Method {self.method}, {self.n} rows, {self.share_supported:.0%} of them supported, signal to noise "
+            f"Method {self.method}, {self.n} {self.guarantee.records} in all, "
+            f"{self.share_supported:.0%} of {'the subgroup' if inside else 'them'} supported, signal to noise "
             f"{self.signal_to_noise:.3g}."
         )
         return lines

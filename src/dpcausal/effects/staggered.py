@@ -96,7 +96,11 @@ class Staggered(Result):
             band = "" if one.band is None else f", all at once {one.band[0]:.4g} to {one.band[1]:.4g}"
             lines.append(f"  {one.name}: {one.estimate:+.4g} ({self.coverage:.0%}: {ends}{band})")
         if self.pretrend is not None:
-            lines.append(f"Before treatment: p = {self.pretrend:.3g} that nothing differs.")
+            apart = ": they moved apart before it, and the effects above are not to be believed"
+            lines.append(
+                f"Before treatment: p = {self.pretrend:.3g} that cohorts moved alike"
+                f"{apart if self.pretrend < 1 - self.coverage else ''}."
+            )
         return [*lines, *(f"Note: {note}." for note in self.notes), f"{self.n} persons."]
 
     def to_dict(self) -> dict[str, Any]:

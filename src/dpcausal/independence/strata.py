@@ -36,6 +36,8 @@ COVARIANCE_SHARE = Fraction(4, 5)
 LEAST_ROWS = 20
 MOST_STRATA = 10**15
 
+CANCELLING = "links of opposite sign in different strata cancel here: method='counts' sees them"
+
 THIN = "there may be as many strata as rows: what stands alone in its stratum says nothing"
 
 
@@ -63,7 +65,7 @@ class StrataCovariance(PureTest):
         return self
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        return (THIN,) if question.cells > question.n / 2 else ()
+        return (*((CANCELLING,) if question.cells > 1 else ()), *((THIN,) if question.cells > question.n / 2 else ()))
 
     def moments(self, rows: Sample, question: Hypothesis) -> StratumMoments:
         """Return the covariance and its variance, of the rows kept."""
