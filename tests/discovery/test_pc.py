@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 
 from dpcausal import Cpdag, Knowledge
 from dpcausal.discovery.pc import Terms, Test, Verdict, find_skeleton, orient
+from dpcausal.discovery.search import by_tests
 from dpcausal.errors import ParameterError
 
 NAMES = tuple("abcdef")
@@ -97,6 +99,18 @@ def test_the_largest_p_value_of_a_kept_edge_is_noted() -> None:
         ("a", "b", "c"), lambda *test: Verdict(False, next(values)), Terms("pc", 0.05, 0, Knowledge())
     )
     assert sorted(found.weakest.values()) == [0.01, 0.02, 0.03] and found.tests == 3
+
+
+def test_an_edge_that_a_laxer_later_test_keeps_is_no_way_past_falling_out() -> None:
+    """Seen to fail: the margin of such an edge was measured from the stricter level, and negative."""
+    def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
+        pvalue = 0.02 if len(given) > 1 else 1e-9
+        return Verdict(pvalue > terms.level(len(given)), pvalue)
+
+    terms = Terms("pc", 0.003, 2, Knowledge(), later=0.03)
+    found = by_tests(("a", "b", "c", "d"), find_skeleton(("a", "b", "c", "d"), ask, terms), terms)
+    assert len(found.margin) == 6
+    assert list(found.margin.values()) == pytest.approx([math.log10(0.03 / 0.02)] * 6)
 
 
 @pytest.mark.parametrize(

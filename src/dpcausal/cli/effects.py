@@ -44,7 +44,7 @@ def effect_command(
         call.table(data, schema), treatment=treatment, outcome=outcome, adjust=names_in("--adjust", adjust),
         estimand=estimand, groups=groups, treated=treated, control=control, coverage=coverage, **call.settings,
     )  # fmt: skip
+    save(save_release, result)  # first: whoever reads the lines may stop after the first
     call.show(result)
-    save(save_release, result)
     if plot is not None:
         result.plot().figure.savefig(plot)

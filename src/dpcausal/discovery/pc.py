@@ -37,6 +37,10 @@ class Terms:
         """Return the level of a test given so many columns."""
         return self.alpha if self.later is None or given < 2 else self.later
 
+    def at_alpha(self, pvalue: float, given: int) -> float:
+        """Return a p-value as far from ``alpha`` as it is, as a ratio, from the level of its own test."""
+        return pvalue if self.later is None or given < 2 else pvalue * (self.alpha / self.later)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -129,7 +133,7 @@ class Rounds:
                 if verdict.separated is not None:
                     tested.add(pair)
                 if verdict.pvalue is not None:
-                    weakest[pair] = max(weakest.get(pair, 0.0), verdict.pvalue)
+                    weakest[pair] = max(weakest.get(pair, 0.0), self.terms.at_alpha(verdict.pvalue, len(given)))
                 if verdict.separated:
                     edges.discard(pair)
                     separating[pair] = given

@@ -34,7 +34,7 @@ class Discovery(Result):
         two or more columns, if it is another), ``max_order`` and ``knowledge`` show its parts.
     margin : dict from pairs of names to float
         How far each edge is from falling out, in ``margin_unit``: ``"nats"`` of score, or ``"powers of ten"`` between
-        the level and the largest p-value; empty where the method releases decisions only.
+        a test's level and its p-value, the least of all tests; empty where the method releases decisions only.
     untested : frozenset of pairs
         Edges that stand though no test of them was made, for want of counts or because knowledge requires them: lines
         without support, and without an arrow but from knowledge.

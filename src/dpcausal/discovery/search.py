@@ -64,7 +64,7 @@ def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms) -> Found:
     graph = orient(names, skeleton, terms.knowledge)
     lowest = 10.0 ** (-LARGEST_MARGIN)
     margin = {
-        edge: math.log10(terms.alpha) - math.log10(max(weakest, lowest))
+        edge: max(0.0, math.log10(terms.alpha) - math.log10(max(weakest, lowest)))
         for edge, weakest in skeleton.weakest.items() if edge in skeleton.edges
     }  # fmt: skip
     return Found(graph, margin, skeleton.untested, skeleton.tests)

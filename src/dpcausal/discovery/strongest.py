@@ -58,7 +58,7 @@ def strongest_first(release: NoisyWhitened, terms: Terms) -> Skeleton:
                 continue
             tests += 1
             pvalue = upper_tail(found.statistic, found.freedom)
-            weakest[pair] = max(weakest[pair], pvalue)
+            weakest[pair] = max(weakest[pair], terms.at_alpha(pvalue, len(given)))
             gone = pvalue > terms.level(len(given)) or found.strength < BAR * strength
             if gone and (best is None or pvalue > best[0]):
                 best = (pvalue, given)
