@@ -1,6 +1,7 @@
 """Differentially private causal inference."""
 
 from dpcausal import errors as errors
+from dpcausal import interop as interop
 from dpcausal import methods as methods
 from dpcausal import papers as papers
 from dpcausal import simulate as simulate
@@ -49,6 +50,6 @@ from dpcausal.synthetic_control.result import SyntheticControl as SyntheticContr
 
 __version__ = "0.1.0"
 
-# So that help(dpcausal) shows what is imported above: functions, classes, and the four modules of objects.
-__all__ = ["calculators", "errors", "methods", "papers", "simulate"]
+# So that help(dpcausal) shows what is imported above: functions, classes, and the five modules of objects.
+__all__ = ["calculators", "errors", "interop", "methods", "papers", "simulate"]
 __all__ += [name for name, one in list(vars().items()) if str(getattr(one, "__module__", "")).startswith("dpcausal.")]
