@@ -36,7 +36,8 @@ from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterErr
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+from dpcausal.privacy.call import gaussian_part
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query
 
@@ -149,9 +150,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
     uses_coins: ClassVar[bool] = False
 
     def pay(self, loss: Loss, question: Contrast) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        if isinstance(loss, PureDP):
-            raise LossError("moments add Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho)")
-        return loss, ""
+        return gaussian_part(loss, "method 'moments'")
 
     def settle(self, question: Contrast, spent: ApproxDP | ZCDP | NoPrivacy) -> Orthogonal:
         if question.estimand != "ate":
