@@ -188,7 +188,7 @@ class Forecaster:
         return max(self.start - len(self.basis), 0)
 
     def change(self, z: Reals) -> Reals:
-        """Return the predicted future of rows less their last value, (n, T) to (n, m), bit for bit from each row alone."""
+        """Return the predicted future of rows less their last value, (n, T) to (n, m), bit for bit from each alone."""
         past = [z[:, t] - self.mean[t] for t in range(self.start)]
         return np.stack([summed(past, slopes) for slopes in self.slopes.T], axis=-1) + self.mean[self.start :]
 
