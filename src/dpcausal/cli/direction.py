@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpcausal.cli.methods import Call, asks
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
-from dpcausal.direction.methods import METHODS
-from dpcausal.papers import DIRECTIONS
 
-WAYS = {**METHODS, **DIRECTIONS}
+if TYPE_CHECKING:
+    from dpcausal.cli.methods import Kinds
 
 AlphaOption = Annotated[float, typer.Option(help="Level of a verdict's claims, and of an arrow by votes.")]
+
+
+def ways() -> Kinds:
+    from dpcausal.direction.methods import METHODS
+    from dpcausal.papers import DIRECTIONS
+
+    return {**METHODS, **DIRECTIONS}
 
 
 def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
@@ -35,7 +41,7 @@ def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
     return shares or None
 
 
-@asks("direction", WAYS, of_records=True)
+@asks("direction", ways, of_records=True)
 def direction_command(
     data: DataArgument,
     x: Annotated[str, typer.Argument(help="First column.")],
@@ -56,7 +62,7 @@ def direction_command(
     call.show(direction(call.table(data, schema), x, y, **words, **call.settings))
 
 
-@asks("direction-all", WAYS, of_records=True)
+@asks("direction-all", ways, of_records=True)
 def direction_all_command(
     data: DataArgument,
     schema: SchemaOption,

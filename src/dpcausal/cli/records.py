@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcausal.data.where import clauses_of
 from dpcausal.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ class Records:
         """Return the table of a file, or the part of it that is asked."""
         from dpcausal.data.schema import Schema
         from dpcausal.data.table import Table
+        from dpcausal.data.where import clauses_of
 
         clauses = [] if self.where is None else clauses_of(self.where)
         table = Table(
