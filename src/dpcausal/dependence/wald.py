@@ -83,11 +83,11 @@ def wald_residuals(counts: Reals, variance: float) -> Residuals | None:
     if counts.shape[:2] == (2, 2):
         a, b = px[:, 0], py[:, 0]
         own = (totals * a * (1 - a) * b * (1 - b))[:, None, None]
-        noise = (variance * (a**2 + (1 - a) ** 2) * (b**2 + (1 - b) ** 2))[:, None, None]
+        covariance = own + (RIDGE + variance * (a**2 + (1 - a) ** 2) * (b**2 + (1 - b) ** 2))[:, None, None]
     else:
         (dx, lx), (dy, ly) = _factors(px), _factors(py)
-        own, noise = totals[:, None, None] * _kron(dx, dy), variance * _kron(lx, ly)
-    covariance = own + noise + RIDGE * np.eye(vectors.shape[1])
+        own = totals[:, None, None] * _kron(dx, dy)
+        covariance = own + variance * _kron(lx, ly) + RIDGE * np.eye(vectors.shape[1])
     weight = np.trace(own, axis1=1, axis2=2) / np.trace(covariance, axis1=1, axis2=2)
     return Residuals(kept, vectors, covariance, weight)
 
