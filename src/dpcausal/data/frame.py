@@ -42,7 +42,7 @@ _WIDE = {"Int128", "UInt128"}
 
 ACCEPTED = (
     "a frame must be a pandas, polars or pyarrow table, a DuckDB relation, a mapping of numpy arrays, "
-    "or the path of a .csv, .tsv (also .gz) or .parquet file"
+    "or the path of a .csv, .tsv (also .gz) or .parquet file, a folder of these, or duckdb:///file.db?table=t"
 )
 
 
@@ -175,6 +175,9 @@ class FrameColumns:
         series = self._frame[name]
         dtype = series.dtype
         if name not in self._wide and (dtype.is_float() or (dtype.is_integer() and str(dtype) not in _WIDE)):
+            if not series.null_count():
+                with np.errstate(all="ignore"):
+                    return np.asarray(series.to_numpy(), dtype=np.float64)
             # The null mask apart, integers stay integers: one rounding, by numpy, alike for every back end.
             raw = series.fill_null(0).to_numpy()
             with np.errstate(all="ignore"):
