@@ -68,7 +68,10 @@ class FrameSource(Streaming):
 
     def __init__(self, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
         if frame.implementation not in _BACKENDS:
-            raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}")
+            # Blocks are dealt by place: an engine that may answer in any order could let one record move the others.
+            fix = "; an engine's rows have no order of their own: hand over an Arrow table made from it"
+            lazy = fix if isinstance(frame, nw.LazyFrame) else ""
+            raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}{lazy}")
         self.frame = frame
         self.backend = _BACKENDS[frame.implementation]
         if self.backend == "duckdb":
