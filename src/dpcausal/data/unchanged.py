@@ -19,8 +19,8 @@ from pathlib import Path
 import narwhals.stable.v2 as nw
 
 from dpcausal.data.cleaning import check_declared
+from dpcausal.data.columns import Column
 from dpcausal.data.frame import FrameSource
-from dpcausal.data.schema import Column
 from dpcausal.data.source import Source, withheld
 from dpcausal.errors import SchemaError
 
