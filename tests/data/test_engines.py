@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data import files, reading
+from dpcausal.data import arrays, files, reading
 from dpcausal.data import frame as frames
 from dpcausal.data.engines import duckdb as in_duckdb
 from dpcausal.data.engines import polars as in_polars
@@ -71,7 +71,7 @@ ENGINES: dict[str, Callable[[pa.Table, Path], Any]] = {
 def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing is held between passes, and a batch is small."""
     monkeypatch.setattr(reading, "HELD", 0)
-    for module in (frames, files, in_duckdb, in_polars):
+    for module in (arrays, frames, files, in_duckdb, in_polars):
         monkeypatch.setattr(module, "BATCH", 91)
     yield
 

@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.frame import ACCEPTED, distinct, source_of
+from dpcausal.data.arrays import ACCEPTED
+from dpcausal.data.frame import distinct, source_of
 from dpcausal.data.source import BATCH, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
 from dpcausal.data.unchanged import DATABASE, files_of
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
