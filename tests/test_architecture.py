@@ -29,7 +29,7 @@ BELOW: dict[str, set[str]] = {
     "regression": {"errors", "privacy"},
     "simulate": {"errors", "privacy", "data", "simulate_panels"},
     "simulate_panels": {"errors", "privacy", "data"},
-    "asking": {"errors", "privacy", "data"},
+    "asking": {"errors", "privacy", "data", "report"},
     "releases": {"errors", "privacy", "dependence", "report"},
     "direction": TASK,
     "independence": TASK,

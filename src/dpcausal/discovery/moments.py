@@ -26,11 +26,12 @@ from dpcausal.dependence.second_moments import (
     unpacked,
 )
 from dpcausal.discovery.foresight import of_numbers, too_few
-from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, gaussian_pay, rho_of
+from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, rho_of
 from dpcausal.discovery.search import search
 from dpcausal.errors import SchemaError
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import gaussian_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query, Sensitivity
@@ -93,7 +94,7 @@ class Moments(GraphSearch[ApproxDP | ZCDP]):
         return 3
 
     def pay(self, loss: Loss, question: Graph) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return gaussian_pay(loss, self.name)
+        return gaussian_part(loss, self.name)
 
     def check(self, question: Graph) -> None:
         declared = [question.table.schema.column(name) for name in question.names]

@@ -23,10 +23,11 @@ from dpcausal.discovery.foresight import of_levels, too_few
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Rounds, Terms, Test
 from dpcausal.discovery.pvalues import MOST_CELLS
-from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, gaussian_pay, rho_of
+from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, rho_of
 from dpcausal.discovery.search import asker, by_tests
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import gaussian_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query, Sensitivity
@@ -68,7 +69,7 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
         return replace(super().terms(alpha, knowledge), later=LATER_ALPHA if alpha is None else None)
 
     def pay(self, loss: Loss, question: Graph) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return gaussian_pay(loss, self.name)
+        return gaussian_part(loss, self.name)
 
     def claims(self, question: Graph, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
         return "contrasts", "gaussian"

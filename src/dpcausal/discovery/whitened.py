@@ -30,11 +30,12 @@ from dpcausal.dependence.whitened import (
 from dpcausal.discovery.foresight import Strength, too_few
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
-from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, gaussian_pay, rho_of
+from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, rho_of
 from dpcausal.discovery.search import search
 from dpcausal.errors import InfeasibleError
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import gaussian_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -86,7 +87,7 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
         return replace(super().terms(alpha, knowledge), later=LATER_ALPHA if alpha is None else None)
 
     def pay(self, loss: Loss, question: Graph) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return gaussian_pay(loss, self.name)
+        return gaussian_part(loss, self.name)
 
     def check(self, question: Graph) -> None:
         if declared(question) > MOST_ENTRIES:

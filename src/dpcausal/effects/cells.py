@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcausal.asking import public
+from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.ask import ask
-from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.asking.method import Method, Settled
 from dpcausal.data.coding import bin_codes, size_of
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
@@ -21,15 +22,11 @@ from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterErr
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query
 from dpcausal.releases.table import geometric_variance
-from dpcausal.report import Guarantee
 
-PUBLIC = ("the number of rows", "column names, levels, bounds and cuts", "all arguments")
 MOST_CELLS = 2**22
 MOST_ROWS = 2**27
 
@@ -37,12 +34,11 @@ Paid = PureDP | ZCDP | NoPrivacy
 
 
 @dataclass(frozen=True)
-class CellSums(Question[NoisyCells]):
+class CellSums(AboutTable[NoisyCells]):
     """The sums of some numbers by the cells of some columns."""
 
     task: ClassVar[str] = "cells"
 
-    table: Table
     by: tuple[str, ...]
     values: tuple[Value, ...]
 
@@ -64,14 +60,6 @@ class CellSums(Question[NoisyCells]):
         return question
 
     @property
-    def ledger(self) -> Ledger:
-        return self.table.ledger
-
-    @property
-    def unit(self) -> Unit:
-        return self.table.unit
-
-    @property
     def sizes(self) -> tuple[int, ...]:
         """Parts of each column of the cells."""
         return tuple(size_of(self.table.schema.column(name)) for name in self.by)
@@ -84,15 +72,10 @@ class CellSums(Question[NoisyCells]):
     def detail(self) -> dict[str, Any]:
         return {"by": list(self.by), "values": [value.name for value in self.values], **self.table.declared}
 
-    def read(self) -> Table:
-        return self.table
-
     def report(
         self, settled: Settled[Any], released: NoisyCells, allotment: Allotment, seed: int | None
     ) -> NoisyCells:
-        return released.under(
-            Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=self.table.told(PUBLIC))
-        )
+        return released.under(self.guarantee(settled, allotment))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +84,7 @@ class ByCells(Method[CellSums, PureDP | ZCDP]):
 
     name: ClassVar[str] = "cells"
     about: ClassVar[str] = "noisy sums by cells"
+    leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 

@@ -36,8 +36,8 @@ HISTOGRAM = Fraction(1, 20)
 LAST = 1 - HISTOGRAM - sum(SHAPING, Fraction(0))
 TAIL, LAST_TAIL = 0.3, 0.1
 """Shares of normal rows that a round and the last release shorten."""
-GROWTH = 0.4
-"""Where noise does not bind, the last radius grows: R² ≥ .4 μ √n, so that nothing is shortened in the end."""
+GROWTH = 1 / 3
+"""Where noise does not bind, the last radius grows: R² ≥ μ √n / 3, so that nothing is shortened in the end."""
 
 
 @dataclass(frozen=True)
