@@ -1,4 +1,4 @@
-"""Made-up studies for tests, the audit and the browser: ``python -m tests.study.made FOLDER`` writes, runs and reports."""
+"""Made-up studies for tests, audit and browser: ``python -m tests.study.made FOLDER`` writes, runs and reports two."""
 
 from __future__ import annotations
 
