@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.frame import ACCEPTED, source_of
-from dpcausal.data.source import Collected, Declared, Kind, Source, withheld
+from dpcausal.data.frame import ACCEPTED, distinct, source_of
+from dpcausal.data.source import BATCH, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 
 _BLOCK = 1 << 24
@@ -60,7 +60,7 @@ def file_source(path: str | PathLike[str]) -> Source:
     return ParquetSource(name) if name.suffix.lower() == ".parquet" else CsvSource(name)
 
 
-class ParquetSource:
+class ParquetSource(Streaming):
     """A Parquet file; its row count comes from the footer."""
 
     backend = "parquet"
@@ -91,8 +91,16 @@ class ParquetSource:
 
         return source_of(withheld(table, self._unread)).collect(names)
 
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        from pyarrow import Table
+        from pyarrow.parquet import ParquetFile
 
-class CsvSource:
+        with ParquetFile(self._path) as file:
+            for batch in file.iter_batches(BATCH, columns=list(names)):
+                yield source_of(Table.from_batches([batch]).select(list(names))).collect(names)
+
+
+class CsvSource(Streaming):
     """A CSV file with a header."""
 
     backend = "csv"
@@ -151,6 +159,13 @@ class CsvSource:
 
         return CsvColumns(withheld(table, self._unread))
 
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        from pyarrow import Table
+
+        with self._batches(names) as batches:
+            for batch in batches:
+                yield CsvColumns(Table.from_batches([batch]).rename_columns(list(names)))
+
 
 class CsvColumns:
     """Collected columns of bytes."""
@@ -173,6 +188,9 @@ class CsvColumns:
 
     def integers(self, name: str) -> None:
         """Return ``None``: each field is text."""
+
+    def distinct(self, name: str) -> Distinct | None:
+        return distinct(self._table[name])
 
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         for chunk in self._table[name].chunks:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from dpcausal.data.cleaning import check_texts, number_of
 from dpcausal.data.coding import rule_of
 from dpcausal.data.columns import Column
-from dpcausal.data.source import CHUNK, Collected, Declared, Kind, Source, withheld
+from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.unheard import contained
 
@@ -63,12 +63,15 @@ def source_of(frame: object) -> Source:
     raise SchemaError("the names of a frame's columns must differ from each other")
 
 
-class FrameSource:
+class FrameSource(Streaming):
     """A frame that narwhals knows."""
 
     def __init__(self, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
         if frame.implementation not in _BACKENDS:
-            raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}")
+            # Blocks are dealt by place: an engine that may answer in any order could let one record move the others.
+            fix = "; an engine's rows have no order of their own: hand over an Arrow table made from it"
+            lazy = fix if isinstance(frame, nw.LazyFrame) else ""
+            raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}{lazy}")
         self.frame = frame
         self.backend = _BACKENDS[frame.implementation]
         if self.backend == "duckdb":
@@ -103,21 +106,27 @@ class FrameSource:
 
         return withheld(rows, self._unread)
 
-    def collect(self, names: Sequence[str]) -> Collected:
+    def _chosen(self, names: Sequence[str]) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], set[str]]:
         # DuckDB hands 128-bit integers to Arrow as decimals of 38 digits, too few for the largest.
-        wide = {
-            name
-            for name in names
-            if self.backend == "duckdb" and self.declared(name).dtype in _WIDE
-        }
+        wide = {name for name in names if self.backend == "duckdb" and self.declared(name).dtype in _WIDE}
+        cast = (nw.col(name).cast(nw.String()) if name in wide else nw.col(name) for name in names)
+        return withheld(lambda: self.frame.select(*cast), self._unread), wide
 
-        def selected() -> nw.DataFrame[Any]:
-            chosen = self.frame.select(
-                nw.col(name).cast(nw.String()) if name in wide else nw.col(name) for name in names
-            )
-            return chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
+    def collect(self, names: Sequence[str]) -> Collected:
+        chosen, wide = self._chosen(names)
+        return FrameColumns(
+            withheld(lambda: chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen, self._unread), wide
+        )
 
-        return FrameColumns(withheld(selected, self._unread), wide)
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        chosen, wide = self._chosen(names)
+        native: Any = nw.to_native(chosen)
+        if isinstance(chosen, nw.LazyFrame):
+            for batch in self._engine.batches(native):
+                yield FrameColumns(nw.from_native(batch, eager_only=True), wide)
+            return
+        for start in range(0, len(chosen), BATCH):
+            yield FrameColumns(chosen[start : start + BATCH], wide)
 
     @property
     def lazy(self) -> bool:
@@ -186,6 +195,15 @@ class FrameColumns:
             return None
         return np.asarray(series.to_numpy(), dtype=np.int64)
 
+    def distinct(self, name: str) -> Distinct | None:
+        series = self._frame[name]
+        native: Any = nw.to_native(series)
+        if series.implementation is nw.Implementation.POLARS and str(native.dtype) in {"String", "Boolean"}:
+            native = native.to_arrow()
+        elif series.implementation is not nw.Implementation.PYARROW or name in self._wide:
+            return None
+        return distinct(native)
+
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         series = self._frame[name]
         for start in range(0, len(self), CHUNK):
@@ -193,7 +211,7 @@ class FrameColumns:
             yield [None if text is None else int(str(text)) for text in chunk] if name in self._wide else chunk
 
 
-class ArraySource:
+class ArraySource(Streaming):
     """A mapping from names to one-dimensional numpy arrays of one length; a masked entry is a null."""
 
     backend = "numpy"
@@ -221,6 +239,12 @@ class ArraySource:
     def collect(self, names: Sequence[str]) -> Collected:
         return ArrayColumns({name: self._arrays[name] for name in names}, self.count())
 
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        rows = self.count()
+        for start in range(0, rows, BATCH):
+            part = {name: self._arrays[name][start : start + BATCH] for name in names}
+            yield ArrayColumns(part, min(BATCH, rows - start))
+
 
 class ArrayColumns:
     """Some of the arrays."""
@@ -245,12 +269,34 @@ class ArrayColumns:
             return None
         return array.astype(np.int64)
 
+    def distinct(self, name: str) -> None:
+        """Return ``None``: what they hold is read one by one."""
+
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         array = self._arrays[name]
         if array.dtype.kind == "M":  # numpy makes bare numbers of nanoseconds
             array = array.astype("datetime64[us]")
         for start in range(0, self._rows, CHUNK):
             yield array[start : start + CHUNK].tolist()  # a masked entry comes out as None
+
+
+def distinct(native: Any) -> Distinct | None:
+    """Return the distinct values of an Arrow column of text, booleans or numbers, text told apart as bytes."""
+    from pyarrow import ChunkedArray, large_binary, types
+
+    held = native.type
+    if types.is_dictionary(held):
+        held = held.value_type
+        native = native.cast(held)
+    texts = (types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary)
+    if is_text := any(of(held) for of in texts):
+        native = native.cast(large_binary())
+    elif not any(of(held) for of in (types.is_boolean, types.is_integer, types.is_floating)):
+        return None
+    encoded = (native.combine_chunks() if isinstance(native, ChunkedArray) else native).dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return places, [value.decode("utf-8", "surrogateescape") for value in values] if is_text else values
 
 
 def _listed(series: nw.Series[Any]) -> Sequence[object]:

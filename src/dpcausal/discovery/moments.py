@@ -15,15 +15,17 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
 from dpcausal.dependence.contingency import histograms, histograms_sensitivity
 from dpcausal.dependence.second_moments import (
     clip_rows,
     grid_bits,
-    second_moments,
+    scaled,
     second_moments_sensitivity,
     unpacked,
+    upper_of,
 )
 from dpcausal.discovery.foresight import of_numbers, too_few
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, rho_of
@@ -38,6 +40,7 @@ from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.releases.moments import NoisyMoments
 
 Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 BINS = 64
 LEAST_SHARE = 0.02
@@ -85,6 +88,7 @@ class Moments(GraphSearch[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy second moments"
+    at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
@@ -131,17 +135,28 @@ def noisy_moments(
     table: Table, names: tuple[str, ...], allotment: Allotment, loss: ZCDP | NoPrivacy
 ) -> NoisyMoments:
     """Read the columns and release their histograms and second moments."""
-    n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.rows(names)
+    n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.records(names)
     declared = [table.schema.column(name) for name in names]
     lower = np.array([one.lower if isinstance(one, Bounded) else 0.0 for one in declared])
     width = np.array([one.width if isinstance(one, Bounded) else 1.0 for one in declared])
-    numbers = np.stack([records.values[name][records.kept].astype(float) for name in names], axis=1)
-    unit = np.clip((numbers - lower) / width, 0.0, 1.0)
-    bins = np.minimum((unit * BINS).astype(np.int64), BINS - 1)
-    counts = gaussian(Query(histograms(list(bins.T), BINS), noise.bins, "histograms"), allotment, noise.first)
+
+    def unit_of(rows: Rows) -> Reals:
+        numbers = np.stack([rows.values[name][rows.kept].astype(float) for name in names], axis=1)
+        return np.asarray(np.clip((numbers - lower) / width, 0.0, 1.0))
+
+    def binned(rows: Rows) -> Integers:
+        bins = np.minimum((unit_of(rows) * BINS).astype(np.int64), BINS - 1)
+        return histograms(list(bins.T), BINS)
+
+    def products(rows: Rows) -> Integers:
+        unit = unit_of(rows)
+        both = np.concatenate([(unit - middles) / widths, np.ones((len(unit), 1))], axis=1)
+        grid = clip_rows(both, noise.radius, noise.bits)
+        return upper_of(grid.T @ grid).astype(np.int64)
+
+    counts = gaussian(Query(records.sum(binned), noise.bins, "histograms"), allotment, noise.first)
     middles, widths = scales(np.asarray(counts, dtype=np.float64), noise.bin_deviation)
-    rows = np.concatenate([(unit - middles) / widths, np.ones((len(unit), 1))], axis=1)
-    grid = second_moments(clip_rows(rows, noise.radius, noise.bits))
+    grid = scaled(records.sum(products), p + 1)
     released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.second)
     moments = unpacked(released, p + 1) * 4.0**-noise.bits
     # Left-out rows are in no sum, so the entry of the constant is how many are kept; noise must not make it tiny.
