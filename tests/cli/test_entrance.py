@@ -51,3 +51,13 @@ def test_in_python_the_missing_extra_is_an_error_of_the_library(monkeypatch: pyt
         _ = dpcausal.cli.app
     with pytest.raises(AttributeError, match="nothing"):
         _ = dpcausal.cli.nothing
+
+
+def test_help_comes_without_numpy() -> None:
+    program = (
+        "import sys; sys.argv = ['dpcausal', '--help']\n"
+        "try:\n    import dpcausal.cli; dpcausal.cli.main()\n"
+        "except SystemExit:\n    sys.exit(int('numpy' in sys.modules))"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert told.returncode == 0 and "Which columns cause which?" in told.stdout

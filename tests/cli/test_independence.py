@@ -11,8 +11,10 @@ from typer.testing import CliRunner, Result
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.cli.independence import WAYS
+from dpcausal.cli.independence import ways
 from dpcausal.independence.methods import METHODS
+
+WAYS = ways()
 
 NAMES = "x", "y", "Age", "occup"
 

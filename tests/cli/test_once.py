@@ -30,7 +30,7 @@ def walk(group: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, .
         if hasattr(command, "commands"):
             yield from walk(command, (*above, name))
         else:
-            yield (*above, name), command
+            yield (*above, name), command.made() if hasattr(command, "made") else command  # it comes late
 
 
 PROGRAM = typer.main.get_command(app)

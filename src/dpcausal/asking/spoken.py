@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,7 @@ def _made_of(name: str, given: dict[str, Any], marks: Mapping[str, Any]) -> Any:
 
 def _kind(name: str, told: set[str] | None) -> Any:
     """Return the enum, or the frozen dataclass of just these fields, that has this name in the library."""
+    import_module("dpcausal.library")  # the same classes whatever a program has used so far
     found = set()
     for module in [one for path, one in list(sys.modules.items()) if path.startswith("dpcausal.")]:
         kind = getattr(module, name, None)

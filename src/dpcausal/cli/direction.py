@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpcausal.cli.methods import Call, asks
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
-from dpcausal.direction.methods import METHODS
-from dpcausal.papers import DIRECTIONS
 
-WAYS = {**METHODS, **DIRECTIONS}
+if TYPE_CHECKING:
+    from dpcausal.cli.methods import Kinds
 
 AlphaOption = Annotated[float, typer.Option(help="Level of a verdict's claims, and of an arrow by votes.")]
+
+
+def ways() -> Kinds:
+    from dpcausal.direction.methods import METHODS
+    from dpcausal.papers import DIRECTIONS
+
+    return {**METHODS, **DIRECTIONS}
 
 
 def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
@@ -35,7 +41,7 @@ def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
     return shares or None
 
 
-@asks("direction", WAYS, of_records=True)
+@asks("direction", ways, of_records=True)
 def direction_command(
     data: DataArgument,
     x: Annotated[str, typer.Argument(help="First column.")],
@@ -50,13 +56,13 @@ def direction_command(
     alpha: AlphaOption = 0.1,
 ) -> None:
     """Which of two columns is the cause?"""
-    from dpcausal import direction
+    from dpcausal.direction.ask import direction
 
     words: dict[str, Any] = {"score": score, "protect": protect, "alpha": alpha}
     call.show(direction(call.table(data, schema), x, y, **words, **call.settings))
 
 
-@asks("direction-all", WAYS, of_records=True)
+@asks("direction-all", ways, of_records=True)
 def direction_all_command(
     data: DataArgument,
     schema: SchemaOption,
@@ -76,7 +82,7 @@ def direction_all_command(
     alpha: AlphaOption = 0.1,
 ) -> None:
     """Which of two columns is the cause, for many pairs under one budget?"""
-    from dpcausal import direction_all
+    from dpcausal.direction.many import direction_all
 
     named = [tuple(names_in("--pair", [each])) for each in pair] if pair else None
     words: dict[str, Any] = {

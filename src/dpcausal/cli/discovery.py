@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpcausal.cli.ask import KnowledgeOption, SaveOption, check_place, knowledge_in, save
 from dpcausal.cli.methods import Call, asks
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
-from dpcausal.discovery.methods import METHODS
-from dpcausal.papers import GRAPHS
+
+if TYPE_CHECKING:
+    from dpcausal.cli.methods import Kinds
 
 
-@asks("discover", {**METHODS, **GRAPHS}, of_records=True)
+def ways() -> Kinds:
+    from dpcausal.discovery.methods import METHODS
+    from dpcausal.papers import GRAPHS
+
+    return {**METHODS, **GRAPHS}
+
+
+@asks("discover", ways, of_records=True)
 def discover_command(
     data: DataArgument,
     schema: SchemaOption,
@@ -30,7 +38,8 @@ def discover_command(
     form: Annotated[str, typer.Option("--format", help="text, dagitty, dot or graphml.")] = "text",
 ) -> None:
     """Which columns cause which?"""
-    from dpcausal import Knowledge, discover
+    from dpcausal.discovery.ask import discover
+    from dpcausal.discovery.knowledge import Knowledge
     from dpcausal.errors import ParameterError
 
     texts = {"text": None, "dagitty": "to_dagitty", "dot": "to_dot", "graphml": "to_graphml"}

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpcausal.cli.ask import SaveOption, check_place, save
 from dpcausal.cli.methods import Call, asks
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
-from dpcausal.effects.methods import METHODS
 from dpcausal.errors import ParameterError
 
+if TYPE_CHECKING:
+    from dpcausal.cli.methods import Kinds
 
-@asks("effect", METHODS, of_records=True)
+
+def ways() -> Kinds:
+    from dpcausal.effects.methods import METHODS
+
+    return METHODS
+
+
+@asks("effect", ways, of_records=True)
 def effect_command(
     data: DataArgument,
     treatment: Annotated[str, typer.Option(help="A column of levels.")],
@@ -34,7 +42,7 @@ def effect_command(
     save_release: SaveOption = None,
 ) -> None:
     """How large is the effect of a treatment?"""
-    from dpcausal import effect
+    from dpcausal.effects.ask import effect
 
     if bool(adjust) == trial:
         raise ParameterError("say --adjust for what causes both, or --trial where a lot drew the treatment")

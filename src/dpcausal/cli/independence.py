@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpcausal.cli.methods import Call, asks
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
-from dpcausal.independence.methods import METHODS
-from dpcausal.papers import TESTS
 
-WAYS = {
-    name: kind for name, kind in {**METHODS, **TESTS}.items() if "model_x" not in {field.name for field in fields(kind)}
-}
-"""What can be asked in words: a law of x given z is a Python object."""
+if TYPE_CHECKING:
+    from dpcausal.cli.methods import Kinds
 
 
-@asks("ci-test", WAYS, of_records=True)
+def ways() -> Kinds:
+    """Return what can be asked in words: a law of x given z is a Python object."""
+    from dpcausal.independence.methods import METHODS
+    from dpcausal.papers import TESTS
+
+    named = {**METHODS, **TESTS}
+    return {name: kind for name, kind in named.items() if "model_x" not in {field.name for field in fields(kind)}}
+
+
+@asks("ci-test", ways, of_records=True)
 def ci_test_command(
     data: DataArgument,
     x: Annotated[str, typer.Argument(help="A column, or several as a,b.")],
@@ -31,7 +36,7 @@ def ci_test_command(
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
 ) -> None:
     """Is x still linked to y once z is known?"""
-    from dpcausal import ci_test
+    from dpcausal.independence.ask import ci_test
 
     left, right, known = names_in("x", [x]), names_in("y", [y]), names_in("--given", given)
     call.show(ci_test(call.table(data, schema), left, right, given=known, alpha=alpha, **call.settings))

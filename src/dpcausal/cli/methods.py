@@ -9,11 +9,11 @@ from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from dpcausal.asking.method import Method
+from dpcausal.cli.once import LateCommand, Program
 from dpcausal.cli.records import OPTIONS as RECORDS
 from dpcausal.cli.records import Records
 from dpcausal.cli.shared import (
@@ -30,12 +30,15 @@ from dpcausal.cli.shared import (
     loss_from,
     show,
 )
-from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, nearest
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.report import Result
 
-Kinds = Mapping[str, type[Method[Any, Any]]]
+if TYPE_CHECKING:
+    from dpcausal.asking.method import Method
+    from dpcausal.data.table import Table
+    from dpcausal.privacy.ledger import Ledger
+    from dpcausal.report import Result
+
+    Kinds = Mapping[str, type[Method[Any, Any]]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Call:
     records: Records
     name: str
 
-    def table(self, data: Path, schema: Path) -> Table:
+    def table(self, data: str, schema: Path) -> Table:
         """Return the table of a file, which this ledger pays for."""
         return self.records.table(data, schema, self.ledger, self.name)
 
@@ -59,7 +62,7 @@ class Call:
 
 
 def asks(
-    command_name: str, kinds: Kinds, *, of_records: bool = False
+    command_name: str, kinds: Callable[[], Kinds], *, of_records: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a function a command that asks: it gets a ``call``, and its options are joined by those of every call.
 
@@ -67,6 +70,26 @@ def asks(
     can fill.  "auto", the default, need not be among ``kinds``: the task then chooses.  ``of_records`` adds whose the
     records are and which of them are asked.
     """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def made() -> Any:
+            whole = Program(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+            whole.command(command_name)(_whole(command, kinds(), of_records))
+            return typer.main.get_command(whole)
+
+        def late() -> None: ...
+
+        late.__doc__ = command.__doc__
+        app.command(command_name, cls=type("LateCommand", (LateCommand,), {"made": staticmethod(made)}))(late)
+        return command
+
+    return decorate
+
+
+def _whole(command: Callable[..., None], kinds: Kinds, of_records: bool) -> Callable[..., None]:
+    """Return the function with all options of its methods."""
+    from dpcausal.privacy.ledger import Ledger
+
     takers: dict[str, list[str]] = {}
     types: dict[str, Any] = {}
     helps: dict[str, str] = {}
@@ -79,41 +102,39 @@ def asks(
                 types[field.name] = plain
                 helps.setdefault(field.name, _described(kind, field.name))
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
-        def run(**given: Any) -> None:
-            with exit_codes():
-                options = {name: given.pop(name) for name in types}
-                settings = {
-                    "loss": loss_from(given.pop("epsilon"), given.pop("delta"), given.pop("rho")),
-                    "method": _built(kinds, given.pop("method"), options),
-                    "accept_large_epsilon": given.pop("accept_large_epsilon"),
-                    "again": given.pop("again"),
-                }
-                records = Records(**{name: given.pop(name) for name, *_ in RECORDS if of_records})
-                as_json, name = given.pop("as_json"), given.pop("name")
-                with Ledger.open(given.pop("ledger")) as ledger:
-                    command(**given, call=Call(ledger, settings, as_json, records, name))
+    @wraps(command)
+    def run(**given: Any) -> None:
+        with exit_codes():
+            options = {name: given.pop(name) for name in types}
+            settings = {
+                "loss": loss_from(given.pop("epsilon"), given.pop("delta"), given.pop("rho")),
+                "method": _built(kinds, given.pop("method"), options),
+                "accept_large_epsilon": given.pop("accept_large_epsilon"),
+                "again": given.pop("again"),
+            }
+            records = Records(**{name: given.pop(name) for name, *_ in RECORDS if of_records})
+            as_json, name = given.pop("as_json"), given.pop("name")
+            with Ledger.open(given.pop("ledger")) as ledger:
+                command(**given, call=Call(ledger, settings, as_json, records, name))
 
-        own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != "call"]
-        extra = [
-            _parameter("method", str, f"{', '.join(dict.fromkeys(('auto', *kinds)))}.", "auto"),
-            *(
-                _parameter(name, plain | None, f"{helps[name]} Of {', '.join(takers[name])}.", None)
-                for name, plain in types.items()
-            ),
-        ]
-        shared = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-            for name, annotation, default in (*(RECORDS if of_records else ()), *SHARED)
-        ]
-        parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own] + shared + extra
-        setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
-        run.__annotations__ = {one.name: one.annotation for one in parameters}
-        del run.__wrapped__
-        return app.command(command_name)(run)
-
-    return decorate
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    extra = [
+        _parameter("method", str, f"{', '.join(dict.fromkeys(('auto', *kinds)))}.", "auto"),
+        *(
+            _parameter(name, plain | None, f"{helps[name]} Of {', '.join(takers[name])}.", None)
+            for name, plain in types.items()
+        ),
+    ]
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, annotation, default in (*(RECORDS if of_records else ()), *SHARED)
+    ]
+    asked = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own if one.name != "call"]
+    parameters = [*asked, *shared, *extra]
+    setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    del run.__wrapped__
+    return run
 
 
 SHARED: tuple[tuple[str, Any, Any], ...] = (

@@ -1,4 +1,7 @@
-"""An option that holds one value is given once: the last of two would answer another question than the first."""
+"""Kinds of commands: an option that holds one value is given once, since the last of two would ask something else.
+
+One that asks works out its options when it is called, so that ``--help`` of the program does not wait for the methods.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,18 @@ class OnceCommand(TyperCommand):
             if parameter.param_type_name == "option" and times > 1 and not parameter.multiple:
                 raise typer.BadParameter(f"may be given only once, not {times} times", ctx=ctx, param=parameter)
         return rest
+
+
+class LateCommand(OnceCommand):
+    """A command that another stands for, made when it is called."""
+
+    made: Callable[[], Any]
+
+    def make_context(self, *words: Any, **more: Any) -> Any:
+        return type(self).made().make_context(*words, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        return ctx.command.invoke(ctx)
 
 
 class Program(typer.Typer):

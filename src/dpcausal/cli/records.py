@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcausal.data.where import clauses_of
 from dpcausal.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -37,10 +36,11 @@ class Records:
     missing: str = "drop"
     where: str | None = None
 
-    def table(self, data: Path, schema: Path, ledger: Ledger, name: str = "") -> Table:
+    def table(self, data: str, schema: Path, ledger: Ledger, name: str = "") -> Table:
         """Return the table of a file, or the part of it that is asked."""
         from dpcausal.data.schema import Schema
         from dpcausal.data.table import Table
+        from dpcausal.data.where import clauses_of
 
         clauses = [] if self.where is None else clauses_of(self.where)
         table = Table(

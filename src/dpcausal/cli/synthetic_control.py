@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpcausal.cli.methods import Call, asks
-from dpcausal.papers import CONTROLS
-from dpcausal.synthetic_control.methods import METHODS
+
+if TYPE_CHECKING:
+    from dpcausal.cli.methods import Kinds
 
 
-@asks("synthetic-control", {**METHODS, **CONTROLS})
+def ways() -> Kinds:
+    from dpcausal.papers import CONTROLS
+    from dpcausal.synthetic_control.methods import METHODS
+
+    return {**METHODS, **CONTROLS}
+
+
+@asks("synthetic-control", ways)
 def synthetic_control_command(
     data: Annotated[Path, typer.Argument(help="Long CSV with a header, or Parquet: a row for each unit and time.")],
     unit: Annotated[str, typer.Option(help="Column of the units.")],
@@ -28,7 +36,9 @@ def synthetic_control_command(
     force: Annotated[bool, typer.Option("--force", help="Run although the donors would add little but noise.")] = False,
 ) -> None:
     """What would have happened without the intervention?"""
-    from dpcausal import Bounded, Panel, plan_synthetic_control, synthetic_control
+    from dpcausal.data.panel import Panel
+    from dpcausal.data.schema import Bounded
+    from dpcausal.synthetic_control.ask import plan_synthetic_control, synthetic_control
 
     panel = Panel(data, unit=unit, time=time, outcome=outcome, target=_named(target, data), start=start,
                   bounds=Bounded(lower, upper), ledger=call.ledger, name=call.name)  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpcausal.errors import ParameterError
@@ -107,6 +108,7 @@ class Release(ABC):
         form = Form(told)
         if form.whole("format", 1) > FORMAT:
             raise ParameterError(f"this release has a newer format than {FORMAT}: read it with a newer dpcausal")
+        import_module("dpcausal.library")  # all kinds that there are
         kinds = {kind.kind: kind for kind in Release.__subclasses__()}
         kind = kinds[form.word("kind", tuple(kinds))]
         release = kind.of_form(form, form.words("names", different=True), form.whole("n", 0))
