@@ -57,7 +57,7 @@ whole symmetric matrix, and its noise is spread nearly as that of an isotropic s
 FINENESS = 2.0**-24
 """Released slopes and loadings are rounded to it, so that another machine's solver gives the same numbers."""
 
-PRIOR = 1.0
+PRIOR = 0.6
 """Periods that the common residual variance counts for in a unit's own."""
 
 GAP = 2.0
