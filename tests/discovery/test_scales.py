@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from dpcausal.dependence.contingency import Counts, histograms_sensitivity
-from dpcausal.discovery.scales import STEPS, learned
+import dpcausal as dpc
+from dpcausal.dependence.contingency import histograms_sensitivity
+from dpcausal.discovery.moments import Binned, Units
+from dpcausal.discovery.scales import NARROWEST, Scales, learned
 
 N = 40_000
 
 
-def scales(unit: np.ndarray, two: list[bool], deviation: float, seed: int = 1) -> tuple[np.ndarray, np.ndarray, float]:
-    rng = np.random.default_rng(seed)
-    return learned(unit, np.array(two), N, deviation, lambda bins: bins + rng.normal(0, deviation, bins.shape))
+def counted(unit: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    """Return how many values of each column lie between cuts, one after the other."""
+    edges = np.concatenate([np.full((len(cuts), 1), -1.0), cuts, np.full((len(cuts), 1), 2.0)], axis=1)
+    return np.array([
+        [int(((a < column) & (column <= b)).sum()) for a, b in pairwise(row)]
+        for column, row in zip(unit.T, edges, strict=True)
+    ])  # fmt: skip
+
+
+def scales(unit: np.ndarray, two: list[bool], deviation: float) -> Scales:
+    rng = np.random.default_rng(1)
+
+    def release(cuts: np.ndarray) -> np.ndarray:
+        counts = counted(unit, cuts)
+        return counts + rng.normal(0, deviation, counts.shape)
+
+    return learned(np.array(two), N, deviation, release)
 
 
 @pytest.mark.parametrize("deviation", [0.0, 100.0, 1_000.0])
@@ -25,7 +43,7 @@ def test_a_normal_column_has_its_own_middle_and_width(middle: float, spread: flo
     near = 1.15 if deviation < 500 else 2.0
     assert (found[1] < near * spread).all() and (found[1] > spread / near).all()
     assert (abs(found[0] - middle) < (near - 1) * spread + 0.001).all()
-    assert found[2] == pytest.approx(N, abs=deviation)
+    assert found.kept == pytest.approx(N, abs=4 * deviation)
 
 
 def test_two_levels_are_measured_by_their_share() -> None:
@@ -39,24 +57,24 @@ def test_two_levels_are_measured_by_their_share() -> None:
 def test_scales_of_a_constant_column_and_of_no_rows_are_finite_and_positive(value: float) -> None:
     for unit in (np.full((N, 1), value), np.empty((0, 1))):
         middles, widths, kept = scales(unit, [False], 30.0)
-        assert np.isfinite(middles).all() and (widths >= 2.0**-STEPS).all() and kept > 0
+        assert np.isfinite(middles).all() and (widths >= NARROWEST).all() and kept > 0
 
 
-def test_a_replaced_row_moves_the_bins_of_a_step_by_their_stated_bound() -> None:
-    seen: list[Counts] = []
-
-    def spy(bins: Counts) -> np.ndarray:
-        seen.append(bins)
-        return bins.astype(float)
-
+def test_the_kernel_counts_as_a_loop_does_and_a_replaced_row_moves_it_by_its_bound() -> None:
     rng = np.random.default_rng(4)
-    unit, reach = rng.random((30, 3)), 0.0
+    names, reach = ("a", "b", "c"), 0.0
+    schema = dpc.Schema(dict.fromkeys(names, dpc.Bounded(0, 1)))
+    cuts = np.sort(rng.random((3, 7)), axis=1)
     for _ in range(40):
-        other = unit.copy()
+        values = rng.random((30, 3))
+        values[:3, 0] = cuts[0, :3]
+        other = values.copy()
         other[rng.integers(30)] = rng.integers(0, 2, 3)
-        for rows in (unit, other):
-            learned(rows, np.zeros(3, dtype=bool), 30, 0.0, spy)
-        first, second = seen[0], seen[STEPS]  # the cuts of the first step are those of the bounds
+        tables = [
+            dpc.Table(dict(zip(names, rows.T, strict=True)), schema, dpc.Ledger.in_memory(dpc.ZCDP(1)))
+            for rows in (values, other)
+        ]
+        first, second = (table.records(names).sum(Binned(Units.of(table, names), cuts)) for table in tables)
+        np.testing.assert_array_equal(first, counted(values, cuts))
         reach = max(reach, float(np.linalg.norm(first - second)))
-        seen.clear()
     assert 0.99 < reach / float(histograms_sensitivity(3).bound) <= 1

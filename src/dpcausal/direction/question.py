@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.asking import public
-from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.asking.about_table import AboutTable
+from dpcausal.asking.method import Method, Settled
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
@@ -21,10 +22,8 @@ from dpcausal.errors import LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.subsample import blocks_moved
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Unit
-from dpcausal.report import Guarantee
 
 PUBLIC = ("the number of rows", "column names and bounds", "the order of the rows", "all arguments", "the seed")
 
@@ -87,12 +86,13 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Pair(Question[Direction]):
+class Pair(AboutTable[Direction]):
     """Which of two columns is the cause, by a score, protecting some rows or all."""
 
     task: ClassVar[str] = "direction"
 
-    table: Table
+    public: ClassVar[tuple[str, ...]] = PUBLIC
+
     first: str
     second: str
     score: str
@@ -124,14 +124,6 @@ class Pair(Question[Direction]):
         return cls(table, first, second, asked, protect, public.level(alpha))
 
     @property
-    def ledger(self) -> Ledger:
-        return self.table.ledger
-
-    @property
-    def leaves_out(self) -> bool:
-        return self.table.missing != "impute"
-
-    @property
     def unit(self) -> Unit:
         return self.table.unit if self.protect == "everyone" else UNITS[self.protect]
 
@@ -139,11 +131,6 @@ class Pair(Question[Direction]):
     def blocks_moved(self) -> int:
         """How many blocks one unit moves."""
         return blocks_moved(self.unit)
-
-    @property
-    def n(self) -> int:
-        """Number of rows, public."""
-        return self.table.n
 
     @property
     def expected(self) -> int:
@@ -201,7 +188,7 @@ class Pair(Question[Direction]):
             seed=seed,
             alpha=self.alpha,
             spent=settled.spent,
-            guarantee=Guarantee.of(allotment, proofs=settled.claims, caveats=caveats, public=self.table.told(PUBLIC)),
+            guarantee=self.guarantee(settled, allotment, caveats),
             penalty=released.penalty,
             width=released.width,
         )

@@ -12,10 +12,11 @@ from dpcausal.dependence.whitened import MOST_ENTRIES
 from dpcausal.discovery.ci_test import CiTest
 from dpcausal.discovery.moments import Moments
 from dpcausal.discovery.parities import Parities
-from dpcausal.discovery.question import Graph, GraphSearch, gaussian_pay, rho_of
+from dpcausal.discovery.question import Graph, GraphSearch, rho_of
 from dpcausal.discovery.table import ContingencyTable
 from dpcausal.discovery.whitened import Whitened, declared
 from dpcausal.errors import LossError
+from dpcausal.privacy.call import gaussian_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
@@ -55,7 +56,7 @@ def _much_noise(question: Graph, loss: Loss) -> bool:
     entries = declared(question)
     if isinstance(loss, NoPrivacy) or entries > MOST_ENTRIES:
         return False
-    spent = rho_of(gaussian_pay(loss, Whitened.name)[0])
+    spent = rho_of(gaussian_part(loss, Whitened.name)[0])
     return isinstance(spent, ZCDP) and question.n * math.sqrt(2 * spent.rho) < LITTLE_NOISE * entries
 
 

@@ -1,8 +1,8 @@
 """``"moments"``: noisy second moments of bounded columns, and tests of partial correlation that know the noise.
 
-First the quartiles of each column, by noisy halving of its bounds: a middle and a width in which it is measured from
-then on.  Rows in these units, with a ½ beside them for the means, are shortened to a public length and their second
-moments released.
+First the scale of each column, by noisy histograms that close in on its quartiles: a middle and a width in which it is
+measured from then on.  Rows in these units, with a ½ beside them for the means, are shortened to a public length and
+their second moments released.
 """
 
 from __future__ import annotations
@@ -15,39 +15,46 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
-from dpcausal.dependence.contingency import Counts, histograms_sensitivity
+from dpcausal.dependence.contingency import histograms, histograms_sensitivity
 from dpcausal.dependence.second_moments import (
     clip_rows,
     grid_bits,
-    second_moments,
+    scaled,
     second_moments_sensitivity,
     unpacked,
+    upper_of,
 )
 from dpcausal.discovery.foresight import of_numbers, too_few
-from dpcausal.discovery.question import Graph, Outcome, ScoreSearch, deviation_of, gaussian_pay, rho_of
-from dpcausal.discovery.scales import LEAST_SHARE, STEPS, learned
+from dpcausal.discovery.question import Graph, Outcome, ScoreSearch, deviation_of, rho_of
+from dpcausal.discovery.scales import LEAST_SHARE, ROUNDS, learned
 from dpcausal.discovery.score_search import form_of
 from dpcausal.discovery.search import search
 from dpcausal.errors import SchemaError
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import gaussian_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.releases.moments import NoisyMoments
 
 Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+CHUNK = 1 << 13
+"""Rows that a processor's cache holds."""
 
 SCALES_SHARE = Fraction(2, 5)
-"""What the quartiles take of ρ; each step of the halving has as much as another."""
+"""What the quartiles take of ρ; each round has as much as another."""
 
 BESIDE = 0.5
 """The entry beside a row's columns."""
 
-MOST_OF_ROWS = 0.15
-"""The largest deviation of a step's counts, as a share of the rows, at which scales are learned (ten columns)."""
+MOST_OF_ROWS = 0.09
+"""The largest deviation of a round's counts, as a share of the rows, at which scales are learned (ten columns)."""
 
 SHORTENED = 0.25
 """The squared length of a row as a part of its mean, where noise is above the error of sampling."""
@@ -69,7 +76,7 @@ class Noise(NamedTuple):
 
 def noise_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> Noise:
     """Return the noise that a loss pays for."""
-    step, last = loss.part(SCALES_SHARE / STEPS), loss.part(1 - SCALES_SHARE)
+    step, last = loss.part(SCALES_SHARE / ROUNDS), loss.part(1 - SCALES_SHARE)
     bins, radius = histograms_sensitivity(columns), radius_of(columns, n, last)
     bits = grid_bits(n, radius)
     moments = second_moments_sensitivity(radius, bits, columns + 1)
@@ -107,6 +114,7 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy second moments"
+    at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
@@ -116,7 +124,7 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
         return 0 if form_of(self.search, columns) == "score" else 3
 
     def pay(self, loss: Loss, question: Graph) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return gaussian_pay(loss, self.name)
+        return gaussian_part(loss, self.name)
 
     def check(self, question: Graph) -> None:
         declared = [question.table.schema.column(name) for name in question.names]
@@ -145,24 +153,86 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
         return Outcome(search(released, terms), terms, released)
 
 
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Columns of kept rows, each on [0, 1]."""
+
+    names: tuple[str, ...]
+    lower: Reals
+    width: Reals
+
+    @classmethod
+    def of(cls, table: Table, names: tuple[str, ...]) -> Units:
+        """Return those of a table: two levels are 0 and 1."""
+        declared = [table.schema.column(name) for name in names]
+        bounds = [(one.lower, one.width) if isinstance(one, Bounded) else (0.0, 1.0) for one in declared]
+        lower, width = np.array(bounds).T
+        return cls(names, lower, width)
+
+    def columns(self, rows: Rows, part: slice = slice(None)) -> Reals:
+        """Return the columns of some rows, shape (columns, rows)."""
+        kept, whole = rows.kept[part], rows.values
+        all_kept = bool(kept.all())
+        found = np.empty((len(self.names), int(kept.sum())))
+        for column, name in zip(found, self.names, strict=True):
+            column[:] = whole[name][part] if all_kept else whole[name][part][kept]
+        found -= self.lower[:, None]
+        found /= self.width[:, None]
+        return np.clip(found, 0.0, 1.0, out=found)
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """The histogram of each column between cuts of its own, a value at a cut below it."""
+
+    units: Units
+    cuts: Reals
+
+    def __call__(self, rows: Rows) -> Integers:
+        unit = self.units.columns(rows)
+        codes = [np.searchsorted(cuts, column) for cuts, column in zip(self.cuts, unit, strict=True)]
+        return histograms(codes, self.cuts.shape[1] + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """The sums of products of rows in units of released widths about released middles, shortened, on the grid."""
+
+    units: Units
+    middles: Reals
+    widths: Reals
+    radius: float
+    bits: int
+
+    def __call__(self, rows: Rows) -> Integers:
+        total = np.zeros(2 * [len(self.middles) + 1])  # of whole numbers, exact in any order
+        for start in range(0, rows.n, CHUNK):
+            unit = self.units.columns(rows, slice(start, start + CHUNK))
+            both = np.empty((len(unit) + 1, unit.shape[1]))
+            np.subtract(unit, self.middles[:, None], out=both[:-1])
+            both[:-1] /= self.widths[:, None]
+            both[-1] = BESIDE
+            grid = clip_rows(both.T, self.radius, self.bits)
+            total += grid.T @ grid
+        return upper_of(total).astype(np.int64)
+
+
 def noisy_moments(
     table: Table, names: tuple[str, ...], allotment: Allotment, loss: ZCDP | NoPrivacy
 ) -> NoisyMoments:
     """Read the columns and release their scales and second moments."""
-    n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.rows(names)
-    declared = [table.schema.column(name) for name in names]
-    lower = np.array([one.lower if isinstance(one, Bounded) else 0.0 for one in declared])
-    width = np.array([one.width if isinstance(one, Bounded) else 1.0 for one in declared])
-    numbers = np.stack([records.values[name][records.kept].astype(float) for name in names], axis=1)
-    unit = np.clip((numbers - lower) / width, 0.0, 1.0)
+    n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.records(names)
+    units = Units.of(table, names)
+    lower, width = units.lower, units.width
 
-    def counted(bins: Counts) -> Reals:
-        return np.asarray(gaussian(Query(bins, noise.bins, "quartiles"), allotment, noise.step), dtype=np.float64)
+    def counted(cuts: Reals) -> Reals:
+        query = Query(records.sum(Binned(units, cuts)), noise.bins, "quartiles")
+        return np.asarray(gaussian(query, allotment, noise.step), dtype=np.float64)
 
-    two = np.array([isinstance(one, Levels) for one in declared])
-    scales = learned(unit, two, n, noise.bin_deviation, counted)
-    rows = np.concatenate([(unit - scales.middles) / scales.widths, np.full((len(unit), 1), BESIDE)], axis=1)
-    grid = second_moments(clip_rows(rows, noise.radius, noise.bits))
+    two = np.array([isinstance(table.schema.column(name), Levels) for name in names])
+    scales = learned(two, n, noise.bin_deviation, counted)
+    products = Products(units, scales.middles, scales.widths, noise.radius, noise.bits)
+    grid = scaled(records.sum(products), p + 1)
     released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.last)
     moments = unpacked(released, p + 1) * 4.0**-noise.bits
     # Left-out rows are in no sum, shortened ones in part: the entry of the ½ says how much, and is not let be tiny.

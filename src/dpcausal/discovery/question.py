@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self, TypeVar
 
 from dpcausal.asking import public
-from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.asking.about_table import AboutTable
+from dpcausal.asking.method import Method, Settled
 from dpcausal.data.coding import cuts_of
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
@@ -24,14 +25,11 @@ from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterErr
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
-from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.report import Guarantee
 
-PUBLIC = ("the number of rows", "column names, levels, bounds and cuts", "all arguments", "knowledge")
 PLACES = ("the order of the rows", "the seed")
 """Public too where rows are dealt into blocks by their places."""
 
@@ -65,12 +63,13 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Graph(Question[Discovery]):
+class Graph(AboutTable[Discovery]):
     """The causal graph of a table's columns, at a level, given what is known."""
 
     task: ClassVar[str] = "discover"
 
-    table: Table
+    public: ClassVar[tuple[str, ...]] = (*AboutTable.public, "knowledge")
+
     names: tuple[str, ...]
     alpha: float | None
     knowledge: Knowledge
@@ -89,23 +88,6 @@ class Graph(Question[Discovery]):
         return cls(table, names, *checked_terms(names, alpha, knowledge))
 
     @property
-    def ledger(self) -> Ledger:
-        return self.table.ledger
-
-    @property
-    def unit(self) -> Unit:
-        return self.table.unit
-
-    @property
-    def leaves_out(self) -> bool:
-        return self.table.missing != "impute"
-
-    @property
-    def n(self) -> int:
-        """Number of rows, public."""
-        return self.table.n
-
-    @property
     def sizes(self) -> tuple[int, ...]:
         """How many codes each column has: its levels, or the parts that it is cut into."""
         return sizes_of(self.table, self.names)
@@ -115,15 +97,10 @@ class Graph(Question[Discovery]):
         columns = [*self.names[:MOST_NAMED], "..."] if many else list(self.names)
         return {"columns": columns, "alpha": self.alpha, **self.table.declared}
 
-    def read(self) -> Table:
-        """Return the table: counts, codes or numbers are read of it by the method, each where its rows are."""
-        return self.table
-
     def report(
         self, settled: Settled[Any], released: Outcome, allotment: Allotment, seed: int | None
     ) -> Discovery:
-        told = self.table.told(PUBLIC + PLACES if released.by_place else PUBLIC)
-        guarantee = Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=told)
+        guarantee = self.guarantee(settled, allotment, more=PLACES if released.by_place else ())
         return discovered(settled.method, released, guarantee, self.n, seed if released.seeded else None)
 
 
@@ -260,13 +237,6 @@ def pure_pay(loss: Loss, name: str) -> tuple[PureDP | NoPrivacy, str]:
     spent, note = pure_part(loss, f"method {name!r}")
     public.check_least(spent, "a discovery", LEAST_EPSILON)
     return spent, note
-
-
-def gaussian_pay(loss: Loss, name: str) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-    """Return what a method of Gaussian noise spends of a loss: all of it."""
-    if isinstance(loss, PureDP):
-        raise LossError(f"{name} adds Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho)")
-    return loss, ""
 
 
 def rho_of(spent: ApproxDP | ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:

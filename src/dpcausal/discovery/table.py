@@ -56,6 +56,7 @@ class ContingencyTable(ScoreSearch[PureDP | ZCDP]):
     about: ClassVar[str] = "one noisy table of counts"
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
+    at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:

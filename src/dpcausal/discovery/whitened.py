@@ -16,25 +16,26 @@ from typing import ClassVar
 import numpy as np
 
 from dpcausal.data.table import Table
-from dpcausal.data.tabulate import codes_of
+from dpcausal.data.tabulate import JointCounts
 from dpcausal.dependence.contingency import histograms_sensitivity
-from dpcausal.dependence.second_moments import unpacked
+from dpcausal.dependence.second_moments import scaled, unpacked
 from dpcausal.dependence.whitened import (
     MOST_ENTRIES,
     grid,
     merged_levels,
     row_entries,
-    whitened_moments,
     whitened_moments_sensitivity,
+    whitened_sums,
 )
 from dpcausal.discovery.foresight import Strength, too_few
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
-from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, gaussian_pay, rho_of
+from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, rho_of
 from dpcausal.discovery.search import search
 from dpcausal.errors import InfeasibleError
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import gaussian_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -76,6 +77,7 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
     about: ClassVar[str] = "noisy whitened pairs, strongest first"
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
+    at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
     usual_alpha: ClassVar[float] = 0.003
 
@@ -86,7 +88,7 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
         return replace(super().terms(alpha, knowledge), later=LATER_ALPHA if alpha is None else None)
 
     def pay(self, loss: Loss, question: Graph) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return gaussian_pay(loss, self.name)
+        return gaussian_part(loss, self.name)
 
     def check(self, question: Graph) -> None:
         if declared(question) > MOST_ENTRIES:
@@ -135,18 +137,18 @@ def parts(loss: ZCDP | NoPrivacy) -> tuple[ZCDP | NoPrivacy, ZCDP | NoPrivacy]:
 def noisy_whitened(private: Table, question: Graph, allotment: Allotment, loss: ZCDP | NoPrivacy) -> NoisyWhitened:
     """Read the columns and release their margins, then their whitened second moments."""
     (first, second), sizes, n = parts(loss), question.sizes, question.n
-    rows = codes_of(private, question.names)
-    codes = [rows.values[name][rows.kept] for name in question.names]
-    counts = np.concatenate([np.bincount(column, minlength=size) for column, size in zip(codes, sizes, strict=True)])
+    joint = JointCounts(private, question.names)
+    counts = np.concatenate(joint([(place,) for place in range(len(sizes))]))
     bound = histograms_sensitivity(len(sizes))
-    noisy = gaussian(Query(counts.astype(np.int64), bound, "margins"), allotment, first)
+    noisy = gaussian(Query(counts, bound, "margins"), allotment, first)
     margins = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum(sizes)[:-1])
     # From here on levels, shares and length are functions of the noisy margins.
     deviation = deviation_of(float(bound.bound), first)
     places, shares = zip(*(merged_levels(part, deviation) for part in margins), strict=True)
     entries = row_entries(shares)
     squared = squared_length(entries, second)
-    exact = whitened_moments(codes, places, shares, squared, n)
+    sums = joint.over(lambda codes: whitened_sums(codes, places, shares, squared, n))
+    exact = scaled(sums, entries)
     sensitivity = whitened_moments_sensitivity(entries, squared, n)
     released = gaussian(Query(exact, sensitivity, "whitened second moments"), allotment, second)
     return NoisyWhitened(

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.asking import public
+from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.ask import ask
-from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.asking.method import Method, Settled
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
@@ -20,22 +21,20 @@ from dpcausal.dependence.second_moments import unpacked
 from dpcausal.effects.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity, factors
 from dpcausal.effects.ellipsoid import whitened
 from dpcausal.effects.noisy_paths import NoisyPaths
-from dpcausal.effects.rounds import HISTOGRAM, Shape, learnt_shape, noise_of, tail_radius
+from dpcausal.effects.rounds import HISTOGRAM, Shape, Summed, learnt_shape, noise_of, tail_radius
 from dpcausal.effects.staggered import LEAST_COUNT, LEAST_RATIO, Staggered
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+from dpcausal.privacy.call import gaussian_part
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
-from dpcausal.report import Guarantee
 
 Reals = npt.NDArray[np.float64]
 
-PUBLIC = ("the number of rows", "column names, levels and bounds", "all arguments")
 SHAPING = (Fraction(1, 10), Fraction(1, 10))
 """Shares of ρ of the rounds that learn the shape of the steps; the sums by cohort have what is left."""
 LAST = 1 - HISTOGRAM - sum(SHAPING, Fraction(0))
@@ -48,12 +47,11 @@ Paid = ApproxDP | ZCDP | NoPrivacy
 
 
 @dataclass(frozen=True)
-class Paths(Question[Staggered]):
+class Paths(AboutTable[Staggered]):
     """The outcome of persons through periods, by the period in which each was first treated."""
 
     task: ClassVar[str] = "did"
 
-    table: Table
     time: str
     outcome: str
     cohort: str
@@ -86,14 +84,6 @@ class Paths(Question[Staggered]):
         return cls(table, time, outcome, cohort, chosen, within, times, cohorts, sums)
 
     @property
-    def ledger(self) -> Ledger:
-        return self.table.ledger
-
-    @property
-    def unit(self) -> Unit:
-        return self.table.unit
-
-    @property
     def names(self) -> tuple[str, ...]:
         return self.time, self.outcome, self.cohort
 
@@ -104,9 +94,6 @@ class Paths(Question[Staggered]):
 
     def detail(self) -> dict[str, Any]:
         return {"time": self.time, "outcome": self.outcome, "cohort": self.cohort, **self.table.declared}
-
-    def read(self) -> Table:
-        return self.table
 
     def steps(self) -> tuple[Reals, npt.NDArray[np.int64], Rows]:
         """Return each person's steps from period to period on [−1, 1], cohort, and whether the path is whole.
@@ -129,9 +116,7 @@ class Paths(Question[Staggered]):
         return np.where(kept[:, None], steps, 0.0), cohorts, Rows({}, kept, {})
 
     def report(self, settled: Settled[Any], released: NoisyPaths, allotment: Allotment, seed: int | None) -> Staggered:
-        told = self.table.told(PUBLIC)
-        guarantee = Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=told)
-        return released.under(guarantee).did(control=self.control, coverage=self.coverage)
+        return released.under(self.guarantee(settled, allotment)).did(control=self.control, coverage=self.coverage)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,13 +125,12 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "paths"
     about: ClassVar[str] = "noisy sums of paths by cohort"
+    leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     def pay(self, loss: Loss, question: Paths) -> tuple[Paid, str]:
-        if isinstance(loss, PureDP):
-            raise LossError("did adds Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho)")
-        return loss, ""
+        return gaussian_part(loss, "did")
 
     def settle(self, question: Paths, spent: Paid) -> ByCohorts:
         if spent.exact:
@@ -180,7 +164,7 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
     ) -> NoisyPaths:
         steps, cohorts, rows = question.steps()
         n, d, rho, number = question.table.n, steps.shape[1], affordable_zcdp(spent), len(question.cohorts)
-        shape = learnt_shape(steps, rows, n, allotment, rho, SHAPING)
+        shape = learnt_shape(Summed.held(steps, rows), d, n, allotment, rho, SHAPING)
         radius, own = _radius(question, rho, n), rho.part(LAST)
         bits = cohort_bits(n, radius)
         seen = whitened(steps, shape.middle, np.asarray(np.linalg.inv(shape.spread), dtype=np.float64))

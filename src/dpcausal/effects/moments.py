@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcausal.asking import public
+from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.ask import ask
-from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.asking.method import Method, Settled
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
@@ -19,17 +20,14 @@ from dpcausal.effects.contrast import checked_names
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.meat import MEAT, deviation_of, meat_of
 from dpcausal.effects.regression import forecast
-from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, last_radius, learnt_moments, noise_of, tail_radius
+from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, last_radius, learnt_moments, noise_of, tail_radius
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
-from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.call import gaussian_part
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.report import Guarantee
 
-PUBLIC = ("the number of rows", "column names, levels and bounds", "all arguments")
 MOST_COLUMNS = 40
 LEAST_ROWS = 20
 MOST_WIDTH = 10.0
@@ -39,12 +37,11 @@ Paid = ApproxDP | ZCDP | NoPrivacy
 
 
 @dataclass(frozen=True)
-class JointSums(Question[JointMoments]):
+class JointSums(AboutTable[JointMoments]):
     """The first and second moments of some columns."""
 
     task: ClassVar[str] = "moments"
 
-    table: Table
     names: tuple[str, ...]
     meat: tuple[str, tuple[str, ...]] | None = None
     """The regression whose spread about its line is released, too: outcome and regressors."""
@@ -77,14 +74,6 @@ class JointSums(Question[JointMoments]):
         """Return what the moments have of a loss, and the meat."""
         return (loss, None) if self.meat is None else (loss.part(1 - MEAT), loss.part(MEAT))
 
-    @property
-    def ledger(self) -> Ledger:
-        return self.table.ledger
-
-    @property
-    def unit(self) -> Unit:
-        return self.table.unit
-
     def ranges(self) -> tuple[Any, Any]:
         """Return the middle and half the width of each column's range; two levels are 0 and 1."""
         found = [self.table.schema.column(name) for name in self.names]
@@ -96,15 +85,10 @@ class JointSums(Question[JointMoments]):
         meat = None if self.meat is None else [self.meat[0], *self.meat[1]]
         return {"columns": list(self.names), "meat": meat, **self.table.declared}
 
-    def read(self) -> Table:
-        return self.table
-
     def report(
         self, settled: Settled[Any], released: JointMoments, allotment: Allotment, seed: int | None
     ) -> JointMoments:
-        return released.under(
-            Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=self.table.told(PUBLIC))
-        )
+        return released.under(self.guarantee(settled, allotment))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,13 +97,13 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy moments in a learnt shape"
+    at_once: ClassVar[bool] = False
+    leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
     def pay(self, loss: Loss, question: JointSums) -> tuple[Paid, str]:
-        if isinstance(loss, PureDP):
-            raise LossError("moments add Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho)")
-        return loss, ""
+        return gaussian_part(loss, "method 'moments'")
 
     def settle(self, question: JointSums, spent: Paid) -> InRounds:
         if not spent.exact:
@@ -156,28 +140,35 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
     def release(
         self, private: Table, question: JointSums, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
     ) -> JointMoments:
-        unit, rows = _unit_rows(question)
+        summed = Summed.of(question.table, question.names, _Units(question.names, *question.ranges()))
         rho, own = question.parts(affordable_zcdp(spent))
-        found = learnt_moments(unit, rows, question.table.n, allotment, rho)
+        found = learnt_moments(summed, len(question.names), question.table.n, allotment, rho)
         moments = JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
         if question.meat is None or own is None:
             return moments
-        return replace(moments, meat=meat_of(moments, question.meat, unit, rows, allotment, own))
+        return replace(moments, meat=meat_of(moments, question.meat, summed, allotment, own))
 
     def exact(self, private: Table, question: JointSums, coins: PublicGenerator, allotment: Allotment) -> JointMoments:
         book_exact("moments", allotment)
-        unit, rows = _unit_rows(question)
+        rows = question.table.parts(question.names)
+        unit = _Units(question.names, *question.ranges())(rows)
         moments = JointMoments.exact(question.names, question.table.n, question.ranges(), unit, rows)
         if question.meat is None:
             return moments
-        return replace(moments, meat=meat_of(moments, question.meat, unit, rows, allotment, NoPrivacy()))
+        return replace(moments, meat=meat_of(moments, question.meat, Summed.held(unit, rows), allotment, NoPrivacy()))
 
 
-def _unit_rows(question: JointSums) -> tuple[Any, Rows]:
-    rows = question.table.parts(question.names)
-    middles, halves = question.ranges()
-    unit = np.stack([rows.values[name].astype(np.float64) for name in question.names], axis=1)
-    return np.clip((unit - middles) / halves, -1.0, 1.0), rows
+@dataclass(frozen=True)
+class _Units:
+    """The rows of columns on [−1, 1]."""
+
+    names: tuple[str, ...]
+    middles: Any
+    halves: Any
+
+    def __call__(self, rows: Rows) -> Any:
+        unit = np.stack([rows.values[name].astype(np.float64) for name in self.names], axis=1)
+        return np.clip((unit - self.middles) / self.halves, -1.0, 1.0)
 
 
 def _width(columns: int, n: int, rho: ZCDP) -> float:

@@ -8,32 +8,26 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from dpcausal.asking import public
-from dpcausal.asking.method import Method, Question, Settled
-from dpcausal.data.schema import Column
-from dpcausal.data.table import Table
+from dpcausal.asking.about_table import AboutTable
+from dpcausal.asking.method import Method, Settled
 from dpcausal.effects.contrast import arms_of
 from dpcausal.effects.noisy_cells import levels_of, value_of
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
-from dpcausal.privacy.neighbours import Unit
-from dpcausal.report import Guarantee
 
-PUBLIC = ("the number of rows", "column names, levels, bounds and cuts", "all arguments")
 LEAST_ROWS = 20
 
 Spent = TypeVar("Spent", bound=Loss)
 
 
 @dataclass(frozen=True)
-class Contrast(Question[Effect]):
+class Contrast(AboutTable[Effect]):
     """The effect of one column on another, with others adjusted for."""
 
     task: ClassVar[str] = "effect"
 
-    table: Table
     treatment: str
     outcome: str
     adjust: tuple[str, ...]
@@ -67,22 +61,6 @@ class Contrast(Question[Effect]):
         return cls(table, treatment, outcome, adjusted, groups, estimand, treated, control, within)
 
     @property
-    def ledger(self) -> Ledger:
-        return self.table.ledger
-
-    @property
-    def unit(self) -> Unit:
-        return self.table.unit
-
-    @property
-    def n(self) -> int:
-        """Number of rows, public."""
-        return self.table.n
-
-    def column(self, name: str) -> Column:
-        return self.table.schema.column(name)
-
-    @property
     def strata(self) -> tuple[str, ...]:
         """What is adjusted for, the groups first."""
         grouped = () if self.groups is None else (self.groups,)
@@ -99,12 +77,8 @@ class Contrast(Question[Effect]):
             "estimand": self.estimand, **self.table.declared,
         }  # fmt: skip
 
-    def read(self) -> Table:
-        return self.table
-
     def report(self, settled: Settled[Any], released: Effect, allotment: Allotment, seed: int | None) -> Effect:
-        told = self.table.told(PUBLIC)
-        guarantee = Guarantee.of(allotment, proofs=settled.claims, caveats=settled.caveats, public=told)
+        guarantee = self.guarantee(settled, allotment)
         release = None if released.release is None else released.release.under(guarantee)
         return replace(
             released, method=settled.method.name, settings=settled.method.options(), guarantee=guarantee,
@@ -116,4 +90,5 @@ class Contrast(Question[Effect]):
 class EffectMethod(Method[Contrast, Spent]):
     """One way to release an effect, from sums in which nobody's place counts."""
 
+    leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
 from dpcausal.asking import public
-from dpcausal.asking.method import Method, Question, Settled
+from dpcausal.asking.about_table import AboutTable
+from dpcausal.asking.method import Method, Settled
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
@@ -17,10 +18,8 @@ from dpcausal.independence.result import Independence
 from dpcausal.mechanisms.subsample import blocks_moved
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
-from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Unit
-from dpcausal.report import Guarantee
 
 PUBLIC = (
     "the number of rows", "column names, bounds and levels", "the order of the rows", "all arguments", "the seed",
@@ -47,12 +46,13 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Hypothesis(Question[Independence]):
+class Hypothesis(AboutTable[Independence]):
     """x is independent of y given z, in a table, at a level."""
 
     task: ClassVar[str] = "ci_test"
 
-    table: Table
+    public: ClassVar[tuple[str, ...]] = PUBLIC
+
     x: tuple[str, ...]
     y: tuple[str, ...]
     given: tuple[str, ...]
@@ -75,30 +75,13 @@ class Hypothesis(Question[Independence]):
         return cls(table, *named, public.level(alpha))
 
     @property
-    def ledger(self) -> Ledger:
-        return self.table.ledger
-
-    @property
-    def unit(self) -> Unit:
-        return self.table.unit
-
-    @property
     def blocks_moved(self) -> int:
         """How many blocks one unit moves."""
         return blocks_moved(self.unit)
 
     @property
-    def leaves_out(self) -> bool:
-        return self.table.missing != "impute"
-
-    @property
     def schema(self) -> Schema:
         return self.table.schema
-
-    @property
-    def n(self) -> int:
-        """Number of rows, public."""
-        return self.table.n
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -148,11 +131,8 @@ class Hypothesis(Question[Independence]):
             n=self.n,
             settings=settled.method.options(),
             seed=seed,
-            guarantee=Guarantee.of(
-                allotment,
-                proofs=settled.claims,
-                caveats=(*settled.caveats, *self.besides, *((ALONE,) if self.unit is Unit.ROW else ())),
-                public=self.table.told(PUBLIC),
+            guarantee=self.guarantee(
+                settled, allotment, (*settled.caveats, *self.besides, *((ALONE,) if self.unit is Unit.ROW else ()))
             ),
         )
 

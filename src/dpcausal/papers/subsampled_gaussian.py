@@ -14,12 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcausal.discovery.pc import Skeleton, Terms, Test, Verdict, find_skeleton
-from dpcausal.discovery.question import Graph, deviation_of, gaussian_pay, rho_of
+from dpcausal.discovery.question import Graph, deviation_of, rho_of
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.papers.pc_system import ALPHA, DELTA, Counts, PcSystem, Replica
 from dpcausal.papers.rank_scores import STEPS, RankScores, steps_sensitivity, two_sided
 from dpcausal.papers.sieve_and_examine import moments_accountant
 from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.call import gaussian_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 
 SHARE = 0.5
@@ -34,7 +35,7 @@ class SubsampledGaussian(PcSystem):
     about: ClassVar[str] = "tests with Gaussian noise"
 
     def pay_proved(self, loss: Loss) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return gaussian_pay(loss, self.name)
+        return gaussian_part(loss, self.name)
 
     def claims(self, question: Graph, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
         return STEPS, "gaussian"

@@ -84,6 +84,15 @@ def pure_part(loss: Loss, method: str) -> tuple[PureDP | NoPrivacy, str]:
     raise unfit(loss)
 
 
+def gaussian_part(loss: Loss, method: str) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
+    """Return what a method of Gaussian noise spends of a loss: all of it, and no note."""
+    if isinstance(loss, (ApproxDP, ZCDP, NoPrivacy)):
+        return loss, ""
+    if isinstance(loss, PureDP):
+        raise LossError(f"{method} adds Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho)")
+    raise unfit(loss)
+
+
 def check_consent(accept_unproven: bool, variant: str) -> None:
     """Refuse a published variant whose proof fails unless the caller accepts it."""
     if accept_unproven is not True:

@@ -1,0 +1,58 @@
+"""What questions about the columns of one table have in common: who pays, whose rows, what is public of an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpcausal.asking.method import Answer, Question, Settled
+from dpcausal.data.schema import Column
+from dpcausal.data.table import Table
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.neighbours import Unit
+from dpcausal.report import Guarantee
+
+
+@dataclass(frozen=True)
+class AboutTable(Question[Answer]):
+    """A question about columns of a table, whose ledger pays."""
+
+    public: ClassVar[tuple[str, ...]] = (
+        "the number of rows", "column names, levels, bounds and cuts", "all arguments",
+    )  # fmt: skip
+    """What an answer takes as public, in words."""
+
+    table: Table
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.table.ledger
+
+    @property
+    def unit(self) -> Unit:
+        return self.table.unit
+
+    @property
+    def leaves_out(self) -> bool:
+        return self.table.missing != "impute"
+
+    @property
+    def n(self) -> int:
+        """Number of rows, or persons, public."""
+        return self.table.n
+
+    def column(self, name: str) -> Column:
+        """Return what is declared of a column."""
+        return self.table.schema.column(name)
+
+    def read(self) -> Any:
+        """Return the table, of which a method takes what it needs, where its rows are."""
+        return self.table
+
+    def guarantee(
+        self, settled: Settled[Any], allotment: Allotment, caveats: tuple[str, ...] = (), more: tuple[str, ...] = ()
+    ) -> Guarantee:
+        """Return the guarantee of an answer; ``caveats`` stand for those of the plan, ``more`` is public besides."""
+        told = self.table.told(self.public + more)
+        return Guarantee.of(allotment, proofs=settled.claims, caveats=caveats or settled.caveats, public=told)
