@@ -24,7 +24,7 @@ import numpy.typing as npt
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
-from dpcausal.effects.contrast import arms_of, notes
+from dpcausal.effects.contrast import arms_of, notes, void
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.noisy_cells import levels_of
@@ -325,6 +325,7 @@ def _answer(
             (ratio_of_difference(ends[0], spread), ratio_of_difference(ends[1], spread))
         ),
         robustness_value=moments.ols(outcome, [arm, *others])[arm].robustness_value, by_group=tuple(by_group),
-        balance=tuple(balance), notes=notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
+        balance=tuple(balance), notes=(*notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
+                                       *void(float(moments.sums[-1, -1]), question.n)),
         method="moments", settings={}, n=question.n, release=moments, guarantee=moments.guarantee,
     )  # fmt: skip
