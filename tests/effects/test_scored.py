@@ -71,7 +71,7 @@ def test_the_interval_covers_and_counts_more_than_sampling() -> None:
         assert found.interval is not None and found.noise_error is not None
         covered.append(found.interval[0] <= 0.4 <= found.interval[1])
         wider.append(found.standard_error / (ask(columns, dpc.NoPrivacy()).standard_error or 1))  # type: ignore[operator]
-    assert sum(covered) >= 52 and 1.05 < np.mean(wider) < 2
+    assert sum(covered) >= 52 and 1.02 < np.mean(wider) < 1.25
 
 
 def test_a_skewed_outcome_whose_scores_are_cut_gets_no_interval() -> None:
@@ -79,6 +79,7 @@ def test_a_skewed_outcome_whose_scores_are_cut_gets_no_interval() -> None:
     with dpc.simulated_noise(2):
         found = ask(columns)
     assert found.interval is None and "skewed" in found.interval_reason and found.estimate is not None
+    assert found.e_value is None and found.robustness_value is None
 
 
 def test_a_rare_treatment_gets_no_interval() -> None:

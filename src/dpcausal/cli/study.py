@@ -114,11 +114,13 @@ def announce(done: int, many: int, words: str) -> None:
 
 def answers(found: StudyPlan) -> list[str]:
     """Return the answers, each under its question's name."""
+    from dpcausal.study.document import released
+
     lines = []
     for one in found.standings:
         for answer in one.answer if isinstance(one.answer, tuple) else (one.answer,):
             if answer is not None:
-                headline = answer.headline() if hasattr(answer, "headline") else [f"released: {type(answer).__name__}."]
+                headline = answer.headline() if hasattr(answer, "headline") else released(answer)
                 lines += [f"{one.question.name}: {headline[0]}", *(f"    {line}" for line in headline[1:])]
     return lines
 

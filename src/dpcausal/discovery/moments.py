@@ -15,15 +15,17 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
 from dpcausal.dependence.contingency import histograms, histograms_sensitivity
 from dpcausal.dependence.second_moments import (
     clip_rows,
     grid_bits,
-    second_moments,
+    scaled,
     second_moments_sensitivity,
     unpacked,
+    upper_of,
 )
 from dpcausal.discovery.foresight import of_numbers, too_few
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, rho_of
@@ -38,6 +40,10 @@ from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.releases.moments import NoisyMoments
 
 Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+CHUNK = 1 << 13
+"""Rows that a processor's cache holds."""
 
 BINS = 64
 LEAST_SHARE = 0.02
@@ -85,6 +91,7 @@ class Moments(GraphSearch[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy second moments"
+    at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
@@ -127,21 +134,71 @@ def default_radius(columns: int) -> float:
     return math.sqrt(1 + columns + 2 * math.sqrt(2 * columns))
 
 
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Columns of kept rows, each on [0, 1]."""
+
+    names: tuple[str, ...]
+    lower: Reals
+    width: Reals
+
+    @classmethod
+    def of(cls, table: Table, names: tuple[str, ...]) -> Units:
+        """Return those of a table: two levels are 0 and 1."""
+        declared = [table.schema.column(name) for name in names]
+        bounds = [(one.lower, one.width) if isinstance(one, Bounded) else (0.0, 1.0) for one in declared]
+        lower, width = np.array(bounds).T
+        return cls(names, lower, width)
+
+    def columns(self, rows: Rows, part: slice = slice(None)) -> Reals:
+        """Return the columns of some rows, shape (columns, rows)."""
+        kept, whole = rows.kept[part], rows.values
+        all_kept = bool(kept.all())
+        found = np.empty((len(self.names), int(kept.sum())))
+        for column, name in zip(found, self.names, strict=True):
+            column[:] = whole[name][part] if all_kept else whole[name][part][kept]
+        found -= self.lower[:, None]
+        found /= self.width[:, None]
+        return np.clip(found, 0.0, 1.0, out=found)
+
+    def binned(self, rows: Rows) -> Integers:
+        """Return the histogram of each column."""
+        return histograms(np.minimum((self.columns(rows) * BINS).astype(np.int64), BINS - 1), BINS)
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """The sums of products of rows in units of released widths about released middles, shortened, on the grid."""
+
+    units: Units
+    middles: Reals
+    widths: Reals
+    radius: float
+    bits: int
+
+    def __call__(self, rows: Rows) -> Integers:
+        total = np.zeros(2 * [len(self.middles) + 1])  # of whole numbers, exact in any order
+        for start in range(0, rows.n, CHUNK):
+            unit = self.units.columns(rows, slice(start, start + CHUNK))
+            both = np.empty((len(unit) + 1, unit.shape[1]))
+            np.subtract(unit, self.middles[:, None], out=both[:-1])
+            both[:-1] /= self.widths[:, None]
+            both[-1] = 1.0
+            grid = clip_rows(both.T, self.radius, self.bits)
+            total += grid.T @ grid
+        return upper_of(total).astype(np.int64)
+
+
 def noisy_moments(
     table: Table, names: tuple[str, ...], allotment: Allotment, loss: ZCDP | NoPrivacy
 ) -> NoisyMoments:
     """Read the columns and release their histograms and second moments."""
-    n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.rows(names)
-    declared = [table.schema.column(name) for name in names]
-    lower = np.array([one.lower if isinstance(one, Bounded) else 0.0 for one in declared])
-    width = np.array([one.width if isinstance(one, Bounded) else 1.0 for one in declared])
-    numbers = np.stack([records.values[name][records.kept].astype(float) for name in names], axis=1)
-    unit = np.clip((numbers - lower) / width, 0.0, 1.0)
-    bins = np.minimum((unit * BINS).astype(np.int64), BINS - 1)
-    counts = gaussian(Query(histograms(list(bins.T), BINS), noise.bins, "histograms"), allotment, noise.first)
+    n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.records(names)
+    units = Units.of(table, names)
+    lower, width = units.lower, units.width
+    counts = gaussian(Query(records.sum(units.binned), noise.bins, "histograms"), allotment, noise.first)
     middles, widths = scales(np.asarray(counts, dtype=np.float64), noise.bin_deviation)
-    rows = np.concatenate([(unit - middles) / widths, np.ones((len(unit), 1))], axis=1)
-    grid = second_moments(clip_rows(rows, noise.radius, noise.bits))
+    grid = scaled(records.sum(Products(units, middles, widths, noise.radius, noise.bits)), p + 1)
     released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.second)
     moments = unpacked(released, p + 1) * 4.0**-noise.bits
     # Left-out rows are in no sum, so the entry of the constant is how many are kept; noise must not make it tiny.

@@ -60,6 +60,7 @@ class ContingencyTable(GraphSearch[PureDP | ZCDP]):
     about: ClassVar[str] = "one noisy table of counts"
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
+    at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
 
     search: Literal["auto", "score", "pc"] = "auto"

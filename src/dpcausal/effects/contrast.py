@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpcausal.asking import public
 from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval, Ratio
 from dpcausal.effects.standardise import Means, Sums, means
-from dpcausal.effects.unmeasured import e_value, e_value_limit, ratio_of_difference, robustness_value
+from dpcausal.effects.unmeasured import e_value, e_value_limit, ratio_of_difference, robustness_limit, robustness_value
 from dpcausal.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -179,27 +179,29 @@ class Answer:
         return self._ratio(lambda p: math.log(p / (1 - p)), lambda p: 1 / (p * (1 - p)), lambda p: min(p, 1 - p))
 
     def unmeasured(self) -> dict[str, float | None]:
-        """Return E-values and the robustness value."""
-        found = self.found
-        if found is None or self.estimate is None or self.interval is None:
-            return {"e_value": None, "e_value_limit": None, "robustness_value": None}
-        if not found.partial_r2 < 1:  # as no share is
-            return {"e_value": None, "e_value_limit": None, "robustness_value": None}
+        """Return E-values and robustness values, of the estimate and of the interval's limit; none without it."""
+        found, estimate, ends, ratio = self.found, self.estimate, self.interval, self.risk_ratio()
+        told: dict[str, float | None] = dict.fromkeys(UNMEASURED)
+        if found is None or estimate is None or ends is None or not found.partial_r2 < 1:  # as no share is
+            return told
         robust = robustness_value(found.partial_r2)
-        ratio = self.risk_ratio()
+        told |= {"robustness_value": robust, "robustness_value_limit": robustness_limit(robust, estimate, ends)}
         if ratio is None:
-            deviation = math.sqrt(found.spread) * self.value.width
-            if deviation == 0:
-                return {"e_value": None, "e_value_limit": None, "robustness_value": robust}
-            size, ends = ratio_of_difference(self.estimate, deviation), self.interval
-            limits = ratio_of_difference(ends[0], deviation), ratio_of_difference(ends[1], deviation)
-            return {"e_value": e_value(size), "e_value_limit": e_value_limit(limits), "robustness_value": robust}
+            return told | e_values(estimate, ends, math.sqrt(found.spread) * self.value.width)
         if ratio.estimate is None or ratio.interval is None:
-            return {"e_value": None, "e_value_limit": None, "robustness_value": robust}
-        return {
-            "e_value": e_value(ratio.estimate), "e_value_limit": e_value_limit(ratio.interval),
-            "robustness_value": robust,
-        }
+            return told
+        return told | {"e_value": e_value(ratio.estimate), "e_value_limit": e_value_limit(ratio.interval)}
+
+
+UNMEASURED = ("e_value", "e_value_limit", "robustness_value", "robustness_value_limit")
+
+
+def e_values(estimate: float, ends: Interval, deviation: float) -> dict[str, float | None]:
+    """Return the E-values of a difference and its interval, from the outcome's standard deviation."""
+    if not deviation > 0:
+        return {"e_value": None, "e_value_limit": None}
+    low, high = (ratio_of_difference(end, deviation) for end in ends)
+    return {"e_value": e_value(ratio_of_difference(estimate, deviation)), "e_value_limit": e_value_limit((low, high))}
 
 
 def balance(

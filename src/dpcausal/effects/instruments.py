@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.effects.linearised import Centred, symmetric
+from dpcausal.effects.linearised import Centred, inverse, symmetric
 from dpcausal.effects.regression import Coefficient, Regression, coefficient, reason_of
 from dpcausal.effects.result import Interval
 
@@ -61,19 +61,19 @@ def two_stage(
     S, y, a, Z, W = moments.S, 0, 1, list(range(2, 2 + k)), list(range(2 + k, 2 + k + w))
     X, exogenous = [a, *W], [*Z, *W]
     first = np.linalg.solve(S[np.ix_(exogenous, exogenous)], S[np.ix_(exogenous, X)])
-    projected = first.T @ S[np.ix_(exogenous, X)]
+    projected = inverse(first.T @ S[np.ix_(exogenous, X)])
     rows = np.zeros((len(X), len(S)))
-    rows[:, exogenous] = np.linalg.solve(projected, first.T)
+    rows[:, exogenous] = projected @ first.T
     slopes = rows @ S[:, y]
     contrast = np.eye(len(S))[y]
     contrast[X] -= slopes
     left = max(moments.count - len(X) - 1, 1.0)
     spread = float(contrast @ S @ contrast) / left
     noise = np.diag(moments.noise([symmetric(row, contrast) for row in rows]))
-    errors = np.sqrt(np.maximum(noise + spread * np.diag(np.linalg.inv(projected)), 0.0))
+    errors = np.sqrt(np.maximum(noise + spread * np.diag(projected), 0.0))
     of_stage = np.linalg.solve(S[np.ix_(exogenous, exogenous)], S[exogenous, a])[:k]
     covariance = moments.covariance(moments.gradients(a, exogenous)[:k], len(exogenous) + 1)
-    strength = float(of_stage @ np.linalg.solve(covariance, of_stage)) / k
+    strength = float(of_stage @ inverse(covariance) @ of_stage) / k
     reason = reason_of(release, constant_spread)
     weak = reason or (WEAK_INSTRUMENTS if strength < LEAST_STRENGTH else "")
     reach = float(ndtri(0.5 + coverage / 2))
@@ -117,7 +117,7 @@ def unrefuted(
         noise = np.einsum("isjt,s,t->ij", parts, weights, weights)
         covariance = noise + float(residual @ S @ residual) / free * squares
         m = purged @ S @ (weights[0] * of_y + weights[1] * of_a)
-        return float(m @ np.linalg.solve(covariance, m)) - quantile
+        return float(m @ inverse(covariance) @ m) - quantile
 
     def slope(angle: float) -> float:
         return centre + scale * math.tan(angle) if abs(angle) < math.pi / 2 else math.copysign(math.inf, angle)

@@ -151,8 +151,8 @@ class JointMoments(Release):
         """Return what would be left of a slope if a cause were unmeasured: free.
 
         One line each: no cause; one that explains the shares ``explains`` of what is left of outcome and treatment; one
-        as strong as each of ``given``, in the sense of Cinelli & Hazlett (2020).  Each has the robustness value of the
-        slope: the share of both that would bring it to 0.
+        as strong as each of ``given``, in the sense of Cinelli & Hazlett (2020).  The first has the robustness value of
+        the slope: the share of both that would bring it to 0.
         """
         named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
         held = self._listed("given", given, 0, outcome, treatment)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,8 @@ class Centred:
         found = lift @ release.sums @ lift.T
         sizes = np.sqrt(np.maximum(np.diag(found), 1e-12 * release.halves[places] ** 2 * release.count))
         eigenvalues, vectors = np.linalg.eigh(found / np.outer(sizes, sizes))
-        S = (vectors * np.maximum(eigenvalues, 1e-10)) @ vectors.T * np.outer(sizes, sizes)
+        least = 1e-10 * max(float(eigenvalues[-1]), 1.0)
+        S = (vectors * np.maximum(eigenvalues, least)) @ vectors.T * np.outer(sizes, sizes)
         variances = release.noise.variances(len(release.names))
         return cls(S, release.count, lift, variances * (2 - np.eye(len(variances))))
 
@@ -77,3 +78,11 @@ class Centred:
 def symmetric(row: Reals, other: Reals) -> Reals:
     """Return the symmetric matrix Γ with tr(Γ D) = row′ D other for every symmetric D."""
     return (np.outer(row, other) + np.outer(other, row)) / 2
+
+
+def inverse(covariance: npt.NDArray[np.floating[Any]]) -> Reals:
+    """Return C⁻¹, no direction thinner than 1e-12 of the widest: noise may have left one no width at all."""
+    sizes = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    eigenvalues, vectors = np.linalg.eigh(covariance / np.outer(sizes, sizes))
+    widths = np.maximum(eigenvalues, 1e-12 * max(float(eigenvalues[-1]), 1.0))
+    return np.asarray((vectors / widths) @ vectors.T / np.outer(sizes, sizes), dtype=np.float64)

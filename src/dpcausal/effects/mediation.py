@@ -78,7 +78,7 @@ def mediated(
         products = (drawn @ vectors.T + [through[0], direct[1]]).prod(axis=1)
         low, high = np.quantile(products, [0.5 - coverage / 2, 0.5 + coverage / 2])
         rows[1] = Coefficient(
-            "indirect", estimates[1], rows[1].standard_error, rows[1].noise_error, (float(low), float(high)), None
+            "indirect", estimates[1], rows[1].standard_error, rows[1].noise_error, (float(low), float(high))
         )
     about = f"{treatment} on {outcome}, through {mediator}"
     return Regression(**Regression.told(release, about, outcome, tuple(rows), reason, coverage))
@@ -115,12 +115,13 @@ def shaken(
         others = [one for one in places if one != place]
         found = benchmark(share(0, place, [1, *others]), share(1, place, others))
         causes += [] if found is None else [(f"as strong as {name}", found)]
-    rows, robust = [], robustness_value(share(0, 1, places))
+    rows: list[Coefficient] = []
+    robust = robustness_value(share(0, 1, places))
     for name, (of_outcome, of_treatment) in causes:
         k2 = of_outcome * of_treatment / (1 - of_treatment)
         moved = slope - math.copysign(min(math.sqrt(k2) * ratio, 1e300), slope)
         # The noise moves slope and ratio alike to the first order where the cause is named by its shares.
         error, own = math.sqrt(error2 * (1 + k2)), math.sqrt(noise * (1 + k2))
-        rows.append(coefficient(name, moved, error, own, reach, reason, robust))
+        rows.append(coefficient(name, moved, error, own, reach, reason, None if rows else robust))
     about = f"{treatment} on {outcome}, robustness value {robust:.3g}, left if a cause were unmeasured"
     return Regression(**Regression.told(release, about, outcome, tuple(rows), reason, coverage))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcausal.effects.linearised import MARGIN
 from dpcausal.effects.result import Interval
-from dpcausal.effects.unmeasured import robustness_value
+from dpcausal.effects.unmeasured import robustness_limit, robustness_value
 from dpcausal.report import Guarantee, Result
 
 if TYPE_CHECKING:
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 Reals = npt.NDArray[np.float64]
 
-LEAST_SIGNAL = 7.0
-"""No interval below: there its measured coverage falls short."""
+LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
+"""No interval below: there its measured coverage falls short.  That of a slope holds from 3 on if the spread is
+constant; where it may not be, the side that shortened rows lie on is not seen so near the noise."""
 ONE_SIDED, ONE_SIDED_RESIDUAL = 0.05, 0.2
 """Levels of the tests that the shortened rows lie on no side: of all columns, of the residual asked for."""
 
-WEAK = "the moments are too near their noise (signal to noise below 7): more rows, a larger loss or fewer columns"
+WEAK = "the moments are too near their noise (signal to noise below {:g}): more rows, a larger loss or fewer columns"
 SPREAD = (
     "the spread of the outcome about the line may differ from place to place, which second moments do not tell: say "
     "constant_spread=True if it does not, or release it by meat="
@@ -34,14 +35,15 @@ SIDED = "the rows that were shortened lie on one side: the data are skewed, and 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """One slope: its error, the part that noise has, its interval, and its robustness value."""
+    """One slope: its error, the part that noise has, its interval, its robustness value and that of its interval."""
 
     name: str
     estimate: float
     standard_error: float
     noise_error: float
     interval: Interval | None
-    robustness_value: float | None
+    robustness_value: float | None = None
+    robustness_value_limit: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +189,8 @@ def coefficient(
 ) -> Coefficient:
     """Return a coefficient with its normal interval, unless there is a reason against one."""
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
-    return Coefficient(name, estimate, error, noise, ends, robust)
+    limit = None if ends is None or robust is None else robustness_limit(robust, estimate, ends)
+    return Coefficient(name, estimate, error, noise, ends, robust, limit)
 
 
 def reason_of(
@@ -202,7 +205,8 @@ def reason_of(
     sided = not spread_known and one_sided(release, None, ONE_SIDED)
     if residual is not None:
         sided = sided or one_sided(release, residual, ONE_SIDED_RESIDUAL)
-    reason = WEAK if release.signal_to_noise < LEAST_SIGNAL else SIDED if sided else ""
+    least = LEAST_SIGNAL if spread_known or residual is None else LEAST_OF_A_LINE
+    reason = WEAK.format(least) if release.signal_to_noise < least else SIDED if sided else ""
     return reason or ("" if constant_spread or spread_known else SPREAD)
 
 
@@ -234,6 +238,6 @@ def _robustness(moments: Reals, count: float) -> list[float] | None:
 def forecast(columns: int, n: int, radius: float, mu: float) -> float:
     """Return how many times as wide as without privacy the intervals will be, by public numbers.
 
-    √(1 + 1.7 R⁴ / (n μ²)):  the residual is orthogonal to the regressors in the metric of the rows.
+    √(1 + 2.1 R⁴ / (n μ²)):  the residual is orthogonal to the regressors in the metric of the rows.
     """
-    return math.sqrt(1 + 1.7 * radius**4 / (n * mu**2))
+    return math.sqrt(1 + 2.1 * radius**4 / (n * mu**2))

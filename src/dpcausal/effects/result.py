@@ -79,8 +79,9 @@ class Effect(Result):
     e_value, e_value_limit : float or None
         How strong, as a risk ratio, the links of an unmeasured cause would have to be to explain away the estimate, and
         the interval.
-    robustness_value : float or None
-        Share of treatment and outcome that an unmeasured cause would have to explain to bring the estimate to 0.
+    robustness_value, robustness_value_limit : float or None
+        Share of treatment and outcome that an unmeasured cause would have to explain to bring the estimate to 0, and
+        the limit of the interval nearest to it.
     by_group : tuple of GroupEffect
     balance : tuple of Balance
     notes : tuple of str
@@ -115,6 +116,7 @@ class Effect(Result):
     e_value: float | None
     e_value_limit: float | None
     robustness_value: float | None
+    robustness_value_limit: float | None
     by_group: tuple[GroupEffect, ...]
     balance: tuple[Balance, ...]
     notes: tuple[str, ...]
@@ -142,9 +144,9 @@ class Effect(Result):
             lines.append(f"  {one.group}: {size} ({reach})")
         lines.append(f"Adjusted for: {', '.join(self.adjusted_for) or 'nothing'}.")
         if self.e_value is not None and self.robustness_value is not None:
-            limit = "" if self.e_value_limit is None else f" (interval: {self.e_value_limit:.3g})"
             lines.append(
-                f"E-value {self.e_value:.3g}{limit}, robustness value {self.robustness_value:.3g}: of noisy numbers."
+                f"E-value {self.e_value:.3g} (of the interval: {self.e_value_limit:.3g}), robustness value "
+                f"{self.robustness_value:.3g} ({self.robustness_value_limit:.3g})."
             )
         elif self.estimate is not None and self.interval is not None:
             lines.append("No E-value and robustness value: noise outweighs what they are made of.")

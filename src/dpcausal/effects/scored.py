@@ -7,8 +7,8 @@ probability of treatment.  With these fixed each row has the score
 
 whose mean is the effect if either line is right; errors of the lines, noise among them, enter as a product.  The scores
 are cut at a released multiple of their spread and summed by groups as ``cells`` are (claim ``corner-counts``: lines and
-cut are functions of what was released); a row whose score was cut lies in a cell of its own, so that their number is
-free.  How many probabilities lie near 0 or 1 is counted last.
+cut are functions of what was released).  How many were cut on either side, and how many probabilities lie near 0 or 1,
+is counted last, by groups.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.data.coding import bin_codes
 from dpcausal.data.rows import Rows
-from dpcausal.data.schema import Bounded
+from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
-from dpcausal.effects.contrast import arms_of, notes, void
+from dpcausal.effects.contrast import UNMEASURED, arms_of, e_values, notes, void
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval
-from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, last_radius, learnt_moments, noise_of, tail_radius
-from dpcausal.effects.unmeasured import e_value, e_value_limit, ratio_of_difference
+from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, last_radius, learnt_moments, noise_of, tail_radius
+from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
@@ -45,16 +46,19 @@ Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-MOMENTS, OVERLAPPING = Fraction(2, 5), Fraction(1, 20)
-"""Shares of ρ of the moments, and of the count of probabilities; the scores have the rest."""
-SCORES = 1 - MOMENTS - OVERLAPPING
+MOMENTS, TOLD = Fraction(3, 10), Fraction(1, 10)
+"""Shares of ρ of the moments, and of the counts of what was cut; the scores have the rest."""
+SCORES = 1 - MOMENTS - TOLD
 LEAST_SHARE, RARE_ARM = 0.95, 0.1
 """No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not made up for."""
 LEAST_PROBABILITY = 0.05
-LEAST_SIGNAL = 3.0
+LEAST_SIGNAL = 2.6
 """No interval where the moments are nearer to their noise."""
-MOST_CUT = 0.5
-"""No interval where cut scores could move the mean by so many standard errors, a quarter of the cut each."""
+MOST_CUT, BALANCED = 0.5, 0.25
+"""No interval where cut scores could move the mean by so many standard errors, a quarter of the cut each; those that
+were cut on either side make up for each other but for a quarter."""
+CUT_BY, LEAST_CUT = 0.24, 2.75
+"""Scores are cut at so many spreads: what costs in noise about what it may cost in skewed tails."""
 MOST_COLUMNS = 40
 OUTCOME, TREATMENT = 0, 1
 
@@ -92,8 +96,9 @@ class Design:
         names, sources, all_codes, middles, halves = zip(*found, strict=True)
         return cls(names, sources, all_codes, np.array(middles), np.array(halves))
 
-    def rows(self, values: dict[str, Any]) -> Reals:
+    def units(self, rows: Rows) -> Reals:
         """Return the rows on [−1, 1]."""
+        values = rows.values
         columns = [
             values[source].astype(np.float64) if code is None else (values[source] == code).astype(np.float64)
             for source, code in zip(self.sources, self.codes, strict=True)
@@ -144,6 +149,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "a doubly robust score from noisy moments"
+    at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
 
     def pay(self, loss: Loss, question: Contrast) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
@@ -187,53 +193,78 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         self, private: Table, question: Contrast, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
     ) -> Effect:
         design, n, rho = Design.of(question), question.n, affordable_zcdp(spent)
-        rows = _read(question, design)
-        unit = design.rows(rows.values)
-        found = learnt_moments(unit, rows, n, allotment, rho.part(MOMENTS))
+        summed = Summed.of(question.table, _names(question, design), design.units)
+        found = learnt_moments(summed, len(design.names), n, allotment, rho.part(MOMENTS))
         moments = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
         deviation = _deviation(rho)
-        lines = lines_of(moments, float(np.clip(0.28 * math.sqrt(n) / deviation, 4.0, 50.0)))
-        counts, inside = _counted(question, lines, rows, design.middles + design.halves * unit)
+        lines = lines_of(moments, float(np.clip(CUT_BY * math.sqrt(n) / deviation, LEAST_CUT, 50.0)))
+        tally = _Scores.of(question, lines, design)
+        counts, told = tally.apart(summed.over(tally))
         query = Query(counts, corner_counts_sensitivity(1, Norm.L2), "scores")
         noisy = np.asarray(gaussian(query, allotment, rho.part(SCORES)), dtype=np.float64)
-        query = Query(inside, corner_counts_sensitivity(1, Norm.L2), "probabilities near 0 or 1")
-        shares = np.asarray(gaussian(query, allotment, rho.part(OVERLAPPING)), dtype=np.float64)
-        return _answer(question, moments, lines, noisy, shares, deviation)
+        query = Query(told, corner_counts_sensitivity(1, Norm.L2), "scores that were cut, probabilities near 0 or 1")
+        shares = np.asarray(gaussian(query, allotment, rho.part(TOLD)), dtype=np.float64)
+        return _answer(question, moments, lines, noisy, shares, (deviation, _deviation(rho, TOLD)))
 
     def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
         book_exact("effect", allotment)
         design = Design.of(question)
-        rows = _read(question, design)
-        unit = design.rows(rows.values)
+        rows = question.table.parts(_names(question, design))
+        unit = design.units(rows)
         moments = JointMoments.exact(design.names, question.n, (design.middles, design.halves), unit, rows)
         raw, lines = design.middles + design.halves * unit, lines_of(moments, 1.0)
         farthest = np.abs(lines.scores(raw)[0] - lines.centre).max(initial=0.0)
         lines = replace(lines, reach=float(farthest) * (1 + 1e-9) + 1e-9)
-        counts, inside = _counted(question, lines, rows, raw)
-        return _answer(question, moments, lines, counts.astype(np.float64), inside.astype(np.float64), 0.0)
+        tally = _Scores.of(question, lines, design)
+        counts, told = tally.apart(tally(unit, rows))
+        return _answer(question, moments, lines, counts.astype(np.float64), told.astype(np.float64), (0.0, 0.0))
 
 
-def _read(question: Contrast, design: Design) -> Rows:
+def _names(question: Contrast, design: Design) -> tuple[str, ...]:
     grouped = () if question.groups is None else (question.groups,)
-    return question.table.parts(tuple(dict.fromkeys((*design.sources, *grouped))))
+    return tuple(dict.fromkeys((*design.sources, *grouped)))
 
 
-def _counted(question: Contrast, lines: Lines, rows: Rows, raw: Reals) -> tuple[Integers, Integers]:
-    """Return the corner counts of the scores, in two cells a group: as they are, cut; and how many probabilities are in
-    and how many are near an end."""
-    scores, outside = lines.scores(raw)
-    groups, size = _groups(question, rows)
-    mass = rows.masses(GRID)
-    cut = np.abs(scores - lines.centre) > lines.reach
-    place = np.clip((scores - lines.centre) / (2 * lines.reach) + 0.5, 0.0, 1.0)
-    counts = corner_counts(groups * 2 + cut, 2 * size, rows.kept, [corners(place, 2, mass)])
-    return counts, corner_counts(outside.astype(np.int64), 2, rows.kept, [corners(place, 0, mass)]).ravel()
+@dataclass(frozen=True)
+class _Scores:
+    """The corner counts of the scores by groups; and how many scores were left alone, with a probability of treatment
+    within and near an end, and were cut below and above."""
+
+    lines: Lines
+    design: Design
+    groups: str | None
+    column: Column | None
+    size: int
+
+    @classmethod
+    def of(cls, question: Contrast, lines: Lines, design: Design) -> _Scores:
+        column = None if question.groups is None else question.column(question.groups)
+        return cls(lines, design, question.groups, column, 1 if column is None else len(levels_of(column)))
+
+    def __call__(self, unit: Reals, rows: Rows) -> Integers:
+        lines, mass = self.lines, rows.masses(GRID)
+        scores, outside = lines.scores(self.design.middles + self.design.halves * unit)
+        below, above = scores < lines.centre - lines.reach, scores > lines.centre + lines.reach
+        place = np.clip((scores - lines.centre) / (2 * lines.reach) + 0.5, 0.0, 1.0)
+        groups, kind = self._groups(rows), np.where(below, 2, np.where(above, 3, outside))
+        counts = corner_counts(groups, self.size, rows.kept, [corners(place, 2, mass)])
+        told = corner_counts(groups * 4 + kind, 4 * self.size, rows.kept, [corners(place, 0, mass)])
+        return np.concatenate([counts.ravel(), told.ravel()])
+
+    def apart(self, sums: Integers) -> tuple[Integers, Integers]:
+        """Return both."""
+        return sums[: 3 * self.size].reshape(self.size, 3), sums[3 * self.size :].reshape(4 * self.size, 1)
+
+    def _groups(self, rows: Rows) -> Integers:
+        if self.groups is None or self.column is None:
+            return np.zeros(rows.n, dtype=np.int64)
+        codes = rows.values[self.groups]
+        return bin_codes(codes, self.column) if isinstance(self.column, Bounded) else codes
 
 
-def _deviation(rho: ZCDP) -> float:
-    """Return the deviation of the noise of one corner of the scores."""
-    bound = float(corner_counts_sensitivity(1, Norm.L2).bound)
-    return gaussian_scale(bound, rho.part(SCORES)) / GRID
+def _deviation(rho: ZCDP, share: Fraction = SCORES) -> float:
+    """Return the deviation of the noise of one corner of the scores, or of one of the counts."""
+    return gaussian_scale(float(corner_counts_sensitivity(1, Norm.L2).bound), rho.part(share)) / GRID
 
 
 def _foretold(columns: int, n: int, rho: ZCDP) -> float:
@@ -241,39 +272,29 @@ def _foretold(columns: int, n: int, rho: ZCDP) -> float:
     return 0.7 * n / (noise.deviation * math.sqrt(2 * columns))
 
 
-def _groups(question: Contrast, rows: Rows) -> tuple[Any, int]:
-    from dpcausal.data.coding import bin_codes
-
-    if question.groups is None:
-        return np.zeros(rows.n, dtype=np.int64), 1
-    column = question.column(question.groups)
-    codes = rows.values[question.groups]
-    return (bin_codes(codes, column) if isinstance(column, Bounded) else codes), len(levels_of(column))
-
-
-READ = np.concatenate([functionals(2), functionals(2) * [1, 0, 1]], axis=1)
-"""N, T and Q of a group's corners, those of cut scores last: these lie at an end, the middle corner is noise alone."""
-
-
 class _Mean:
-    """The mean score of some noisy cells, and why it has no interval."""
+    """The mean score of some groups together, and why it has no interval."""
 
     def __init__(
-        self, cells: Reals, lines: Lines, deviation: float, merged: int, reach: float, signal: float, thin: bool
-    ) -> None:
-        N, T, Q = READ @ cells
+        self, cells: Reals, told: Reals, lines: Lines, deviations: tuple[float, float], reach: float, signal: float,
+        thin: bool,
+    ) -> None:  # fmt: skip
+        N, T, Q = functionals(2) @ cells.sum(axis=0)
         self.count, width = max(float(N), 1.0), 2 * lines.reach
         middle = float(np.clip(T / self.count, 0.0, 1.0))
-        variance = merged * deviation**2
-        noise = READ[1] - middle * READ[0]
+        variance = len(cells) * deviations[0] ** 2
+        noise = functionals(2)[1] - middle * functionals(2)[0]
         self.noise = width * math.sqrt(variance * float(noise @ noise)) / self.count
         spread = max(float(Q) - 2 * middle * float(T) + middle**2 * float(N), 0.0) / self.count
         self.estimate = lines.centre + width * (middle - 0.5)
         self.error = math.hypot(width * math.sqrt(spread / self.count), self.noise)
+        _, _, below, above = told.sum(axis=0)
         # What the cut could have taken away; twice the noise is not told from none.
-        taken = max(float(cells[3] + cells[5]) - 2 * math.sqrt(2 * variance), 0.0) * lines.reach / 4 / self.count
+        unsure = 2 * math.sqrt(2 * len(cells)) * deviations[1]
+        net, gross = (max(float(number) - unsure, 0.0) for number in (abs(above - below), above + below))
+        taken = max(net, gross * BALANCED) * lines.reach / 4 / self.count
         self.reason = ""
-        if self.count < 30 + 6 * math.sqrt(5 * variance):
+        if self.count < 30 + 6 * math.sqrt(3 * variance):
             self.reason = "too few records for the noise"
         elif thin:
             self.reason = OVERLAP
@@ -286,19 +307,19 @@ class _Mean:
 
 
 def _answer(
-    question: Contrast, moments: JointMoments, lines: Lines, noisy: Reals, shares: Reals, deviation: float
-) -> Effect:
+    question: Contrast, moments: JointMoments, lines: Lines, noisy: Reals, told: Reals,
+    deviations: tuple[float, float],
+) -> Effect:  # fmt: skip
     from scipy.special import ndtri
 
-    cells, shares = noisy.reshape(-1, 6) / GRID, shares / GRID
-    share = float(np.clip(1 - shares[1] / max(float(shares.sum()), 1.0), 0, 1))
+    cells, told = noisy / GRID, told.reshape(-1, 4) / GRID
+    share = float(np.clip(1 - told[:, 1].sum() / max(float(told.sum()), 1.0), 0, 1))
     thin = share < LEAST_SHARE or not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM
     reach, signal = float(ndtri(0.5 + question.coverage / 2)), moments.signal_to_noise
-    size = len(cells)
-    whole = _Mean(cells.sum(axis=0), lines, deviation, size, reach, signal, thin)
+    whole = _Mean(cells, told, lines, deviations, reach, signal, thin)
     by_group = []
-    for level, part in zip(levels_of(question.column(question.groups)) if question.groups else (), cells, strict=False):
-        one = _Mean(part, lines, deviation, 1, reach, signal, thin)
+    for place, level in enumerate(levels_of(question.column(question.groups)) if question.groups else ()):
+        one = _Mean(cells[[place]], told[[place]], lines, deviations, reach, signal, thin)
         estimate = None if one.reason.startswith("too few") else one.estimate
         by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, one.interval, one.reason, share))
     levels = levels_of(question.column(question.treatment))
@@ -313,19 +334,20 @@ def _answer(
             Balance(name, mean + (1 - treats) * slope.estimate, mean - treats * slope.estimate, slope.estimate / deep,
                     slope.noise_error / deep)
         )  # fmt: skip
-    ends = whole.interval
+    ends, robust = whole.interval, moments.ols(outcome, [arm, *others])[arm].robustness_value
+    unmeasured: dict[str, float | None] = dict.fromkeys(UNMEASURED)
+    if ends is not None and robust is not None:
+        limit = robustness_limit(robust, whole.estimate, ends)
+        unmeasured |= {"robustness_value": robust, "robustness_value_limit": limit}
+        unmeasured |= e_values(whole.estimate, ends, spread)
     return Effect(
         treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
         estimand=question.estimand, adjusted_for=question.strata, estimate=whole.estimate, interval=ends,
         interval_reason=whole.reason, coverage=question.coverage, standard_error=whole.error, noise_error=whole.noise,
         mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=signal,
         share_supported=share,
-        e_value=e_value(ratio_of_difference(whole.estimate, spread)) if spread > 0 else None,
-        e_value_limit=None if ends is None or spread == 0 else e_value_limit(
-            (ratio_of_difference(ends[0], spread), ratio_of_difference(ends[1], spread))
-        ),
-        robustness_value=moments.ols(outcome, [arm, *others])[arm].robustness_value, by_group=tuple(by_group),
-        balance=tuple(balance), notes=(*notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
-                                       *void(float(moments.sums[-1, -1]), question.n)),
+        **unmeasured, by_group=tuple(by_group), balance=tuple(balance),
+        notes=(*notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
+               *void(float(moments.sums[-1, -1]), question.n)),
         method="moments", settings={}, n=question.n, release=moments, guarantee=moments.guarantee,
     )  # fmt: skip
