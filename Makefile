@@ -1,6 +1,7 @@
 # `make demo` sets all up and runs a whole study of real data, its report's path last.
 # `make test` passes the tests, the same at each run.
 # `make fuzz` searches from fresh seeds for SECONDS and prints how to repeat what fails.
+# `make browser` looks at reports in the system's Chromium, with axe and html-validate from npm: needs node.
 # `make peers` passes graphs and tests through causal-learn, pgmpy, DoWhy, pydot and ibis, in an environment of its own.
 # `make package` builds wheel and sdist and installs each where nothing else is.
 # `make docs` builds the site, its examples run, into build/site; a warning is an error.
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 SECONDS ?= 600
 
-.PHONY: demo test fuzz peers package docs benchmark audit clean
+.PHONY: demo test fuzz peers package docs benchmark audit browser clean
 
 demo: $(VENV)/demo.done
 	$(BIN)/dpcausal demo --folder $(VENV)/rand-study
@@ -54,9 +55,20 @@ $(VENV)/test.done: $(VENV)/pip.done pyproject.toml
 	$(BIN)/pip install -q -e '.[test]'
 	touch $@
 
+$(VENV)/browser/done: tests/browser/package.json
+	mkdir -p $(@D) && cp $< $(@D)
+	npm install --prefix $(@D) --no-audit --no-fund --silent
+	touch $@
+
 $(VENV)/benchmark.done: $(VENV)/pip.done pyproject.toml
 	$(BIN)/pip install -q -e '.[benchmark]'
 	touch $@
+
+browser: $(VENV)/demo.done $(VENV)/browser/done
+	$(BIN)/dpcausal demo --folder $(VENV)/rand-study
+	rm -rf $(VENV)/made-study && $(BIN)/python -m tests.study.made $(VENV)/made-study
+	node tests/browser/look.mjs $(VENV)/browser $(VENV)/browser/screenshots \
+		$(VENV)/rand-study/report.html $(VENV)/made-study/table.html $(VENV)/made-study/panel.html
 
 $(VENV)/package.done: $(VENV)/pip.done pyproject.toml
 	$(BIN)/pip install -q 'build>=1.2,<2' 'twine>=6,<8'

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data import files, reading
+from dpcausal.data import arrays, files, reading
 from dpcausal.data import frame as frames
 from dpcausal.data.engines import duckdb as in_duckdb
 from dpcausal.data.engines import polars as in_polars
@@ -71,7 +71,7 @@ ENGINES: dict[str, Callable[[pa.Table, Path], Any]] = {
 def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing is held between passes, and a batch is small."""
     monkeypatch.setattr(reading, "HELD", 0)
-    for module in (frames, files, in_duckdb, in_polars):
+    for module in (arrays, frames, files, in_duckdb, in_polars):
         monkeypatch.setattr(module, "BATCH", 91)
     yield
 
@@ -127,3 +127,31 @@ def test_a_question_that_needs_all_rows_says_so_before_it_spends(monkeypatch: py
         dpc.ci_test(table, "x", "y", given=[], loss=dpc.PureDP(1))
     assert not table.ledger.entries()
     dpc.cells(table, by=["arm"], loss=dpc.PureDP(1))
+
+
+def test_a_folder_a_pattern_and_a_database_are_one_table(tmp_path: Path, expected: list[Any]) -> None:
+    home = tmp_path / "parts"
+    home.mkdir()
+    rows = hostile()
+    for place, start in enumerate(range(0, N, 400)):
+        pyarrow.parquet.write_table(rows.slice(start, 400), home / f"part-{place}.parquet", row_group_size=90)
+    (home / "_SUCCESS").touch()
+    with duckdb.connect(str(tmp_path / "t.db")) as connection:
+        connection.from_arrow(rows).create("people")
+    for path in (home, f"{home}/part-*.parquet", f"duckdb:///{tmp_path}/t.db?table=people"):
+        assert released(path) == expected
+
+
+def test_a_folder_to_which_a_file_is_added_is_refused_before_the_spend(tmp_path: Path) -> None:
+    for place in range(2):
+        pyarrow.parquet.write_table(hostile(), tmp_path / f"{place}.parquet")
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    table = dpc.Table(tmp_path, SCHEMA, ledger)
+    assert table.n == 2 * N
+    pyarrow.parquet.write_table(hostile().slice(0, 1), tmp_path / "2.parquet")
+    with pytest.raises(SchemaError, match="was changed after it was declared: nothing was spent"):
+        dpc.cells(table, by=["arm"], loss=dpc.PureDP(1))
+    assert not ledger.entries()
+    pyarrow.parquet.write_table(hostile().drop(["y"]), tmp_path / "2.parquet")
+    with pytest.raises(SchemaError, match="must have the same columns, of the same types"):
+        dpc.Table(tmp_path, SCHEMA, ledger)

@@ -33,7 +33,9 @@ def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:
     for column in rows.T:
         squared += column * column
     shrink = np.minimum(1.0, radius * (1 - 2.0**-40) / np.maximum(np.sqrt(squared), 1e-300))
-    return np.asarray(np.trunc(np.ldexp(rows * shrink[:, None], bits)))
+    shrink *= 2.0**bits  # a power of two rounds nothing
+    grid = rows * shrink[:, None]
+    return np.trunc(grid, out=grid)
 
 
 def second_moments(grid_rows: Reals) -> Reals:
