@@ -51,8 +51,8 @@ SCORES = 1 - MOMENTS - TOLD
 LEAST_SHARE, RARE_ARM = 0.95, 0.1
 """No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not made up for."""
 LEAST_PROBABILITY = 0.05
-LEAST_SIGNAL = 2.6
-"""No interval where the moments are nearer to their noise."""
+LEAST_SIGNAL, FORETOLD = 2.0, 2.6
+"""No interval where the moments are nearer to their noise, and no answer where they would be by public numbers."""
 MOST_CUT, BALANCED = 0.5, 0.25
 """No interval where cut scores could move the mean by so many standard errors, a quarter of the cut each; those that
 were cut on either side make up for each other but for a quarter."""
@@ -169,13 +169,13 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
             except FenceError:
                 raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
             signal = _foretold(d, n, rho)
-            if signal < LEAST_SIGNAL:
+            if signal < FORETOLD:
                 enough = n
-                while _foretold(d, enough, rho) < LEAST_SIGNAL:
+                while _foretold(d, enough, rho) < FORETOLD:
                     enough = math.ceil(enough * 1.1)
                 raise InfeasibleError(
                     f"{n} rows at {spent} foretell moments of {d} columns at {max(signal, 0):.2g} times their noise, "
-                    f"and {LEAST_SIGNAL:g} is needed: about {enough} rows would do, or {LEAST_SIGNAL / signal:.2g} "
+                    f"and {FORETOLD:g} is needed: about {enough} rows would do, or {FORETOLD / signal:.2g} "
                     "times the epsilon, or adjust for fewer columns"
                 )
         return self
