@@ -1,4 +1,4 @@
-"""Effects in real studies: a trial, its treated against a survey, weight after smoking, and one made like a third."""
+"""Effects in real studies: a trial, its treated against a survey, weight after smoking, and one made like a third.
 
     python -m benchmarks effects_real                      100 draws of the noise each
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from dpcausal.errors import DpcausalError
+from dpcausal.errors import DpCausalError
 
 Drawn = tuple[dict[str, Any], Any, Any, Any]
 """What is adjusted for, the treatment, the outcome if not treated and if treated."""
@@ -107,7 +107,7 @@ def ties(rng: Any, n: int) -> Drawn:
 
 
 def clusters(rng: Any, n: int) -> Drawn:
-    adjust, a, y, _ = line(rng, n)
+    adjust, _, y, _ = line(rng, n)
     shared = rng.normal(size=n // 20 + 1)[np.arange(n) // 20]
     return adjust, coin(rng, 0.5 + 0.15 * shared), y + 0.7 * shared, y + 0.7 * shared + 0.4
 
@@ -158,7 +158,7 @@ def cell(name: str, n: int, epsilon: float, runs: int) -> str:
             plain = shape.asked(n, epsilon, seed, True) if seed < 40 else None
             with dpc.simulated_noise(seed):
                 found = shape.asked(n, epsilon, seed, False)
-        except DpcausalError as error:
+        except DpCausalError as error:
             return f"refused before the spend: {str(error)[:90]}"
         if plain is not None and plain.standard_error is not None:
             own.append(plain.standard_error)
