@@ -1,6 +1,10 @@
 # `make demo` sets all up and runs a whole study of real data, its report's path last.
 # `make test` passes the tests, the same at each run.
 # `make fuzz` searches from fresh seeds for SECONDS and prints how to repeat what fails.
+# `make browser` looks at reports in the system's Chromium, with axe and html-validate from npm: needs node.
+# `make peers` passes graphs and tests through causal-learn, pgmpy, DoWhy, pydot and ibis, in an environment of its own.
+# `make package` builds wheel and sdist and installs each where nothing else is.
+# `make docs` builds the site, its examples run, into build/site; a warning is an error.
 # `make benchmark` and `make audit` print what the documents quote.
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +12,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 SECONDS ?= 600
 
-.PHONY: demo test fuzz benchmark audit clean
+.PHONY: demo test fuzz peers package docs benchmark audit browser clean
 
 demo: $(VENV)/demo.done
 	$(BIN)/dpcausal demo --folder $(VENV)/rand-study
@@ -20,6 +24,15 @@ test: $(VENV)/test.done
 
 fuzz: $(VENV)/test.done
 	$(BIN)/python -m tests.fuzz $(SECONDS) $(WORKERS)
+
+peers: $(VENV)/peers/done
+	$(VENV)/peers/bin/python -m pytest tests/interop/peers.py
+
+package: $(VENV)/package.done
+	$(BIN)/python -m tests.package
+
+docs: $(VENV)/docs.done
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -E -q -b html docs build/site
 
 benchmark: $(VENV)/benchmark.done
 	$(BIN)/python -m benchmarks
@@ -42,9 +55,34 @@ $(VENV)/test.done: $(VENV)/pip.done pyproject.toml
 	$(BIN)/pip install -q -e '.[test]'
 	touch $@
 
+$(VENV)/browser/done: tests/browser/package.json
+	mkdir -p $(@D) && cp $< $(@D)
+	npm install --prefix $(@D) --no-audit --no-fund --silent
+	touch $@
+
 $(VENV)/benchmark.done: $(VENV)/pip.done pyproject.toml
 	$(BIN)/pip install -q -e '.[benchmark]'
 	touch $@
 
+browser: $(VENV)/demo.done $(VENV)/browser/done
+	$(BIN)/dpcausal demo --folder $(VENV)/rand-study
+	rm -rf $(VENV)/made-study && $(BIN)/python -m tests.study.made $(VENV)/made-study
+	node tests/browser/look.mjs $(VENV)/browser $(VENV)/browser/screenshots \
+		$(VENV)/rand-study/report.html $(VENV)/made-study/table.html $(VENV)/made-study/panel.html
+
+$(VENV)/package.done: $(VENV)/pip.done pyproject.toml
+	$(BIN)/pip install -q 'build>=1.2,<2' 'twine>=6,<8'
+	touch $@
+
+$(VENV)/docs.done: $(VENV)/pip.done pyproject.toml
+	$(BIN)/pip install -q -e '.[docs]'
+	touch $@
+
+# DoWhy takes an older scipy than the tests run with.
+$(VENV)/peers/done: $(VENV)/pip.done pyproject.toml
+	$(PYTHON) -m venv $(VENV)/peers
+	$(VENV)/peers/bin/pip install -q -e '.[peers]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache

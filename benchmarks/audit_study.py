@@ -14,24 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 from tests.study.kills import run_under_fire
+from tests.study.made import write
 
 QUESTION = '[[question]]\nname = "{name}"\ntask = "ci_test"\nx = "a"\ny = "b"\ngiven = ["u"]\nepsilon = {epsilon}\n'
-HEAD = """title = "A study under fire"
-data = "d.csv"
-ledger = "s.ledger"
-budget = { epsilon = 99.0, delta = 1e-6 }
-[columns.a]
-levels = [0, 1]
-[columns.b]
-levels = [0, 1]
-[columns.u]
-lower = -4
-upper = 4
-"""
-
 
 def main() -> int:
     """Return 0 if nothing was paid twice and nothing was hidden."""
@@ -39,12 +25,9 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    rng = np.random.default_rng(asked.seed)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
-        rows = zip(rng.integers(0, 2, 2000), rng.integers(0, 2, 2000), rng.normal(size=2000).round(3), strict=True)
-        Path(folder, "d.csv").write_text("a,b,u\n" + "\n".join(f"{a},{b},{u}" for a, b, u in rows))
-        study = Path(folder, "s.toml")
-        study.write_text(HEAD + "".join(QUESTION.format(name=f"q{k}", epsilon=1 + k / 8) for k in range(8)))
+        questions = "".join(QUESTION.format(name=f"q{k}", epsilon=1 + k / 8) for k in range(8))
+        study = write(Path(folder), questions, n=2000, title="A study under fire", epsilon=99.0)
         found = run_under_fire(study, kills=asked.kills, seed=asked.seed)
     print(f"{found.kills} kills of a study of 8 questions, {found.restarts} whole runs between them")
     print(f"spends that a kill left without an answer, in the last ledger: {found.lost}, each shown as such")

@@ -106,7 +106,7 @@ class Peeking(parities.Releaser):
     """Releases only the pairs whose exact counts look dependent."""
 
     def _missing(self, tests: Any) -> Any:
-        joint = contingency(self.codes, self.sizes)
+        joint = self.joint([(0, 1, 2)])[0].reshape(self.sizes)
         return super()._missing(tests if joint[0, 0, 0] > 1 else tests[:1])
 
 

@@ -39,6 +39,7 @@ BELOW: dict[str, set[str]] = {
     "methods": TASKS,
     "papers": TASK | TASKS,
     "study": TASK | TASKS | {"proofs"},
+    "interop": {"errors", "privacy", "data", "independence", "discovery"},
     "audit": {"errors", "privacy", "mechanisms"},
     "demo": {"errors", "direction", "effects", "study"},
 }
@@ -50,7 +51,7 @@ TOP = {"__init__", "library", "cli"}
 
 LAZY = {
     "scipy", "sklearn", "opendp", "numba", "pandas", "polars", "duckdb", "pyarrow", "matplotlib", "rich", "statsmodels",
-    "networkx", "dp_accounting",
+    "networkx", "dp_accounting", "causallearn", "pgmpy", "dowhy",
 }  # fmt: skip
 
 

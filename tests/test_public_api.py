@@ -15,7 +15,8 @@ NAMES = {
     "Ledger", "Independence", "Independences", "Levels", "moments", "ModelX", "NoPrivacy", "Panel", "Power", "PureDP",
     "ci_test",
     "ci_tests", "Relation", "Release", "Schema", "Study", "SyntheticControl", "Table", "Unit", "ZCDP", "calculators",
-    "cells", "did", "direction", "direction_all", "discover", "effect", "errors", "explain", "plan_synthetic_control",
+    "cells", "did", "direction", "direction_all", "discover", "effect", "errors", "explain", "interop",
+    "plan_synthetic_control",
     "power", "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """The public names, each from where it lives; ``dpcausal`` brings them when the first of them is asked for."""
 
 from dpcausal import errors as errors
+from dpcausal import interop as interop
 from dpcausal import methods as methods
 from dpcausal import papers as papers
 from dpcausal import simulate as simulate

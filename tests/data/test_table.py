@@ -61,7 +61,7 @@ def test_the_limit_is_checked_before_a_lazy_frame_computes_its_columns(ledger: L
         Table(relation, X, ledger, max_rows=99)
 
 
-@pytest.mark.parametrize("limit", [0, -1, True, 1.5, "3", None])
+@pytest.mark.parametrize("limit", [0, -1, True, 1.5, "3"])
 def test_a_row_limit_is_a_positive_integer(limit: object, ledger: Ledger) -> None:
     with pytest.raises(ParameterError, match="max_rows"):
         Table({"x": np.zeros(1)}, X, ledger, max_rows=limit)  # type: ignore[arg-type]

@@ -1,107 +1,24 @@
-"""The pages do what they say: their blocks run in order, their links resolve, the tests that they name exist.
-
-In ``docs/*.md`` a ``python`` block is executed, a ``bash`` block runs line by line, a block whose first line names a
-file (```` ```toml schema.toml ````) is written to it, and a ``text`` block is only shown.  Each page starts in an empty
-folder of its own.  In a ``bash`` block a line ``dpcausal ...`` goes through the command with the exit code that its
-comment states (``# exit code 3``), 0 by default; ``pip`` and ``make`` lines are compared with the project's extras and
-targets.
-"""
+"""The pages do what they say: their blocks run in order, their links resolve, the tests that they name exist."""
 
 from __future__ import annotations
 
 import re
-import shlex
-import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dpcausal
+from tests.docs.pages import DOCS, LANGUAGES, ROOT, blocks, prose, run_page, run_python, run_shell
 
-ROOT = Path(__file__).resolve().parents[2]
-DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*DOCS, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
-LANGUAGES = {"python", "bash", "toml", "text"}
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block: its language, the file it is to be written to (or ""), the line it starts on, its text."""
-
-    language: str
-    file: str
-    line: int
-    text: str
-
-
-def blocks(page: Path) -> Iterator[Block]:
-    inside: Block | None = None
-    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
-        if inside is None and line.startswith("```"):
-            language, _, file = line.removeprefix("```").partition(" ")
-            inside = Block(language, file, number + 1, "")
-        elif inside is not None and line == "```":
-            yield inside
-            inside = None
-        elif inside is not None:
-            inside = Block(inside.language, inside.file, inside.line, f"{inside.text}{line}\n")
-    assert inside is None, f"{page.name}: a block is not closed"
-
-
-def prose(page: Path) -> str:
-    """Return the page without its blocks."""
-    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-
-
-def run_python(block: Block, page: Path, names: dict[str, Any]) -> None:
-    # Blank lines before it give a traceback the page's own line numbers.
-    source = "\n" * (block.line - 1) + block.text
-    exec(compile(source, str(page), "exec"), names)
-
-
-def run_shell(block: Block) -> None:
-    for line in block.text.replace("\\\n", " ").splitlines():
-        words = shlex.split(line, comments=True)
-        stated = re.search(r"# exit code (\d+)$", line)
-        if words and words[0] == "dpcausal":
-            assert exit_code(words[1:]) == int(stated[1] if stated else 0), line
-        elif words:
-            assert is_known_setup(words), f"line {block.line}: {line}"
-
-
-def exit_code(arguments: list[str]) -> int:
-    from typer.testing import CliRunner
-
-    from dpcausal.cli import app
-
-    return CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code
-
-
-def is_known_setup(words: list[str]) -> bool:
-    """Return whether a line installs an extra that exists or makes a target that exists."""
-    if words[:2] == ["pip", "install"]:
-        extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-        asked = re.search(r"\[(.*)\]", words[-1])
-        return set(asked[1].split(",") if asked else ()) <= set(extras)
-    return words[0] == "make" and all(f"\n{target}:" in (ROOT / "Makefile").read_text() for target in words[1:])
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
 def test_every_block_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {"__name__": "__main__"}
-    for block in blocks(page):
-        assert block.language in LANGUAGES, f"{page.name}, line {block.line}"
-        if block.file:
-            Path(block.file).write_text(block.text, encoding="utf-8")
-        elif block.language == "python":
-            run_python(block, page, names)
-        elif block.language == "bash":
-            run_shell(block)
+    run_page(page)
 
 
 def test_the_blocks_of_the_readme_run_on_a_table_like_the_one_they_speak_of(

@@ -12,6 +12,7 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
+from dpcausal.data.tabulate import margins_of
 from dpcausal.dependence.conditional_kendall import (
     conditional_kendall,
     conditional_kendall_sensitivity,
@@ -223,7 +224,8 @@ def of_contrasts(side: int, epsilon: float, size: int, counted: bool = False) ->
     for _ in range(size):
         allotment = Ledger.in_memory(loss).allot(loss, task="audit")
         a = np.array([side - counted, *[0] * 9, *[1] * 10])
-        releaser = Releaser(("a", "b"), len(a), (2, 2), [a[a >= 0]] * 2, allotment, [rho_of(loss)], counted)
+        joint = contingency([a[a >= 0]] * 2, (2, 2))
+        releaser = Releaser(("a", "b"), len(a), (2, 2), partial(margins_of, joint), allotment, [rho_of(loss)], counted)
         releaser.begin(0, [("a", "b", ())])
         outputs.append(float(sum(value.sum() for value in releaser.noisy.values.values())))
     return outputs
@@ -252,7 +254,7 @@ def of_moments(side: int, epsilon: float, size: int) -> list[float]:
             {"a": x, "b": x}, dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1)}), ledger, missing="impute"
         )
         released = noisy_moments(table, ("a", "b"), ledger.allot(loss, task="audit"), rho_of(loss))
-        outputs.append(released.middles[0])
+        outputs.append(float(released.covariance[0, 1]))
     return outputs
 
 

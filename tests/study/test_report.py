@@ -7,54 +7,23 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
-import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.study.document import document
 from dpcausal.study.drawing import budget_label, drawn
 from dpcausal.study.html import html, levels_in_order, markdown
 from dpcausal.study.registry import record, yaml
 from dpcausal.study.report import facts_of
+from tests.study.made import asked, write
 
 N = 3000
-
-STUDY = """title = "A <study> & its \\"report\\""
-data = "d.csv"
-ledger = "s.ledger"
-budget = { epsilon = 9.0, delta = 1e-6 }
-[columns.a]
-levels = [0, 1]
-[columns.b]
-levels = [0, 1]
-[columns.u]
-lower = -4
-upper = 4
-[columns.v]
-lower = -4
-upper = 4
-"""
-ASKED = (
-    'name="test"\ntask="ci_test"\nx="a"\ny="b"\ngiven=[]', 'name="way"\ntask="direction"\nx="u"\ny="v"\nscore="igci"',
-    'name="graph"\ntask="discover"\ncolumns=["a","b"]', 'name="sums"\ntask="cells"\nby=["a"]\nvalues=["u"]',
-    'name="size"\ntask="effect"\ntreatment="a"\noutcome="b"\nadjust=[]',
-    'name="many"\ntask="ci_tests"\nhypotheses=[["a","b",[]],["a","u",[]]]',
-)  # fmt: skip
-
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> dpc.Study:
     folder = tmp_path_factory.mktemp("study")
-    coins = generator_from_seed(1)
-    a, u = coins.integers(0, 2, N), np.round(coins.normal(size=N), 3)
-    b = np.where(coins.random(N) < 0.8, a, 1 - a)
-    v = np.round(0.5 * u + 0.5 * coins.normal(size=N), 3)
-    rows = "\n".join(",".join(map(str, row)) for row in zip(a, b, u, v, strict=True))
-    (folder / "d.csv").write_text(f"a,b,u,v\n{rows}\n")
-    questions = "".join(f"[[question]]\n{asked}\nepsilon=1.0\n" for asked in ASKED)
-    (folder / "s.toml").write_text(STUDY + questions)
-    found = dpc.Study.open(folder / "s.toml")
+    path = write(folder, asked(), n=N, title='A <study> & its "report"')
+    found = dpc.Study.open(path)
     assert found.run().done
     return found
 
@@ -164,7 +133,7 @@ def test_the_registry_record_has_the_fields_of_the_third_tier_and_no_others(stud
 def test_a_picture_of_released_numbers_stays_on_its_fixed_scale() -> None:
     for share in (-1.0, 0.0, 0.5, 7.0):
         svg, _ = budget_label(1.0, share, "ε")
-        assert all(0 <= float(x) <= 640 for x in re.findall(r'width="([\d.-]+)"', svg))
+        assert all(0 <= float(x) <= 360 for x in re.findall(r'width="([\d.-]+)"', svg))
     assert drawn(object()) is None
 
 
@@ -172,8 +141,8 @@ def test_pictures_of_counts_and_paths_are_drawn_of_what_was_released(study: dpc.
     way = next(one for one in facts_of(study).answers if isinstance(one, dpc.Direction))
     picture = drawn(replace(way, counts=(36, 10, 62, 250), settings={"blocks": 100}))
     assert picture is not None and "linked 36" in picture[1]
-    wide = [float(x) for x in re.findall(r'class="one" x="240" y="\d+" width="([\d.]+)"', picture[0])]
-    assert wide == [136.8, 235.6, 380]  # of 380 for 100 blocks; noise beyond them is cut at the scale's end
+    wide = [float(x) for x in re.findall(r'class="one" x="12" y="\d+" width="([\d.]+)"', picture[0])]
+    assert wide == [121.0, 208.3, 336]  # of 336 for 100 blocks; noise beyond them is cut at the scale's end
     made = dpc.simulate.factor_panel(1000, effect=0.3, seed=1)
     panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds,
                                   ledger=dpc.Ledger.in_memory(dpc.PureDP(1)))  # fmt: skip

@@ -146,7 +146,7 @@ def test_the_released_model_forecasts_as_the_normal_law_does() -> None:
     # Without noise all eigenvalues are kept, and the residual variance is the floor.
     np.testing.assert_allclose(fitted.slopes, expected, atol=2e-3)
     row = rng.normal(size=6)
-    np.testing.assert_allclose(fitted.change(row), [4, 5] + (row[:4] - np.arange(4)) @ fitted.slopes)
+    np.testing.assert_allclose(fitted.change(row[None])[0], [4, 5] + (row[:4] - np.arange(4)) @ fitted.slopes)
 
 
 def test_a_units_scale_is_what_level_and_factors_leave_of_its_past() -> None:
@@ -158,7 +158,7 @@ def test_a_units_scale_is_what_level_and_factors_leave_of_its_past() -> None:
     missed, scales = fitted.measured(rows)
     basis, _ = np.linalg.qr(np.column_stack([np.ones(6), fitted.loadings[0, :6]]))
     left = rows[:, :6] - rows[:, :6] @ basis @ basis.T
-    np.testing.assert_allclose(scales**2, ((left**2).sum(axis=1) + 0.3 * fitted.rest) / 4.3, rtol=1e-6)
+    np.testing.assert_allclose(scales**2, ((left**2).sum(axis=1) + 1.0 * fitted.rest) / 5.0, rtol=1e-6)
     np.testing.assert_allclose(missed, rows[:, 6:].mean(axis=1) - rows[:, :6] @ fitted.slopes.mean(axis=1), atol=0.01)
 
 

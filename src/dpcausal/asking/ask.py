@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Answer, Method, Question, Settled
+from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import check_consent, check_large
@@ -24,6 +25,9 @@ def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unprov
     spent, note = method.pay(loss, question)
     ready = method.settle(question, spent)
     _check_records(question, ready)
+    table = getattr(question, "table", None)
+    if isinstance(table, Table) and (ready.at_once or loss.exact):
+        table.check_memory()
     if ready.unproven:
         check_consent(accept_unproven, ready.unproven)
     return Settled(question, ready, spent, note)

@@ -83,6 +83,9 @@ class Method(ABC, Generic[Asked, Paid]):
     private_ids: ClassVar[bool] = False
     """Whether it is proved where a replaced person may have another id: symmetric, or dealt into blocks by hash."""
 
+    at_once: ClassVar[bool] = True
+    """Whether it needs all rows in memory; otherwise it sums over them, wherever they are."""
+
     uses_coins: ClassVar[bool] = True
     """Whether it draws public coins, for blocks, splits, features or copies: their seed is public and in the result."""
 

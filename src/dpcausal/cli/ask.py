@@ -61,7 +61,7 @@ def ask_command(
 
 def opened(path: Path) -> Release:
     """Return the release of a file."""
-    from dpcausal import Release
+    from dpcausal.releases.release import Release
 
     try:
         return Release.from_json(path.read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def opened(path: Path) -> Release:
 
 def knowledge_in(path: Path) -> Knowledge:
     """Return what a TOML file says is known."""
-    from dpcausal import Knowledge
+    from dpcausal.discovery.knowledge import Knowledge
 
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -56,7 +56,7 @@ def direction_command(
     alpha: AlphaOption = 0.1,
 ) -> None:
     """Which of two columns is the cause?"""
-    from dpcausal import direction
+    from dpcausal.direction.ask import direction
 
     words: dict[str, Any] = {"score": score, "protect": protect, "alpha": alpha}
     call.show(direction(call.table(data, schema), x, y, **words, **call.settings))
@@ -82,7 +82,7 @@ def direction_all_command(
     alpha: AlphaOption = 0.1,
 ) -> None:
     """Which of two columns is the cause, for many pairs under one budget?"""
-    from dpcausal import direction_all
+    from dpcausal.direction.many import direction_all
 
     named = [tuple(names_in("--pair", [each])) for each in pair] if pair else None
     words: dict[str, Any] = {

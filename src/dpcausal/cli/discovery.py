@@ -38,7 +38,8 @@ def discover_command(
     form: Annotated[str, typer.Option("--format", help="text, dagitty, dot or graphml.")] = "text",
 ) -> None:
     """Which columns cause which?"""
-    from dpcausal import Knowledge, discover
+    from dpcausal.discovery.ask import discover
+    from dpcausal.discovery.knowledge import Knowledge
     from dpcausal.errors import ParameterError
 
     texts = {"text": None, "dagitty": "to_dagitty", "dot": "to_dot", "graphml": "to_graphml"}

@@ -42,7 +42,7 @@ def effect_command(
     save_release: SaveOption = None,
 ) -> None:
     """How large is the effect of a treatment?"""
-    from dpcausal import effect
+    from dpcausal.effects.ask import effect
 
     if bool(adjust) == trial:
         raise ParameterError("say --adjust for what causes both, or --trial where a lot drew the treatment")

@@ -36,7 +36,7 @@ def ci_test_command(
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
 ) -> None:
     """Is x still linked to y once z is known?"""
-    from dpcausal import ci_test
+    from dpcausal.independence.ask import ci_test
 
     left, right, known = names_in("x", [x]), names_in("y", [y]), names_in("--given", given)
     call.show(ci_test(call.table(data, schema), left, right, given=known, alpha=alpha, **call.settings))

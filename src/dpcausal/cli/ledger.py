@@ -32,7 +32,7 @@ def ledger_create(
 ) -> None:
     """Create a ledger with a total budget."""
     with exit_codes():
-        from dpcausal import Ledger
+        from dpcausal.privacy.ledger import Ledger
 
         budget = loss_from(epsilon, delta, rho, "how large the budget is")
         with Ledger.create(path, budget=budget) as ledger:
@@ -41,7 +41,7 @@ def ledger_create(
 
 def _opened(path: Path, head: str | None = None) -> Ledger:
     """Open a ledger to look at it, in a file that need not be writable."""
-    from dpcausal import Ledger
+    from dpcausal.privacy.ledger import Ledger
 
     return Ledger.open(path, head, read_only=True)
 

@@ -52,7 +52,7 @@ class Call:
     records: Records
     name: str
 
-    def table(self, data: Path, schema: Path) -> Table:
+    def table(self, data: str, schema: Path) -> Table:
         """Return the table of a file, which this ledger pays for."""
         return self.records.table(data, schema, self.ledger, self.name)
 

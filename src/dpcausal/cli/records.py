@@ -36,7 +36,7 @@ class Records:
     missing: str = "drop"
     where: str | None = None
 
-    def table(self, data: Path, schema: Path, ledger: Ledger, name: str = "") -> Table:
+    def table(self, data: str, schema: Path, ledger: Ledger, name: str = "") -> Table:
         """Return the table of a file, or the part of it that is asked."""
         from dpcausal.data.schema import Schema
         from dpcausal.data.table import Table

@@ -47,7 +47,8 @@ ledger_app = Program(help="Create, show and verify a privacy ledger.", no_args_i
 app.add_typer(ledger_app, name="ledger")
 
 SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML file: one table a column, with its public bounds.")]
-DataArgument = Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")]
+DATA = "CSV with a header; Parquet, a folder or a pattern of it; duckdb:///file.db?table=t."
+DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 LedgerOption = Annotated[Path, typer.Option("--ledger", help="The ledger that pays; see 'dpcausal ledger create'.")]
 EpsilonOption = Annotated[float | None, typer.Option("--epsilon", help="Most that the call may cost, ε.")]
 DeltaOption = Annotated[float | None, typer.Option("--delta", help="δ beside ε.")]
@@ -75,7 +76,8 @@ def exit_codes() -> Iterator[None]:
 
 def _fail(error: DpCausalError, code: int) -> None:
     # What the library calls a keyword is an option here.
-    told = re.sub(r"\b(accept_large_epsilon|again|force)=True", lambda m: "--" + m[1].replace("_", "-"), str(error))
+    keyword = r"\b(accept_large_epsilon|again|force|partial)=True"
+    told = re.sub(keyword, lambda m: "--" + m[1].replace("_", "-"), str(error))
     print(f"dpcausal: {told}", file=sys.stderr)
     raise typer.Exit(code)
 

@@ -36,7 +36,9 @@ def synthetic_control_command(
     force: Annotated[bool, typer.Option("--force", help="Run although the donors would add little but noise.")] = False,
 ) -> None:
     """What would have happened without the intervention?"""
-    from dpcausal import Bounded, Panel, plan_synthetic_control, synthetic_control
+    from dpcausal.data.panel import Panel
+    from dpcausal.data.schema import Bounded
+    from dpcausal.synthetic_control.ask import plan_synthetic_control, synthetic_control
 
     panel = Panel(data, unit=unit, time=time, outcome=outcome, target=_named(target, data), start=start,
                   bounds=Bounded(lower, upper), ledger=call.ledger, name=call.name)  # fmt: skip

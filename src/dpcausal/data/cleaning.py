@@ -77,7 +77,9 @@ def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> NDArray[np.float
     """Return a new array of values in [lower, upper], NaN as the midpoint and -0.0 as 0.0."""
     with np.errstate(all="ignore"):
         clean = np.clip(raw, column.lower, column.upper)
-        clean[np.isnan(clean)] = column.midpoint
+        absent = np.isnan(clean)
+        if absent.any():
+            clean[absent] = column.midpoint
         clean += 0.0
     return clean
 

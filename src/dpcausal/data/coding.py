@@ -63,6 +63,9 @@ def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool
     if integers is not None:
         return _integer_codes(integers, column, rest)
     code = (_field_coder if fields else _value_coder)(column, rest)
+    if (found := collected.distinct(name)) is not None:
+        places, distinct = found
+        return np.array([*map(code, distinct), code(None)], dtype=np.int64)[places]
     values = (code(value) for chunk in collected.objects(name) for value in chunk)
     return np.fromiter(values, dtype=np.int64, count=len(collected))
 

@@ -1,5 +1,8 @@
 """Tables in files: CSV, TSV (both also gzipped) and Parquet, read by pyarrow, only the asked columns.
 
+A folder, or a pattern such as ``data/2024-*.parquet``, is the Parquet files in it, by name; names that begin with a dot
+or an underscore do not count.  ``duckdb:///file.db?table=t`` is a table of a DuckDB file, which counts it itself.
+
 CSV: UTF-8, commas (TSV: tabs), the first line is the header.  Types are never guessed, since a guess depends on every
 record: each field is text, and is read as the schema declares its column.
 
@@ -25,8 +28,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.frame import ACCEPTED, source_of
-from dpcausal.data.source import Collected, Declared, Kind, Source, withheld
+from dpcausal.data.arrays import ACCEPTED
+from dpcausal.data.frame import distinct, source_of
+from dpcausal.data.source import BATCH, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
+from dpcausal.data.unchanged import DATABASE, files_of
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 
 _BLOCK = 1 << 24
@@ -42,25 +47,44 @@ _NUMBER = r"^[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf(in
 
 
 def file_source(path: str | PathLike[str]) -> Source:
-    """Return the source behind the path of a CSV or Parquet file."""
+    """Return the source behind the path of a CSV or Parquet file, a folder or pattern, or a DuckDB table."""
     written = fspath(path)
     if not isinstance(written, str) or len(written) > LONGEST_PATH or "\n" in written:
         raise ParameterError(f"{ACCEPTED}; this is no path, but perhaps the text of a file")
-    name = Path(written)
-    if not name.name.lower().endswith((*TEXTS, ".parquet")):
+    name, url = Path(written), DATABASE.fullmatch(written)
+    try:
+        files = files_of(written)
+    except (OSError, ValueError):  # a part of it is too long
+        files = [name]
+    several = files != [name]
+    if not several and not name.name.lower().endswith((*TEXTS, ".parquet")):
         raise ParameterError(f"{ACCEPTED}; {written!r} ends otherwise")
     try:
-        is_there = name.is_file()
+        is_there = bool(files) and all(file.is_file() for file in files)
     except OSError:  # a part of it is too long
         is_there = False
     if not is_there:
-        raise ParameterError(f"there is no file {written!r}")
+        raise ParameterError(f"there is no file {'of Parquet in ' if several and url is None else ''}{written!r}")
     if importlib.util.find_spec("pyarrow") is None:
         raise MissingDependencyError("pyarrow", "files")
+    if url is not None:
+        return _database(url["path"], url["table"])
+    if several:
+        return FolderSource(written, files)
     return ParquetSource(name) if name.suffix.lower() == ".parquet" else CsvSource(name)
 
 
-class ParquetSource:
+def _database(path: str, table: str) -> Source:
+    """Return a table of a DuckDB file, opened to read: while it is open nobody can write to it."""
+    if importlib.util.find_spec("duckdb") is None:
+        raise MissingDependencyError("duckdb", "duckdb")
+    import duckdb
+
+    rule = f"table {table!r} of the DuckDB file {path!r} cannot be opened to be read"
+    return source_of(withheld(lambda: duckdb.connect(path, read_only=True).table(table), rule))
+
+
+class ParquetSource(Streaming):
     """A Parquet file; its row count comes from the footer."""
 
     backend = "parquet"
@@ -84,15 +108,55 @@ class ParquetSource:
     def count(self) -> int:
         return int(withheld(lambda: self._read(lambda file: file.metadata.num_rows), self._unread))
 
-    def collect(self, names: Sequence[str]) -> Collected:
+    def table(self, names: Sequence[str]) -> Any:
+        """Return the columns as an Arrow table."""
         # Asking for "a.b" also brings a field b nested under a; the second selection drops it.
-        def table() -> Any:
-            return self._read(lambda file: file.read(columns=list(names)).select(list(names)))
+        read = self._read
+        return withheld(lambda: read(lambda file: file.read(columns=list(names)).select(list(names))), self._unread)
 
-        return source_of(withheld(table, self._unread)).collect(names)
+    def collect(self, names: Sequence[str]) -> Collected:
+        return source_of(self.table(names)).collect(names)
+
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        from pyarrow import Table
+        from pyarrow.parquet import ParquetFile
+
+        with ParquetFile(self._path) as file:
+            for batch in file.iter_batches(BATCH, columns=list(names)):
+                yield source_of(Table.from_batches([batch]).select(list(names))).collect(names)
 
 
-class CsvSource:
+class FolderSource(Streaming):
+    """Parquet files of one schema, one after the other in the order of their names."""
+
+    backend = "parquet"
+
+    def __init__(self, path: str, files: Sequence[Path]) -> None:
+        self._files = [ParquetSource(file) for file in files]
+        first = self._files[0]
+        self.names = first.names
+        if any(file.names != first.names for file in self._files) or any(
+            file.declared(name) != first.declared(name) for name in self.names for file in self._files[1:]
+        ):
+            raise SchemaError(f"the Parquet files of {path!r} must have the same columns, of the same types")
+
+    def declared(self, name: str) -> Declared:
+        return self._files[0].declared(name)
+
+    def count(self) -> int:
+        return sum(file.count() for file in self._files)
+
+    def collect(self, names: Sequence[str]) -> Collected:
+        from pyarrow import concat_tables
+
+        return source_of(concat_tables(file.table(names) for file in self._files)).collect(names)
+
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        for file in self._files:
+            yield from file.stream(names)
+
+
+class CsvSource(Streaming):
     """A CSV file with a header."""
 
     backend = "csv"
@@ -151,6 +215,13 @@ class CsvSource:
 
         return CsvColumns(withheld(table, self._unread))
 
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        from pyarrow import Table
+
+        with self._batches(names) as batches:
+            for batch in batches:
+                yield CsvColumns(Table.from_batches([batch]).rename_columns(list(names)))
+
 
 class CsvColumns:
     """Collected columns of bytes."""
@@ -173,6 +244,9 @@ class CsvColumns:
 
     def integers(self, name: str) -> None:
         """Return ``None``: each field is text."""
+
+    def distinct(self, name: str) -> Distinct | None:
+        return distinct(self._table[name])
 
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         for chunk in self._table[name].chunks:

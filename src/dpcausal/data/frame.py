@@ -22,10 +22,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.arrays import ACCEPTED, ArraySource
 from dpcausal.data.cleaning import check_texts, number_of
 from dpcausal.data.coding import rule_of
 from dpcausal.data.columns import Column
-from dpcausal.data.source import CHUNK, Collected, Declared, Kind, Source, withheld
+from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.unheard import contained
 
@@ -39,12 +40,6 @@ Cells = NDArray[np.int64]
 
 _WIDE = {"Int128", "UInt128"}
 """Integers that numpy has no type for."""
-
-ACCEPTED = (
-    "a frame must be a pandas, polars or pyarrow table, a DuckDB relation, a mapping of numpy arrays, "
-    "or the path of a .csv, .tsv (also .gz) or .parquet file"
-)
-
 
 def source_of(frame: object) -> Source:
     """Return the source behind a frame that is in memory or lazy."""
@@ -63,12 +58,15 @@ def source_of(frame: object) -> Source:
     raise SchemaError("the names of a frame's columns must differ from each other")
 
 
-class FrameSource:
+class FrameSource(Streaming):
     """A frame that narwhals knows."""
 
     def __init__(self, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
         if frame.implementation not in _BACKENDS:
-            raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}")
+            # Blocks are dealt by place: an engine that may answer in any order could let one record move the others.
+            fix = "; an engine's rows have no order of their own: hand over an Arrow table made from it"
+            lazy = fix if isinstance(frame, nw.LazyFrame) else ""
+            raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}{lazy}")
         self.frame = frame
         self.backend = _BACKENDS[frame.implementation]
         if self.backend == "duckdb":
@@ -103,21 +101,27 @@ class FrameSource:
 
         return withheld(rows, self._unread)
 
-    def collect(self, names: Sequence[str]) -> Collected:
+    def _chosen(self, names: Sequence[str]) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], set[str]]:
         # DuckDB hands 128-bit integers to Arrow as decimals of 38 digits, too few for the largest.
-        wide = {
-            name
-            for name in names
-            if self.backend == "duckdb" and self.declared(name).dtype in _WIDE
-        }
+        wide = {name for name in names if self.backend == "duckdb" and self.declared(name).dtype in _WIDE}
+        cast = (nw.col(name).cast(nw.String()) if name in wide else nw.col(name) for name in names)
+        return withheld(lambda: self.frame.select(*cast), self._unread), wide
 
-        def selected() -> nw.DataFrame[Any]:
-            chosen = self.frame.select(
-                nw.col(name).cast(nw.String()) if name in wide else nw.col(name) for name in names
-            )
-            return chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
+    def collect(self, names: Sequence[str]) -> Collected:
+        chosen, wide = self._chosen(names)
+        return FrameColumns(
+            withheld(lambda: chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen, self._unread), wide
+        )
 
-        return FrameColumns(withheld(selected, self._unread), wide)
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        chosen, wide = self._chosen(names)
+        native: Any = nw.to_native(chosen)
+        if isinstance(chosen, nw.LazyFrame):
+            for batch in self._engine.batches(native):
+                yield FrameColumns(nw.from_native(batch, eager_only=True), wide)
+            return
+        for start in range(0, len(chosen), BATCH):
+            yield FrameColumns(chosen[start : start + BATCH], wide)
 
     @property
     def lazy(self) -> bool:
@@ -169,6 +173,9 @@ class FrameColumns:
         series = self._frame[name]
         dtype = series.dtype
         if name not in self._wide and (dtype.is_float() or (dtype.is_integer() and str(dtype) not in _WIDE)):
+            if not series.null_count():
+                with np.errstate(all="ignore"):
+                    return np.asarray(series.to_numpy(), dtype=np.float64)
             # The null mask apart, integers stay integers: one rounding, by numpy, alike for every back end.
             raw = series.fill_null(0).to_numpy()
             with np.errstate(all="ignore"):
@@ -186,6 +193,15 @@ class FrameColumns:
             return None
         return np.asarray(series.to_numpy(), dtype=np.int64)
 
+    def distinct(self, name: str) -> Distinct | None:
+        series = self._frame[name]
+        native: Any = nw.to_native(series)
+        if series.implementation is nw.Implementation.POLARS and str(native.dtype) in {"String", "Boolean"}:
+            native = native.to_arrow()
+        elif series.implementation is not nw.Implementation.PYARROW or name in self._wide:
+            return None
+        return distinct(native)
+
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         series = self._frame[name]
         for start in range(0, len(self), CHUNK):
@@ -193,64 +209,23 @@ class FrameColumns:
             yield [None if text is None else int(str(text)) for text in chunk] if name in self._wide else chunk
 
 
-class ArraySource:
-    """A mapping from names to one-dimensional numpy arrays of one length; a masked entry is a null."""
+def distinct(native: Any) -> Distinct | None:
+    """Return the distinct values of an Arrow column of text, booleans or numbers, text told apart as bytes."""
+    from pyarrow import ChunkedArray, large_binary, types
 
-    backend = "numpy"
-
-    def __init__(self, arrays: Mapping[Any, Any]) -> None:
-        self.names = check_texts(list(arrays))
-        for name, array in arrays.items():
-            if not isinstance(array, np.ndarray) or array.ndim != 1:
-                raise ParameterError(f"column {name!r}: {ACCEPTED}; this one is no one-dimensional numpy array")
-        if len({len(array) for array in arrays.values()}) > 1:
-            raise SchemaError("the arrays of a table must have the same length")
-        self._arrays = dict(arrays)
-
-    def declared(self, name: str) -> Declared:
-        dtype = self._arrays[name].dtype
-        kinds = {"i": Kind.INTEGER, "u": Kind.INTEGER, "f": Kind.FLOAT, "b": Kind.BOOLEAN}
-        kinds |= {"U": Kind.TEXT, "T": Kind.TEXT, "O": Kind.OBJECT}
-        # numpy's name of a text type ends in the width of the longest value.
-        label = dtype.name.rstrip("0123456789") if dtype.kind in "USV" else dtype.name
-        return Declared(kinds.get(dtype.kind, Kind.UNFIT), label)
-
-    def count(self) -> int:
-        return max((len(array) for array in self._arrays.values()), default=0)
-
-    def collect(self, names: Sequence[str]) -> Collected:
-        return ArrayColumns({name: self._arrays[name] for name in names}, self.count())
-
-
-class ArrayColumns:
-    """Some of the arrays."""
-
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
-        self._arrays, self._rows = arrays, rows
-
-    def __len__(self) -> int:
-        return self._rows
-
-    def numbers(self, name: str) -> NDArray[np.float64]:
-        array = self._arrays[name]
-        with np.errstate(all="ignore"):
-            numbers = np.array(np.ma.getdata(array), dtype=np.float64)
-        numbers[np.ma.getmaskarray(array)] = np.nan
-        return numbers
-
-    def integers(self, name: str) -> NDArray[np.int64] | None:
-        """Return a column of integers without nulls as int64, ``None`` for any other."""
-        array = self._arrays[name]
-        if array.dtype.kind not in "iu" or array.dtype == np.uint64 or np.ma.isMaskedArray(array):
-            return None
-        return array.astype(np.int64)
-
-    def objects(self, name: str) -> Iterator[Sequence[object]]:
-        array = self._arrays[name]
-        if array.dtype.kind == "M":  # numpy makes bare numbers of nanoseconds
-            array = array.astype("datetime64[us]")
-        for start in range(0, self._rows, CHUNK):
-            yield array[start : start + CHUNK].tolist()  # a masked entry comes out as None
+    held = native.type
+    if types.is_dictionary(held):
+        held = held.value_type
+        native = native.cast(held)
+    texts = (types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary)
+    if is_text := any(of(held) for of in texts):
+        native = native.cast(large_binary())
+    elif not any(of(held) for of in (types.is_boolean, types.is_integer, types.is_floating)):
+        return None
+    encoded = (native.combine_chunks() if isinstance(native, ChunkedArray) else native).dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return places, [value.decode("utf-8", "surrogateescape") for value in values] if is_text else values
 
 
 def _listed(series: nw.Series[Any]) -> Sequence[object]:

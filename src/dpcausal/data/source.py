@@ -6,6 +6,7 @@ Nothing that a back end says about the values leaves through here: its errors an
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -23,6 +24,10 @@ _FAILED: Any = object()
 
 CHUNK = 1 << 18
 """Rows turned into Python objects at a time, so that a long column of text does not exist twice."""
+
+
+BATCH = 1 << 17
+"""Rows summed over at a time."""
 
 
 class Kind(Enum):
@@ -55,6 +60,9 @@ class Declared:
     dtype: str
 
 
+Distinct = tuple[NDArray[np.int64], Sequence[object]]
+
+
 class Collected(Protocol):
     """Some columns, in memory, in the order of the rows."""
 
@@ -66,8 +74,30 @@ class Collected(Protocol):
     def integers(self, name: str) -> NDArray[np.int64] | None:
         """Return a column of integers without nulls as int64, ``None`` for any other."""
 
+    def distinct(self, name: str) -> Distinct | None:
+        """Return the place of each value among the distinct ones, −1 for a null, and these; ``None`` if not known."""
+
     def objects(self, name: str) -> Iterator[Sequence[object]]:
         """Yield a column as Python objects, ``CHUNK`` rows at a time; a null is None, NaN or pandas.NA."""
+
+
+Summed = Callable[[Collected], NDArray[np.int64]]
+
+
+class Streaming(ABC):
+    """A source whose rows come to this process, a batch at a time."""
+
+    @abstractmethod
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        """Yield these columns in batches of at most about ``BATCH`` rows, in any order, each row once."""
+
+    def summed(self, names: Sequence[str], function: Summed) -> tuple[int, NDArray[np.int64] | None]:
+        """Return how many rows there were, and the sum of a function of their batches."""
+        rows, total = 0, None
+        for collected in self.stream(names):
+            part = function(collected)
+            rows, total = rows + len(collected), part if total is None else total + part
+        return rows, total
 
 
 class Source(Protocol):
@@ -82,6 +112,9 @@ class Source(Protocol):
 
     def collect(self, names: Sequence[str]) -> Collected:
         """Bring these columns, and no others, into memory."""
+
+    def summed(self, names: Sequence[str], function: Summed) -> tuple[int, NDArray[np.int64] | None]:
+        """Return how many rows there were, and the sum of a function of their batches."""
 
 
 def withheld(action: Callable[[], Result], rule: str) -> Result:

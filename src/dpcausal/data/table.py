@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.cleaning import check_declared, check_named
-from dpcausal.data.coding import cleaned
 from dpcausal.data.frame import FrameSource, source_of
 from dpcausal.data.persons import Persons, check_id, check_most
+from dpcausal.data.reading import CHANGED, Reading, Records
 from dpcausal.data.rows import Rows, checked_name, checked_rule, checked_weight, levelled
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
@@ -25,11 +25,6 @@ from dpcausal.privacy.neighbours import Unit
 
 DEFAULT_MAX_ROWS = 20_000_000
 """Most rows a table brings into memory unless told otherwise: 160 MB a column."""
-
-CHANGED = (
-    "the frame no longer has the number of rows counted when the table was made; what a call was charged stays spent"
-)
-
 
 class Table(Single):
     """Rows of people: a frame, its public schema, and the ledger.
@@ -52,8 +47,9 @@ class Table(Single):
         Of the table, for good: exactly the same question is then answered once, and again from the ledger, free
         (``again=True`` pays anew).  Public.  Name, schema and ``n`` are all that tells tables apart: other data of the
         same name, schema and n would be given this table's answers, so a new version of the data needs a new name.
-    max_rows : int
-        The most rows that may be brought into memory; checked against the count before any are.
+    max_rows : int, optional
+        The most rows that may be brought into memory: a table of more is refused.  By default only a question that
+        needs all rows at once is, above 20 million rows, before it spends; others sum where the rows are.
     person : str, optional
         The column that names whose a row is, by a text or a whole number; it need not be in the schema.  Then a person
         is one record whatever rows the person has: of each question the person's kept row of least hash.  Rows without
@@ -81,7 +77,7 @@ class Table(Single):
         A declared column is missing, its declared type does not fit, or there is no row; or a lazy frame cannot compute
         a declared column for every row.  For the curator: nothing was spent.
     RowLimitError
-        There are more than ``max_rows`` rows.
+        There are more than ``max_rows`` rows, or, with ``person``, 20 million.
 
     Notes
     -----
@@ -116,8 +112,8 @@ class Table(Single):
     confined = "a table holds private records: it cannot be pickled"
 
     __slots__ = (
-        "_ids", "_inside", "_ledger", "_missing", "_most", "_n", "_name", "_person", "_rows", "_schema", "_share",
-        "_source", "_stamp", "_weight",
+        "_ids", "_inside", "_ledger", "_max_rows", "_missing", "_most", "_n", "_name", "_person", "_rows", "_schema",
+        "_share", "_source", "_stamp", "_weight",
     )  # fmt: skip
 
     _source: Source
@@ -133,18 +129,20 @@ class Table(Single):
     _share: float
     _n: int
     _rows: int
+    _max_rows: int
     _stamp: Stamp | None
 
     def __init__(
         self, frame: Any, schema: Schema, ledger: Ledger, *, name: str = "", person: str | None = None,
         ids: str = "private", most: int | None = None, weight: tuple[str, float] | None = None,
-        missing: str = "drop", max_rows: int = DEFAULT_MAX_ROWS,
+        missing: str = "drop", max_rows: int | None = None,
     ) -> None:  # fmt: skip
         if not isinstance(schema, Schema):
             raise ParameterError(f"schema must be a Schema, got {type(schema).__name__}")
         if not isinstance(ledger, Ledger):
             raise ParameterError(f"ledger must be a Ledger, got {type(ledger).__name__}")
-        if isinstance(max_rows, bool) or not isinstance(max_rows, (int, np.integer)) or max_rows < 1:
+        limit = DEFAULT_MAX_ROWS if max_rows is None else max_rows
+        if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1:
             raise ParameterError("max_rows must be an integer of at least 1")
         known_as = checked_name(name)
         if checked_rule(missing) == "level":
@@ -172,14 +170,14 @@ class Table(Single):
         rows = source.count()
         if rows < 1:
             raise SchemaError("a table needs at least one row")
-        if rows > max_rows:
-            raise RowLimitError(f"the table has more rows than max_rows = {max_rows}: raise it if memory allows")
+        if rows > limit and (max_rows is not None or person is not None):
+            raise RowLimitError(f"the table has more rows than max_rows = {limit}: raise it if memory allows")
         if isinstance(source, FrameSource):
             besides = [*([] if person is None else [person]), *([] if weighed is None else [weighed[0]])]
             source.evaluate(list(dict.fromkeys([*schema.names, *besides])))
         self._settle(
             source=source, schema=schema, ledger=ledger, name=known_as, missing=missing, person=person, ids=ids,
-            most=most, weight=weighed, inside=(), share=1.0, rows=rows, n=rows, stamp=stamp,
+            most=most, weight=weighed, inside=(), share=1.0, rows=rows, n=rows, stamp=stamp, max_rows=int(limit),
         )  # fmt: skip
         if person is not None:
             object.__setattr__(self, "_n", self._persons_in(source.collect([person])).n)
@@ -203,7 +201,7 @@ class Table(Single):
     @property
     def identity(self) -> dict[str, Any]:
         """All that is public of it: what tells it from another table, and never a row."""
-        hidden = ("_source", "_ledger", "_rows", "_stamp")
+        hidden = ("_source", "_ledger", "_rows", "_stamp", "_max_rows")
         return {slot: getattr(self, slot) for slot in Table.__slots__ if slot not in hidden}
 
     @property
@@ -349,7 +347,8 @@ class Table(Single):
         return found
 
     def _read(self, names: tuple[str, ...], parts: bool) -> Rows | None:
-        needed = tuple(dict.fromkeys([*names, *(one.name for one in self._inside), *self._besides]))
+        reading = Reading.of(self, names)
+        needed = (*reading.needed, *([] if self._person is None or self._person in reading.needed else [self._person]))
         if not needed:
             return Rows.of({}, np.ones(self._n, dtype=np.bool_), self._missing)
         collected = self._source.collect(needed)
@@ -357,17 +356,7 @@ class Table(Single):
             return None
 
         def read() -> Rows | None:
-            both = {
-                name: cleaned(collected, name, self._schema[name], fields=self._fields(name))
-                for name in needed if name in self._schema
-            }  # fmt: skip
-            inside = np.ones(self._rows, dtype=np.bool_)
-            for one in self._inside:
-                inside &= one.holds(*both[one.name])
-            rows = Rows.of({name: both[name] for name in names}, inside, self._missing)
-            if self._weight is not None:
-                weights, known = cleaned(collected, *self._weight, fields=self._fields(self._weight[0]))
-                rows = rows.weighed(np.where(known, weights / self._weight[1].upper, 0.0))
+            rows = reading.rows(collected)
             if self._person is None:
                 return rows
             persons = self._persons_in(collected)
@@ -377,14 +366,22 @@ class Table(Single):
 
         return withheld(read, f"the {self._source.backend} columns cannot be read")
 
-    def _fields(self, name: str) -> bool:
-        return self._source.declared(name).kind is Kind.FIELD
+    def records(self, names: Iterable[str], *, parts: bool = False) -> Records:
+        """Return the ``rows``, or ``parts``, to be summed over: many are read a batch at a time.  *Private.*"""
+        return Records(self, tuple(dict.fromkeys(names)), parts)
+
+    def check_memory(self) -> None:
+        """Refuse, before a spend, a question that needs all rows at once of a table that has too many."""
+        if self._rows > self._max_rows:
+            raise RowLimitError(
+                f"this question needs all rows in memory at once, at most max_rows = {self._max_rows}: raise it if "
+                "memory allows, or ask for moments, cells or contrasts, which are summed where the rows are"
+            )
 
     def _persons_in(self, collected: Collected) -> Persons:
         name = str(self._person)
-        return withheld(
-            lambda: Persons.of(collected, name, self._fields(name)), f"the {self._source.backend} ids cannot be read"
-        )
+        fields = self._source.declared(name).kind is Kind.FIELD
+        return withheld(lambda: Persons.of(collected, name, fields), f"the {self._source.backend} ids cannot be read")
 
     def __repr__(self) -> str:
         asked = "".join(f", {word}={told!r}" for word, told in self.declared.items())

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import bin_codes, size_of
 from dpcausal.data.frame import FrameSource
+from dpcausal.data.reading import CHANGED
 from dpcausal.data.rows import Rows
-from dpcausal.data.schema import Bounded
-from dpcausal.data.table import CHANGED, Table
+from dpcausal.data.schema import Bounded, Column
+from dpcausal.data.table import Table
 from dpcausal.errors import SchemaError
+
+Codes = list[NDArray[np.int64]]
 
 
 def sizes_of(table: Table, names: Sequence[str]) -> tuple[int, ...]:
@@ -25,9 +29,7 @@ def codes_of(table: Table, names: Sequence[str]) -> Rows:
     """Return the records with codes for values.  *Private*: after the ledger allotted."""
     rows = table.rows(names)
     for name, values in rows.values.items():
-        column = table.schema.column(name)
-        if isinstance(column, Bounded):
-            rows.values[name] = bin_codes(values, column)
+        rows.values[name] = _codes(values, table.schema.column(name))
     return rows
 
 
@@ -48,9 +50,57 @@ def counts_of(table: Table, names: Sequence[str]) -> NDArray[np.int64]:
             inside = found[0] >= 0
             np.add.at(counts, found[0][inside], found[1][inside])
             return counts.reshape(sizes)
-    rows = codes_of(table, names)
-    place = np.zeros(table.n, dtype=np.int64)
-    for codes, size in zip((rows.values[name] for name in names), sizes, strict=True):
-        place *= size
-        place += codes
-    return np.bincount(place[rows.kept], minlength=math.prod(sizes)).astype(np.int64, copy=False).reshape(sizes)
+    return JointCounts(table, names)([tuple(range(len(names)))])[0].reshape(sizes)
+
+
+class JointCounts:
+    """The joint counts of sets of columns, by their places among the names.  *Private*: after the ledger allotted."""
+
+    def __init__(self, table: Table, names: Sequence[str]) -> None:
+        self._sizes = sizes_of(table, names)
+        self._columns = [(name, table.schema.column(name)) for name in names]
+        self._records = table.records(names)
+
+    def __call__(self, sets: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
+        """Return the counts of each set's cells: those records that have all columns."""
+        sizes = self._sizes
+        lengths = [math.prod(sizes[place] for place in members) for members in sets]
+        narrow = np.int32 if max(lengths) < 2**31 else np.int64  # a joint place in a quarter of the time
+
+        def counted(codes: Codes) -> NDArray[np.int64]:
+            small = [column.astype(narrow) for column in codes]
+            return np.concatenate(
+                [_joint(small, sizes, members, size) for members, size in zip(sets, lengths, strict=True)]
+            )
+
+        return np.split(self.over(counted), np.cumsum(lengths)[:-1])
+
+    def over(self, kernel: Callable[[Codes], NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return the sum of a function of the codes of records that have all columns."""
+        columns = self._columns
+        return self._records.sum(
+            lambda rows: kernel([_codes(rows.values[name], column)[rows.kept] for name, column in columns])
+        )
+
+
+def margins_of(joint: NDArray[np.int64], sets: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
+    """Return the counts of sets of columns, out of the joint table of all."""
+    return [
+        joint.sum(axis=tuple(set(range(joint.ndim)) - set(members))).transpose(np.argsort(np.argsort(members))).ravel()
+        for members in sets
+    ]
+
+
+def _codes(values: NDArray[Any], column: Column) -> NDArray[np.int64]:
+    return bin_codes(values, column) if isinstance(column, Bounded) else values
+
+
+def _joint(
+    codes: Sequence[NDArray[Any]], sizes: Sequence[int], members: Sequence[int], size: int
+) -> NDArray[np.int64]:
+    """Return how many records each joint cell of some columns has."""
+    place = np.zeros_like(codes[0])
+    for member in members:
+        place *= sizes[member]
+        place += codes[member]
+    return np.bincount(place, minlength=size).astype(np.int64, copy=False)

@@ -4,42 +4,63 @@
 |---|---|
 | pandas, polars, pyarrow, numpy arrays | column names, declared types, number of rows |
 | polars LazyFrame, DuckDB relation | column names, declared types; the rows are counted when they are read |
-| CSV, Parquet | that the file was not written to or replaced |
+| CSV, Parquet, DuckDB files | that no file was written to, replaced or added |
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 
 import narwhals.stable.v2 as nw
 
 from dpcausal.data.cleaning import check_declared
+from dpcausal.data.columns import Column
 from dpcausal.data.frame import FrameSource
-from dpcausal.data.schema import Column
 from dpcausal.data.source import Source, withheld
 from dpcausal.errors import SchemaError
+
+DATABASE = re.compile(r"duckdb:///(?P<path>[^?]+)\?table=(?P<table>[^&]+)")
+"""Where a table of a DuckDB file is: three slashes and a path, four if it begins at the root."""
 
 NOTHING_SPENT = "nothing was spent; declare it anew"
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """What a write to a file, or its replacement, changes."""
+    """What a write to a file, or its replacement, changes; of a folder or pattern, also one more file."""
 
-    path: Path
-    state: tuple[int, int, int, int] | None
+    path: str
+    state: tuple[tuple[str | int, ...], ...]
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Stamp:
-        name = Path(path)
+        name = os.fspath(path)
         try:
-            found = name.stat()
+            found = [(file, os.stat(file)) for file in files_of(name)]
         except (OSError, ValueError):  # gone, or no path that a file can have
-            return cls(name, None)
-        return cls(name, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+            found = []
+        states = ((str(file), one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for file, one in found)
+        return cls(name, tuple(states))
+
+
+def files_of(path: str) -> list[Path]:
+    """Return the files that a path means: itself, the Parquet files of a folder or pattern, or a database."""
+    if (url := DATABASE.fullmatch(path)) is not None:
+        return [Path(url["path"])]
+    name = Path(path)
+    if name.is_dir():
+        return sorted(
+            file for file in name.rglob("*.parquet")
+            if not any(part.startswith((".", "_")) for part in file.relative_to(name).parts)
+        )  # fmt: skip
+    if not name.exists() and any(letter in path for letter in "*?["):
+        return sorted(Path(file) for file in glob(path, recursive=True) if file.lower().endswith(".parquet"))
+    return [name]
 
 
 def confirm(
@@ -47,8 +68,8 @@ def confirm(
 ) -> None:
     """Raise a SchemaError unless the source still has the columns, types and, where it knows them, rows."""
     if stamp is not None:
-        if stamp.state is None or Stamp.of(stamp.path) != stamp:
-            raise SchemaError(f"file {str(stamp.path)!r} was changed after it was declared: {NOTHING_SPENT}")
+        if not stamp.state or Stamp.of(stamp.path) != stamp:
+            raise SchemaError(f"file {stamp.path!r} was changed after it was declared: {NOTHING_SPENT}")
         return
     now = _without_rows(source)
     for name in (*schema, *besides):

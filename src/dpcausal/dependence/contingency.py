@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ def contingency_sensitivity(norm: Norm = Norm.L1) -> Sensitivity:
     return Sensitivity(bound, norm, Relation.REPLACE_ONE, "contingency-table", symmetric=True)
 
 
-def histograms(columns: Sequence[Codes], bins: int) -> Counts:
+def histograms(columns: Iterable[Codes], bins: int) -> Counts:
     """Return the histogram of each column, shape (columns, bins)."""
     return np.stack([np.bincount(column, minlength=bins) for column in columns]).astype(np.int64, copy=False)
 

@@ -33,7 +33,9 @@ def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:
     for column in rows.T:
         squared += column * column
     shrink = np.minimum(1.0, radius * (1 - 2.0**-40) / np.maximum(np.sqrt(squared), 1e-300))
-    return np.asarray(np.trunc(np.ldexp(rows * shrink[:, None], bits)))
+    shrink *= 2.0**bits  # a power of two rounds nothing
+    grid = rows * shrink[:, None]
+    return np.trunc(grid, out=grid)
 
 
 def second_moments(grid_rows: Reals) -> Reals:
@@ -46,8 +48,17 @@ def second_moments(grid_rows: Reals) -> Reals:
 
 def packed(matrix: Reals) -> Reals:
     """Return a symmetric matrix of whole numbers as one row: the diagonal, then √2 times the upper triangle."""
-    upper = np.triu_indices(len(matrix), 1)
-    return np.concatenate([np.diagonal(matrix), math.sqrt(2) * matrix[upper]])
+    return scaled(upper_of(matrix), len(matrix))
+
+
+def upper_of(matrix: Reals) -> Reals:
+    """Return the diagonal, then the upper triangle."""
+    return np.concatenate([np.diagonal(matrix), matrix[np.triu_indices(len(matrix), 1)]])
+
+
+def scaled(upper: npt.NDArray[np.float64 | np.int64], columns: int) -> Reals:
+    """Return the row of ``upper_of`` with √2 times the triangle."""
+    return np.concatenate([upper[:columns], math.sqrt(2) * upper[columns:]])
 
 
 def unpacked(row: Reals, columns: int) -> Reals:

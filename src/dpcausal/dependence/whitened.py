@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.dependence.second_moments import clip_rows, grid_bits, packed, second_moments_sensitivity
+from dpcausal.dependence.second_moments import clip_rows, grid_bits, scaled, second_moments_sensitivity, upper_of
 from dpcausal.privacy.sensitivity import Sensitivity
 
 Reals = npt.NDArray[np.float64]
@@ -84,6 +84,13 @@ def whitened_moments(
 
     Places and shares come from an earlier release, n is public.
     """
+    return scaled(whitened_sums(codes, places, shares, squared, n), row_entries(shares))
+
+
+def whitened_sums(
+    codes: Sequence[Codes], places: Sequence[Sequence[int]], shares: Sequence[Reals], squared: float, n: int
+) -> npt.NDArray[np.int64]:
+    """Return the whole numbers of ``whitened_moments``, which add over rows."""
     tables = [features(p)[np.asarray(place)] for p, place in zip(shares, places, strict=True)]
     radius, bits = grid(squared, n)
     entries = row_entries(shares)
@@ -92,7 +99,7 @@ def whitened_moments(
         part = [table[column[start : start + CHUNK]] for table, column in zip(tables, codes, strict=True)]
         rows = clip_rows(np.hstack([*part, np.ones((len(part[0]), 1))]), radius, bits)
         total += rows.T @ rows
-    return packed(total)
+    return upper_of(total).astype(np.int64)
 
 
 def whitened_moments_sensitivity(entries: int, squared: float, n: int) -> Sensitivity:

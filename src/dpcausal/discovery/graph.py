@@ -171,11 +171,11 @@ class Cpdag:
         return ", ".join(drawn) or "no edges"
 
     def to_dagitty(self) -> str:
-        """Return the text that DAGitty reads: ``pdag`` with ``->`` and ``--``."""
+        """Return the text that DAGitty reads: ``dag``, or ``pdag`` where an edge is undirected (``--``)."""
         lines = [_quoted(node) for node in self.nodes]
         lines += [f"{_quoted(a)} -> {_quoted(b)}" for a, b in self.arcs()]
         lines += [f"{_quoted(a)} -- {_quoted(b)}" for a, b in self.edges()]
-        return "pdag {\n" + "\n".join(lines) + "\n}\n"
+        return ("pdag" if self.undirected else "dag") + " {\n" + "\n".join(lines) + "\n}\n"
 
     def to_dot(self) -> str:
         """Return the graph in the DOT language; undirected edges have ``dir=none``."""

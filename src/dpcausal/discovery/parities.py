@@ -7,7 +7,7 @@ released together, with a fixed share of ρ, whatever their number: the cost is 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import ClassVar
@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.data.table import Table
-from dpcausal.data.tabulate import codes_of
-from dpcausal.dependence.contingency import contingency
+from dpcausal.data.tabulate import JointCounts, counts_of, margins_of, sizes_of
 from dpcausal.dependence.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
 from dpcausal.discovery.foresight import of_levels, too_few
 from dpcausal.discovery.knowledge import Knowledge
@@ -32,6 +31,9 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.releases.contrasts import Columns, NoisyContrasts
+
+MOST_JOINT = 2**20
+"""Largest table of all columns that is counted once, for all sets."""
 
 LATER_ALPHA = 0.03
 """Default level of tests given two or more columns: noise leaves those the least power, and an edge should not fall
@@ -60,6 +62,7 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
     about: ClassVar[str] = "noisy contrasts, order by order"
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
+    at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:
@@ -97,10 +100,10 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
     ) -> Outcome:  # fmt: skip
         terms = self.terms(question.alpha, question.knowledge)
         losses = [rho_of(spent).part(share) for share in self.shares]
-        rows = codes_of(private, question.names)
         # What lacks a column is left out of every sum; then the number of the others is not n, and is released.
-        codes, counted = [column[rows.kept] for column in rows.values.values()], private.missing != "impute"
-        releaser = Releaser(question.names, rows.n, question.sizes, codes, allotment, losses, counted)
+        counted = private.missing != "impute"
+        joint = joint_of(private, question.names)
+        releaser = Releaser(question.names, question.n, question.sizes, joint, allotment, losses, counted)
         rounds = Rounds(question.names, asker(releaser.noisy, terms), terms)
         for order, tests, _ in rounds:
             releaser.begin(order, tests)
@@ -109,12 +112,12 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
 
 @dataclass
 class Releaser:
-    """The contrasts as they are released, order by order; ``codes`` are private and stay here."""
+    """The contrasts as they are released, order by order; ``joint`` counts private records."""
 
     names: tuple[str, ...]
     n: int
     sizes: tuple[int, ...]
-    codes: list[npt.NDArray[np.int64]] = field(repr=False)
+    joint: Callable[[Sequence[Columns]], list[npt.NDArray[np.int64]]] = field(repr=False)
     allotment: Allotment
     losses: Sequence[ZCDP | NoPrivacy]
     """Of each order."""
@@ -124,8 +127,6 @@ class Releaser:
 
     def __post_init__(self) -> None:
         self.noisy = NoisyContrasts(self.names, self.n, self.sizes, {}, {})
-        # Small codes: a joint place is then computed in a quarter of the time.
-        self.codes = [column.astype(np.int32) for column in self.codes]
 
     def begin(self, order: int, tests: list[Test]) -> None:
         """Release what the tests of an order need and is not known yet, for the order's share of ρ."""
@@ -134,9 +135,13 @@ class Releaser:
             return
         with_count = self.counted and not self.noisy.values
         sensitivity, deviation = batch_noise(self.sizes, batch, self.n, self.losses[order], with_count)
-        values = [contrast_of(self._counts(members)) for members in batch]
+        tables = [
+            counts.reshape([self.sizes[i] for i in members])
+            for members, counts in zip(batch, self.joint(batch), strict=True)
+        ]
+        values = [contrast_of(counts) for counts in tables]
         if with_count:
-            values.append(np.array([float(len(self.codes[0]))]))
+            values.append(np.array([float(tables[0].sum())]))
         query = Query(np.concatenate(values), sensitivity, f"contrasts of order {order}")
         released = gaussian(query, self.allotment, self.losses[order])
         ends = np.cumsum([value.size for value in values])
@@ -160,5 +165,10 @@ class Releaser:
             }  # fmt: skip
         return sorted(needed - set(self.noisy.values), key=lambda members: (len(members), members))
 
-    def _counts(self, members: Columns) -> npt.NDArray[np.int64]:
-        return contingency([self.codes[i] for i in members], [self.sizes[i] for i in members])
+
+def joint_of(table: Table, names: tuple[str, ...]) -> Callable[[Sequence[Columns]], list[npt.NDArray[np.int64]]]:
+    """Return what counts sets of columns: out of one table of all, where it is small."""
+    if math.prod(sizes_of(table, names)) > MOST_JOINT:
+        return JointCounts(table, names)
+    joint = counts_of(table, names)
+    return lambda sets: margins_of(joint, sets)

@@ -16,16 +16,16 @@ from typing import ClassVar
 import numpy as np
 
 from dpcausal.data.table import Table
-from dpcausal.data.tabulate import codes_of
+from dpcausal.data.tabulate import JointCounts
 from dpcausal.dependence.contingency import histograms_sensitivity
-from dpcausal.dependence.second_moments import unpacked
+from dpcausal.dependence.second_moments import scaled, unpacked
 from dpcausal.dependence.whitened import (
     MOST_ENTRIES,
     grid,
     merged_levels,
     row_entries,
-    whitened_moments,
     whitened_moments_sensitivity,
+    whitened_sums,
 )
 from dpcausal.discovery.foresight import Strength, too_few
 from dpcausal.discovery.knowledge import Knowledge
@@ -77,6 +77,7 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
     about: ClassVar[str] = "noisy whitened pairs, strongest first"
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
+    at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
     usual_alpha: ClassVar[float] = 0.003
 
@@ -136,18 +137,18 @@ def parts(loss: ZCDP | NoPrivacy) -> tuple[ZCDP | NoPrivacy, ZCDP | NoPrivacy]:
 def noisy_whitened(private: Table, question: Graph, allotment: Allotment, loss: ZCDP | NoPrivacy) -> NoisyWhitened:
     """Read the columns and release their margins, then their whitened second moments."""
     (first, second), sizes, n = parts(loss), question.sizes, question.n
-    rows = codes_of(private, question.names)
-    codes = [rows.values[name][rows.kept] for name in question.names]
-    counts = np.concatenate([np.bincount(column, minlength=size) for column, size in zip(codes, sizes, strict=True)])
+    joint = JointCounts(private, question.names)
+    counts = np.concatenate(joint([(place,) for place in range(len(sizes))]))
     bound = histograms_sensitivity(len(sizes))
-    noisy = gaussian(Query(counts.astype(np.int64), bound, "margins"), allotment, first)
+    noisy = gaussian(Query(counts, bound, "margins"), allotment, first)
     margins = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum(sizes)[:-1])
     # From here on levels, shares and length are functions of the noisy margins.
     deviation = deviation_of(float(bound.bound), first)
     places, shares = zip(*(merged_levels(part, deviation) for part in margins), strict=True)
     entries = row_entries(shares)
     squared = squared_length(entries, second)
-    exact = whitened_moments(codes, places, shares, squared, n)
+    sums = joint.over(lambda codes: whitened_sums(codes, places, shares, squared, n))
+    exact = scaled(sums, entries)
     sensitivity = whitened_moments_sensitivity(entries, squared, n)
     released = gaussian(Query(exact, sensitivity, "whitened second moments"), allotment, second)
     return NoisyWhitened(

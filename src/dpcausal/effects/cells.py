@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcausal.asking import public
 from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.ask import ask
 from dpcausal.asking.method import Method, Settled
 from dpcausal.data.coding import bin_codes, size_of
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
@@ -23,13 +25,15 @@ from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, la
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query
 from dpcausal.releases.table import geometric_variance
 
 MOST_CELLS = 2**22
-MOST_ROWS = 2**27
+MOST_ROWS, MOST_HELD = 2**34, 2**27
 
+Integers = npt.NDArray[np.int64]
 Paid = PureDP | ZCDP | NoPrivacy
 
 
@@ -55,8 +59,8 @@ class CellSums(AboutTable[NoisyCells]):
         question = cls(table, named, chosen)
         if question.entries > MOST_CELLS:
             raise InfeasibleError(f"{question.entries:.3g} noisy sums are above {MOST_CELLS}: name fewer columns")
-        if table.n > MOST_ROWS:
-            raise InfeasibleError(f"sums by cells are exact up to {MOST_ROWS} rows")
+        if table.n > (MOST_ROWS if table.unit is Unit.ROW else MOST_HELD):
+            raise InfeasibleError(f"sums by cells are exact up to {MOST_ROWS} rows, or {MOST_HELD} persons")
         return question
 
     @property
@@ -84,6 +88,7 @@ class ByCells(Method[CellSums, PureDP | ZCDP]):
 
     name: ClassVar[str] = "cells"
     about: ClassVar[str] = "noisy sums by cells"
+    at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
@@ -183,19 +188,23 @@ def noisy_cells(question: CellSums, spent: Paid, allotment: Allotment) -> NoisyC
     """Read the columns and release their sums by cells."""
     table, values = question.table, question.values
     names = tuple(value.name for value in values if value.degree)
-    rows = table.parts((*question.by, *names))
-    columns, mass = rows.values, rows.masses(GRID)
-    place = np.zeros(rows.n, dtype=np.int64)
-    for name, size in zip(question.by, question.sizes, strict=True):
-        column = table.schema.column(name)
-        place *= size
-        place += bin_codes(columns[name], column) if isinstance(column, Bounded) else columns[name]
-    masses = [
-        corners(np.clip((columns[one.name] - one.lower) / one.width, 0.0, 1.0) if one.degree else np.zeros(rows.n),
-                one.degree, mass)
-        for one in values
-    ]  # fmt: skip
-    counts = corner_counts(place, math.prod(question.sizes), rows.kept, masses)
+    by = tuple((name, table.schema.column(name)) for name in question.by)
+    number, entries = math.prod(question.sizes), sum(value.degree + 1 for value in values)
+
+    def counted(rows: Rows) -> Integers:
+        columns, mass = rows.values, rows.masses(GRID)
+        place = np.zeros(rows.n, dtype=np.int64)
+        for name, column in by:
+            place *= size_of(column)
+            place += bin_codes(columns[name], column) if isinstance(column, Bounded) else columns[name]
+        masses = [
+            corners(np.clip((columns[one.name] - one.lower) / one.width, 0.0, 1.0) if one.degree else np.zeros(rows.n),
+                    one.degree, mass)
+            for one in values
+        ]  # fmt: skip
+        return corner_counts(place, number, rows.kept, masses).ravel()
+
+    counts = table.records((*question.by, *names), parts=True).sum(counted).reshape(number, entries)
     norm = Norm.L1 if isinstance(spent, PureDP) else Norm.L2
     query = Query(counts, corner_counts_sensitivity(len(values), norm), "sums by cells")
     noisy = geometric(query, allotment, spent) if isinstance(spent, PureDP) else gaussian(query, allotment, spent)

@@ -21,7 +21,7 @@ from dpcausal.dependence.second_moments import unpacked
 from dpcausal.effects.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity, factors
 from dpcausal.effects.ellipsoid import whitened
 from dpcausal.effects.noisy_paths import NoisyPaths
-from dpcausal.effects.rounds import HISTOGRAM, Shape, learnt_shape, noise_of, tail_radius
+from dpcausal.effects.rounds import HISTOGRAM, Shape, Summed, learnt_shape, noise_of, tail_radius
 from dpcausal.effects.staggered import LEAST_COUNT, LEAST_RATIO, Staggered
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
@@ -164,7 +164,7 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
     ) -> NoisyPaths:
         steps, cohorts, rows = question.steps()
         n, d, rho, number = question.table.n, steps.shape[1], affordable_zcdp(spent), len(question.cohorts)
-        shape = learnt_shape(steps, rows, n, allotment, rho, SHAPING)
+        shape = learnt_shape(Summed.held(steps, rows), d, n, allotment, rho, SHAPING)
         radius, own = _radius(question, rho, n), rho.part(LAST)
         bits = cohort_bits(n, radius)
         seen = whitened(steps, shape.middle, np.asarray(np.linalg.inv(shape.spread), dtype=np.float64))

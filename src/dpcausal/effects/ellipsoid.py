@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments
+from dpcausal.dependence.second_moments import clip_rows, grid_bits, upper_of
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
 
@@ -92,28 +92,46 @@ def ellipse_moments(
     -----
     *Guarantee*: ``ellipse_moments_sensitivity(radius, bits, d)``.
     """
+    sums = ellipse_sums(rows, kept, radius, bits, weights, owners)
+    return ellipse_answer(sums, rows.shape[1], radius, bits, weights is not None)
+
+
+def ellipse_sums(
+    rows: Reals, kept: Mask, radius: float, bits: int, weights: Reals | None = None, owners: Integers | None = None
+) -> Integers:
+    """Return whole numbers that add over rows, of which ``ellipse_answer`` makes the answer."""
     inside = clip_rows(rows, radius, bits) * kept[:, None]
     constant = np.trunc(math.ldexp(anchor(radius), bits)) * kept
     squared = np.zeros(len(rows))
     for column in rows.T:
         squared += column * column
     shortened = (squared > radius * radius) & kept
-    number, towards = told(radius, bits)
     if weights is None:
-        sums = second_moments(np.column_stack([inside, constant]))
-        return np.concatenate([sums, [number * float(shortened.sum())], towards * inside[shortened].sum(axis=0)])
+        grid = np.column_stack([inside, constant])
+        return np.concatenate(
+            [upper_of(grid.T @ grid), [float(shortened.sum())], inside[shortened].sum(axis=0)]
+        ).astype(np.int64)
 
     def total(values: npt.NDArray[Any]) -> float:
         each = weights * values
         return float(np.rint(each if owners is None else np.bincount(owners, each)).sum())
 
-    columns = [*inside.T, constant]
-    products = [
-        total(one * one) for one in columns
-    ] + [math.sqrt(2) * total(one * other) for i, one in enumerate(columns) for other in columns[i + 1 :]]
+    columns, (number, towards) = [*inside.T, constant], told(radius, bits)
+    products = [total(one * one) for one in columns]
+    products += [total(one * other) for i, one in enumerate(columns) for other in columns[i + 1 :]]
     return np.array(
         [*products, total(number * shortened), *(total(towards * column * shortened) for column in inside.T)]
-    )
+    ).astype(np.int64)
+
+
+def ellipse_answer(sums: Integers, columns: int, radius: float, bits: int, weighted: bool) -> Reals:
+    """Return the answer; sums of weighted rows were multiplied before they were rounded."""
+    number, towards = (1.0, 1.0) if weighted else told(radius, bits)
+    answer = sums.astype(np.float64)
+    answer[columns + 1 : -columns - 1] *= math.sqrt(2)
+    answer[-columns - 1] *= number
+    answer[-columns:] *= towards
+    return answer
 
 
 def told(radius: float, bits: int) -> tuple[float, float]:

@@ -18,12 +18,14 @@ from dpcausal.data.rows import Rows
 from dpcausal.dependence.second_moments import (
     clip_rows,
     grid_bits,
-    second_moments,
+    scaled,
     second_moments_sensitivity,
     unpacked,
+    upper_of,
 )
 from dpcausal.effects.ellipsoid import whitened
 from dpcausal.effects.regression import line
+from dpcausal.effects.rounds import Summed
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, NoPrivacy
@@ -68,9 +70,8 @@ def deviation_of(columns: int, n: int, loss: ZCDP) -> float:
 
 
 def meat_of(
-    release: JointMoments, of: tuple[str, tuple[str, ...]], unit: Reals, parts: Rows, allotment: Allotment,
-    loss: ZCDP | NoPrivacy,
-) -> Meat:  # fmt: skip
+    release: JointMoments, of: tuple[str, tuple[str, ...]], summed: Summed, allotment: Allotment, loss: ZCDP | NoPrivacy
+) -> Meat:
     """Release Σ ψψ′ of one regression of rows of [−1, 1], ψ summed over the rows of a person: errors by clusters."""
     outcome, regressors = of
     places = [release.names.index(name) for name in (outcome, *regressors)]
@@ -86,21 +87,32 @@ def meat_of(
     # e and (G/m)^(−½) (x, 1), each a sum over columns of one row.
     turn = np.vstack([np.concatenate([[1.0], -fitted.slopes]) / spread,
                       np.hstack([np.zeros((size, 1)), vectors / roots @ vectors.T])])  # fmt: skip
-    rows = whitened(unit[:, places], release.centre[places], turn[:, :-1] * widths) + turn[:, -1]
-    scores = rows[:, 1:] * rows[:, :1] * (parts.kept if parts.weights is None else parts.kept * parts.weights)[:, None]
-    if parts.owners is not None:
-        scores = np.stack([np.bincount(parts.owners, column, release.n) for column in scores.T], axis=1)
+    centre, shape, last, n = release.centre[places], turn[:, :-1] * widths, turn[:, -1], release.n
+
+    def scores(unit: Reals, parts: Rows) -> Reals:
+        rows = whitened(unit[:, places], centre, shape) + last
+        mass = parts.kept if parts.weights is None else parts.kept * parts.weights
+        found: Reals = rows[:, 1:] * rows[:, :1] * mass[:, None]
+        if parts.owners is None:
+            return found
+        return np.stack([np.bincount(parts.owners, column, n) for column in found.T], axis=1)
+
+    def squares(unit: Reals, parts: Rows) -> npt.NDArray[np.int64]:
+        inside = clip_rows(scores(unit, parts), length, bits)
+        return upper_of(inside.T @ inside).astype(np.int64)
+
     back = spread * (vectors * roots) @ vectors.T
     if loss.exact:
-        return Meat(outcome, regressors, back @ (scores.T @ scores) @ back, 0.0)
-    length = length_of(size, release.n, loss)
-    bits = grid_bits(release.n, length)
+        whole = summed.over(lambda unit, parts: scores(unit, parts).T @ scores(unit, parts))
+        return Meat(outcome, regressors, back @ whole @ back, 0.0)
+    length = length_of(size, n, loss)
+    bits = grid_bits(n, length)
     claim = second_moments_sensitivity(length, bits, size)
-    query = Query(second_moments(clip_rows(scores, length, bits)), claim, "spread about the line")
+    query = Query(scaled(summed.over(squares), size), claim, "spread about the line")
     sums = unpacked(np.asarray(gaussian(query, allotment, loss), dtype=np.float64) * 4.0**-bits, size)
     eigenvalues, vectors = np.linalg.eigh(sums)
     sums = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
-    return Meat(outcome, regressors, back @ sums @ back, deviation_of(size, release.n, loss))
+    return Meat(outcome, regressors, back @ sums @ back, deviation_of(size, n, loss))
 
 
 def told(meat: Meat | None) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from dpcausal.effects.contrast import checked_names
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.meat import MEAT, deviation_of, meat_of
 from dpcausal.effects.regression import forecast
-from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, last_radius, learnt_moments, noise_of, tail_radius
+from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, last_radius, learnt_moments, noise_of, tail_radius
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
@@ -97,6 +97,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy moments in a learnt shape"
+    at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
@@ -139,28 +140,35 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
     def release(
         self, private: Table, question: JointSums, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
     ) -> JointMoments:
-        unit, rows = _unit_rows(question)
+        summed = Summed.of(question.table, question.names, _Units(question.names, *question.ranges()))
         rho, own = question.parts(affordable_zcdp(spent))
-        found = learnt_moments(unit, rows, question.table.n, allotment, rho)
+        found = learnt_moments(summed, len(question.names), question.table.n, allotment, rho)
         moments = JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
         if question.meat is None or own is None:
             return moments
-        return replace(moments, meat=meat_of(moments, question.meat, unit, rows, allotment, own))
+        return replace(moments, meat=meat_of(moments, question.meat, summed, allotment, own))
 
     def exact(self, private: Table, question: JointSums, coins: PublicGenerator, allotment: Allotment) -> JointMoments:
         book_exact("moments", allotment)
-        unit, rows = _unit_rows(question)
+        rows = question.table.parts(question.names)
+        unit = _Units(question.names, *question.ranges())(rows)
         moments = JointMoments.exact(question.names, question.table.n, question.ranges(), unit, rows)
         if question.meat is None:
             return moments
-        return replace(moments, meat=meat_of(moments, question.meat, unit, rows, allotment, NoPrivacy()))
+        return replace(moments, meat=meat_of(moments, question.meat, Summed.held(unit, rows), allotment, NoPrivacy()))
 
 
-def _unit_rows(question: JointSums) -> tuple[Any, Rows]:
-    rows = question.table.parts(question.names)
-    middles, halves = question.ranges()
-    unit = np.stack([rows.values[name].astype(np.float64) for name in question.names], axis=1)
-    return np.clip((unit - middles) / halves, -1.0, 1.0), rows
+@dataclass(frozen=True)
+class _Units:
+    """The rows of columns on [−1, 1]."""
+
+    names: tuple[str, ...]
+    middles: Any
+    halves: Any
+
+    def __call__(self, rows: Rows) -> Any:
+        unit = np.stack([rows.values[name].astype(np.float64) for name in self.names], axis=1)
+        return np.clip((unit - self.middles) / self.halves, -1.0, 1.0)
 
 
 def _width(columns: int, n: int, rho: ZCDP) -> float:

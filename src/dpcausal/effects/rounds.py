@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcausal.data.rows import Rows
+from dpcausal.data.table import Table
 from dpcausal.dependence.second_moments import unpacked
 from dpcausal.effects.ellipsoid import (
     SCALES,
     WHOLE,
     anchor,
+    ellipse_answer,
     ellipse_bits,
-    ellipse_moments,
     ellipse_moments_sensitivity,
+    ellipse_sums,
     scale_histograms,
     scale_histograms_sensitivity,
     whitened,
@@ -25,6 +29,7 @@ from dpcausal.effects.ellipsoid import (
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP
+from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.sensitivity import Query
 
 Reals = npt.NDArray[np.float64]
@@ -105,6 +110,27 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Summed:
+    """Rows of [−1, 1]^d, to be summed over: what is released of them are whole numbers that add over rows."""
+
+    over: Callable[[Callable[[Reals, Rows], npt.NDArray[Any]]], npt.NDArray[Any]]
+    weighted: bool
+    """Whether a row may be a part of its unit."""
+
+    @classmethod
+    def of(cls, table: Table, names: Iterable[str], unit: Callable[[Rows], Reals]) -> Summed:
+        """Return those of a table, ``unit`` of its columns."""
+        records = table.records(names, parts=True)
+        weighted = table.weighed or table.unit is not Unit.ROW
+        return cls(lambda kernel: records.sum(lambda rows: kernel(unit(rows), rows)), weighted)
+
+    @classmethod
+    def held(cls, unit: Reals, rows: Rows) -> Summed:
+        """Return those that are in memory."""
+        return cls(lambda kernel: kernel(unit, rows), rows.weights is not None)
+
+
+@dataclass(frozen=True)
 class Moments:
     """Noisy Σ (z, 1)(z, 1)′ over kept rows, how many were shortened and their directions' sum; their shape."""
 
@@ -115,32 +141,30 @@ class Moments:
     noise: Noise
 
 
-def learnt_moments(unit: Reals, rows: Rows, n: int, allotment: Allotment, loss: ZCDP) -> Moments:
+def learnt_moments(summed: Summed, d: int, n: int, allotment: Allotment, loss: ZCDP) -> Moments:
     """Release the histograms, the rounds and the last moments of rows of [−1, 1]^d of n units."""
-    d = unit.shape[1]
-    shape = learnt_shape(unit, rows, n, allotment, loss)
+    shape = learnt_shape(summed, d, n, allotment, loss)
     noise = noise_of(d, n, last_radius(d, n, loss), loss.part(LAST))
-    return _released(unit, rows, shape, noise, allotment, loss.part(LAST))
+    return _released(summed, shape, noise, allotment, loss.part(LAST))
 
 
 def learnt_shape(
-    unit: Reals, rows: Rows, n: int, allotment: Allotment, loss: ZCDP, shaping: tuple[Fraction, ...] = SHAPING
+    summed: Summed, d: int, n: int, allotment: Allotment, loss: ZCDP, shaping: tuple[Fraction, ...] = SHAPING
 ) -> Shape:
     """Release the histograms and the rounds, a share of the loss each."""
-    d = unit.shape[1]
-    shape = _first(unit, rows, allotment, loss.part(HISTOGRAM))
+    shape = _first(summed, d, allotment, loss.part(HISTOGRAM))
     for share in shaping:
         noise = noise_of(d, n, tail_radius(d, TAIL), loss.part(share))
-        shape = _refined(_released(unit, rows, shape, noise, allotment, loss.part(share)), n)
+        shape = _refined(_released(summed, shape, noise, allotment, loss.part(share)), n)
     return shape
 
 
-def _first(unit: Reals, rows: Rows, allotment: Allotment, loss: ZCDP) -> Shape:
+def _first(summed: Summed, d: int, allotment: Allotment, loss: ZCDP) -> Shape:
     """Return each column's root mean square about its middle of the range, from noisy histograms of its size."""
-    d = unit.shape[1]
     claim = scale_histograms_sensitivity(d)
     deviation = gaussian_scale(float(claim.bound), loss) / WHOLE
-    counts = gaussian(Query(scale_histograms(unit, rows.masses(WHOLE)), claim, "scales"), allotment, loss)
+    found = summed.over(lambda unit, rows: scale_histograms(unit, rows.masses(WHOLE)))
+    counts = gaussian(Query(found, claim, "scales"), allotment, loss)
     noisy = np.asarray(counts, dtype=np.float64) / WHOLE
     # Bins that noise alone could have filled are taken as empty.
     full = np.where(noisy > 3 * deviation, noisy, 0.0)
@@ -150,12 +174,15 @@ def _first(unit: Reals, rows: Rows, allotment: Allotment, loss: ZCDP) -> Shape:
     return Shape(np.zeros(d), np.diag(np.sqrt(mean)))
 
 
-def _released(
-    unit: Reals, rows: Rows, shape: Shape, noise: Noise, allotment: Allotment, loss: ZCDP
-) -> Moments:
-    d = unit.shape[1]
-    seen = whitened(unit, shape.middle, np.asarray(np.linalg.inv(shape.spread), dtype=np.float64))
-    answer = ellipse_moments(seen, rows.kept, noise.radius, noise.bits, rows.weights, rows.owners)
+def _released(summed: Summed, shape: Shape, noise: Noise, allotment: Allotment, loss: ZCDP) -> Moments:
+    d, radius, bits, middle = len(shape.middle), noise.radius, noise.bits, shape.middle
+    inverse = np.asarray(np.linalg.inv(shape.spread), dtype=np.float64)
+    sums = summed.over(
+        lambda unit, rows: ellipse_sums(
+            whitened(unit, middle, inverse), rows.kept, radius, bits, rows.weights, rows.owners
+        )
+    )
+    answer = ellipse_answer(sums, d, radius, bits, summed.weighted)
     claim = ellipse_moments_sensitivity(noise.radius, noise.bits, d)
     released = gaussian(Query(answer, claim, "moments in a learnt shape"), allotment, loss) * 4.0**-noise.bits
     sums = unpacked(released[: -d - 1], d + 1)

@@ -16,13 +16,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.data.coding import bin_codes
 from dpcausal.data.rows import Rows
-from dpcausal.data.schema import Bounded
+from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.effects.contrast import UNMEASURED, arms_of, e_values, notes
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
@@ -30,7 +31,7 @@ from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval
-from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, last_radius, learnt_moments, noise_of, tail_radius
+from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, last_radius, learnt_moments, noise_of, tail_radius
 from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
@@ -95,8 +96,9 @@ class Design:
         names, sources, all_codes, middles, halves = zip(*found, strict=True)
         return cls(names, sources, all_codes, np.array(middles), np.array(halves))
 
-    def rows(self, values: dict[str, Any]) -> Reals:
+    def units(self, rows: Rows) -> Reals:
         """Return the rows on [−1, 1]."""
+        values = rows.values
         columns = [
             values[source].astype(np.float64) if code is None else (values[source] == code).astype(np.float64)
             for source, code in zip(self.sources, self.codes, strict=True)
@@ -147,6 +149,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "a doubly robust score from noisy moments"
+    at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
 
     def pay(self, loss: Loss, question: Contrast) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
@@ -190,13 +193,13 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         self, private: Table, question: Contrast, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
     ) -> Effect:
         design, n, rho = Design.of(question), question.n, affordable_zcdp(spent)
-        rows = _read(question, design)
-        unit = design.rows(rows.values)
-        found = learnt_moments(unit, rows, n, allotment, rho.part(MOMENTS))
+        summed = Summed.of(question.table, _names(question, design), design.units)
+        found = learnt_moments(summed, len(design.names), n, allotment, rho.part(MOMENTS))
         moments = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
         deviation = _deviation(rho)
         lines = lines_of(moments, float(np.clip(CUT_BY * math.sqrt(n) / deviation, LEAST_CUT, 50.0)))
-        counts, told = _counted(question, lines, rows, design.middles + design.halves * unit)
+        tally = _Scores.of(question, lines, design)
+        counts, told = tally.apart(summed.over(tally))
         query = Query(counts, corner_counts_sensitivity(1, Norm.L2), "scores")
         noisy = np.asarray(gaussian(query, allotment, rho.part(SCORES)), dtype=np.float64)
         query = Query(told, corner_counts_sensitivity(1, Norm.L2), "scores that were cut, probabilities near 0 or 1")
@@ -206,31 +209,57 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
     def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
         book_exact("effect", allotment)
         design = Design.of(question)
-        rows = _read(question, design)
-        unit = design.rows(rows.values)
+        rows = question.table.parts(_names(question, design))
+        unit = design.units(rows)
         moments = JointMoments.exact(design.names, question.n, (design.middles, design.halves), unit, rows)
         raw, lines = design.middles + design.halves * unit, lines_of(moments, 1.0)
         farthest = np.abs(lines.scores(raw)[0] - lines.centre).max(initial=0.0)
         lines = replace(lines, reach=float(farthest) * (1 + 1e-9) + 1e-9)
-        counts, told = _counted(question, lines, rows, raw)
+        tally = _Scores.of(question, lines, design)
+        counts, told = tally.apart(tally(unit, rows))
         return _answer(question, moments, lines, counts.astype(np.float64), told.astype(np.float64), (0.0, 0.0))
 
 
-def _read(question: Contrast, design: Design) -> Rows:
+def _names(question: Contrast, design: Design) -> tuple[str, ...]:
     grouped = () if question.groups is None else (question.groups,)
-    return question.table.parts(tuple(dict.fromkeys((*design.sources, *grouped))))
+    return tuple(dict.fromkeys((*design.sources, *grouped)))
 
 
-def _counted(question: Contrast, lines: Lines, rows: Rows, raw: Reals) -> tuple[Integers, Integers]:
-    """Return the corner counts of the scores by groups; and how many scores were left alone, with a probability of
-    treatment within and near an end, and were cut below and above."""
-    scores, outside = lines.scores(raw)
-    groups, size = _groups(question, rows)
-    mass = rows.masses(GRID)
-    place = np.clip((scores - lines.centre) / (2 * lines.reach) + 0.5, 0.0, 1.0)
-    counts = corner_counts(groups, size, rows.kept, [corners(place, 2, mass)])
-    kind = np.where(scores < lines.centre - lines.reach, 2, np.where(scores > lines.centre + lines.reach, 3, outside))
-    return counts, corner_counts(groups * 4 + kind, 4 * size, rows.kept, [corners(place, 0, mass)])
+@dataclass(frozen=True)
+class _Scores:
+    """The corner counts of the scores by groups; and how many scores were left alone, with a probability of treatment
+    within and near an end, and were cut below and above."""
+
+    lines: Lines
+    design: Design
+    groups: str | None
+    column: Column | None
+    size: int
+
+    @classmethod
+    def of(cls, question: Contrast, lines: Lines, design: Design) -> _Scores:
+        column = None if question.groups is None else question.column(question.groups)
+        return cls(lines, design, question.groups, column, 1 if column is None else len(levels_of(column)))
+
+    def __call__(self, unit: Reals, rows: Rows) -> Integers:
+        lines, mass = self.lines, rows.masses(GRID)
+        scores, outside = lines.scores(self.design.middles + self.design.halves * unit)
+        below, above = scores < lines.centre - lines.reach, scores > lines.centre + lines.reach
+        place = np.clip((scores - lines.centre) / (2 * lines.reach) + 0.5, 0.0, 1.0)
+        groups, kind = self._groups(rows), np.where(below, 2, np.where(above, 3, outside))
+        counts = corner_counts(groups, self.size, rows.kept, [corners(place, 2, mass)])
+        told = corner_counts(groups * 4 + kind, 4 * self.size, rows.kept, [corners(place, 0, mass)])
+        return np.concatenate([counts.ravel(), told.ravel()])
+
+    def apart(self, sums: Integers) -> tuple[Integers, Integers]:
+        """Return both."""
+        return sums[: 3 * self.size].reshape(self.size, 3), sums[3 * self.size :].reshape(4 * self.size, 1)
+
+    def _groups(self, rows: Rows) -> Integers:
+        if self.groups is None or self.column is None:
+            return np.zeros(rows.n, dtype=np.int64)
+        codes = rows.values[self.groups]
+        return bin_codes(codes, self.column) if isinstance(self.column, Bounded) else codes
 
 
 def _deviation(rho: ZCDP, share: Fraction = SCORES) -> float:
@@ -241,16 +270,6 @@ def _deviation(rho: ZCDP, share: Fraction = SCORES) -> float:
 def _foretold(columns: int, n: int, rho: ZCDP) -> float:
     noise = noise_of(columns, n, last_radius(columns, n, rho.part(MOMENTS)), rho.part(MOMENTS).part(LAST))
     return 0.7 * n / (noise.deviation * math.sqrt(2 * columns))
-
-
-def _groups(question: Contrast, rows: Rows) -> tuple[Any, int]:
-    from dpcausal.data.coding import bin_codes
-
-    if question.groups is None:
-        return np.zeros(rows.n, dtype=np.int64), 1
-    column = question.column(question.groups)
-    codes = rows.values[question.groups]
-    return (bin_codes(codes, column) if isinstance(column, Bounded) else codes), len(levels_of(column))
 
 
 class _Mean:

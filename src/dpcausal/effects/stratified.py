@@ -23,6 +23,7 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
 
     name: ClassVar[str] = "cells"
     about: ClassVar[str] = "noisy sums by strata"
+    at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
 
     def pay(self, loss: Loss, question: Contrast) -> tuple[Paid, str]:

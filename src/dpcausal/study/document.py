@@ -17,7 +17,15 @@ from dpcausal.privacy.loss import ZCDP, Loss, PureDP
 from dpcausal.report import Guarantee
 from dpcausal.study.drawing import budget_label, drawn
 from dpcausal.study.standing import ANSWERED, CANNOT, SPENT, Standing
-from dpcausal.study.words import assumptions, question_in_words, sources, uncertainty, unit_in_words
+from dpcausal.study.words import (
+    assumptions,
+    loss_in_words,
+    public_in_words,
+    question_in_words,
+    sources,
+    uncertainty,
+    unit_in_words,
+)
 
 if TYPE_CHECKING:
     from dpcausal.study.study import Study
@@ -75,9 +83,9 @@ def document(facts: Facts) -> list[Block]:
     asked = len(facts.standings)
     done = sum(one.state == ANSWERED for one in facts.standings)
     written = f"Written {datetime.now(UTC):%Y-%m-%d} by dpcausal {version('dpcausal')}."
-    blocks.append(
-        Block("text", f"{asked} questions, {done} answered, of {facts.n} records. Budget {facts.budget}. {written}")
-    )
+    many = "1 question" if asked == 1 else f"{asked} questions"
+    whole = f"{many}, {done} answered, of {facts.n} records. Budget: {loss_in_words(facts.budget)}. {written}"
+    blocks.append(Block("text", whole))
     blocks += _population(facts)
     blocks.append(Block("heading", "Answers"))
     for one in facts.standings:
@@ -87,7 +95,7 @@ def document(facts: Facts) -> list[Block]:
 
 def _population(facts: Facts) -> list[Block]:
     told = facts.study.told
-    public = list(dict.fromkeys(words for one in facts.guarantees for words in one.public))
+    public = public_in_words(words for one in facts.guarantees for words in one.public)
     units = dict.fromkeys(unit_in_words(one.unit, one.relation.value) for one in facts.guarantees)
     ids = "" if told.person is None else f"A person is named by the column {told.person}; who is in the data is " \
         f"{'public' if told.ids == 'public' else 'private'}."  # fmt: skip
@@ -95,7 +103,7 @@ def _population(facts: Facts) -> list[Block]:
         Block("heading", "Population, and who is protected"),
         Block("text", told.disclosure.population or FILL.format("who the records are about, and how they were drawn")),
         Block("list", lines=tuple(part for part in (
-            *units, ids, f"Public: {', '.join(public)}." if public else "",
+            *units, ids, f"Public: {public}." if public else "",
             "Not defended: who may run code in the curator's process, timing, and an older ledger put back.",
         ) if part)),
     ]  # fmt: skip
@@ -122,32 +130,39 @@ def _answer(one: Standing) -> list[Block]:
     for answer in one.answer if isinstance(one.answer, tuple) else (one.answer,):
         if isinstance(answer, Discovery) and answer.support is None and answer.release is not None:
             answer = answer.with_support(50)  # of released numbers: free
-        lines = answer.headline() if hasattr(answer, "headline") else [f"Released: {type(answer).__name__}."]
+        lines = answer.headline() if hasattr(answer, "headline") else released(answer)
         blocks.append(Block("answer", lines[0], lines=tuple(lines[1:])))
         picture = drawn(answer)
         if picture is not None:
             blocks.append(Block("picture", picture[1], lines=(picture[0],)))
         guarantee = answer.guarantee
-        points = [uncertainty(answer), f"Cost {guarantee.loss}, method {one.method}.", *assumptions(one.question.task),
-                  *(f"{caveat[0].upper()}{caveat[1:]}." for caveat in guarantee.caveats)]  # fmt: skip
+        cost = f"Cost {loss_in_words(guarantee.loss)}, method {one.method}."
+        caveats = (f"{caveat[0].upper()}{caveat[1:]}." for caveat in guarantee.caveats)
+        points = [uncertainty(answer), cost, *assumptions(one.question.task), *caveats]
         blocks.append(Block("list", lines=tuple(point for point in points if point)))
     return blocks
+
+
+def released(answer: Any) -> list[str]:
+    """Return what numbers without a headline of their own are, in words."""
+    return [f"Released: noisy numbers of {', '.join(answer.names)}.", "They are asked again for nothing."]
 
 
 def _spending(facts: Facts) -> list[Block]:
     total, spent, unit = amounts(facts)
     label = budget_label(total, spent, unit)
-    rows = [("spend", "when (UTC)", "task", "cost", "answer kept")]
+    rows = [("spend", "when (UTC)", "task", "cost", "answer")]
     named = {one.asked: one.question.name for one in facts.standings if one.asked}
     for entry in facts.entries:
         asked = str(json.loads(entry.detail).get("asked", ""))
         question = named.get(asked, "outside this study")
         state = next((one.state for one in facts.standings if one.asked and one.asked == asked), "")
-        kept = "yes" if state == ANSWERED else "no answer" if state == SPENT else ""
+        kept = "kept" if state == ANSWERED else "no answer" if state == SPENT else ""
         rows.append((f"{entry.number}: {question}", entry.at[:16].replace("T", " "), entry.task, entry.loss, kept))
     return [
         Block("heading", "What was spent"), Block("picture", label[1], lines=(label[0],)),
-        Block("text", f"Left: {facts.left}."), Block("table", "Every spend of the ledger", rows=tuple(rows)),
+        Block("text", f"A next question may cost: {facts.left}."),
+        Block("table", "Every spend of the ledger", rows=tuple(rows)),
         Block("text", f"Ledger head: {facts.head}"),
     ]  # fmt: skip
 
@@ -163,14 +178,14 @@ def amounts(facts: Facts) -> tuple[float, float, str]:
 
 def _methods(facts: Facts) -> list[Block]:
     told = facts.study.told
-    asked = "; ".join(f"{one.question.task} by {one.method} at {one.cost}" for one in facts.standings
+    asked = "; ".join(f"{one.question.task} by {one.method} at {loss_in_words(one.cost)}" for one in facts.standings
                       if one.state == ANSWERED)  # fmt: skip
     unit = "person" if told.person else "donor" if told.panel else "row"
     text = (
         f"All answers were computed under differential privacy with dpcausal {version('dpcausal')}, from one budget of "
-        f"{facts.budget} for one {unit} under replace-one neighbours, kept in a hash-chained ledger (head "
-        f"{facts.head[:16]}…). The following were asked: {asked or 'nothing yet'}. Bounds and levels were declared as "
-        "public. Noise was drawn exactly from the operating system's randomness (OpenDP). Standard "
+        f"{loss_in_words(facts.budget)} for one {unit} under replace-one neighbours, kept in a hash-chained ledger "
+        f"(head {facts.head[:16]}…). The following were asked: {asked or 'nothing yet'}. Bounds and levels were "
+        "declared as public. Noise was drawn exactly from the operating system's randomness (OpenDP). Standard "
         "errors, intervals and p-values count the noise."
     )
     blocks = [Block("heading", "For the methods section"), Block("text", text)]
@@ -194,12 +209,16 @@ def _software(facts: Facts) -> list[Block]:
         Block("list", lines=tuple(_lines((
             f"Software: {', '.join(versions)}.",
             f"Proofs: {proofs}; 'dpcausal explain NAME' prints one.",
-            f"What was looked at before: {said.looked_at_before or FILL.format('any look at these data before')}.",
-            f"Who may ask, and who sees the answers: {said.actors or FILL.format('actors and trust')}.",
-            f"Why this budget: {said.justification or FILL.format('justification')}.",
+            f"What was looked at before: {_said(said.looked_at_before, 'any look at these data before')}.",
+            f"Who may ask, and who sees the answers: {_said(said.actors, 'actors and trust')}.",
+            f"Why this budget: {_said(said.justification, 'justification')}.",
             "To check the ledger: dpcausal ledger verify " + told_path(facts) + f" --head {facts.head}",
         )))),
     ]  # fmt: skip
+
+
+def _said(words: str | None, what: str) -> str:
+    return words.rstrip(". ") if words else FILL.format(what)
 
 
 def told_path(facts: Facts) -> str:

@@ -15,9 +15,11 @@ from dpcausal.independence.result import Independence
 from dpcausal.independence.result import said as words_of_p
 from dpcausal.synthetic_control.result import SyntheticControl
 
-WIDE, HIGH = 640, 150
-LEFT, RIGHT = 20, 620
+WIDE, HIGH = 360, 130
+LEFT, RIGHT = 12, 348
 LEAST_P = 1e-12
+MOST = 24
+"""Letters of a name in a picture; its words below hold the whole name.  A phone shows a picture at this very width."""
 
 
 def drawn(answer: Any) -> tuple[str, str] | None:
@@ -32,14 +34,13 @@ def drawn(answer: Any) -> tuple[str, str] | None:
 def budget_label(total: float, spent: float, unit: str) -> tuple[str, str]:
     """Return the budget drawn as a label: what was spent of it, and what is left."""
     share = 0.0 if total <= 0 else max(0.0, min(spent / total, 1.0))
-    end = LEFT + share * (RIGHT - LEFT)
     words = f"{spent:.4g} of {total:.4g} {unit} spent, {max(total - spent, 0):.4g} left"
     parts = [
-        f'<rect class="frame" x="{LEFT}" y="30" width="{RIGHT - LEFT}" height="34"/>',
-        f'<rect class="one" x="{LEFT}" y="30" width="{end - LEFT:.1f}" height="34"/>',
-        _text(LEFT, 20, f"Privacy budget, {unit}"), _text(LEFT, 86, words),
+        f'<rect class="frame" x="{LEFT}" y="22" width="{RIGHT - LEFT}" height="24"/>',
+        f'<rect class="one" x="{LEFT}" y="22" width="{share * (RIGHT - LEFT):.1f}" height="24"/>',
+        _text(LEFT, 15, f"Privacy budget, {unit}"), _text(LEFT, 62, "0"), _text(RIGHT, 62, f"{total:.4g}", "end"),
     ]  # fmt: skip
-    return _svg(parts, words, 100), words
+    return _svg(parts, words, 68), words
 
 
 def _effect(found: Effect) -> tuple[str, str] | None:
@@ -52,16 +53,19 @@ def _effect(found: Effect) -> tuple[str, str] | None:
     def at(value: float) -> float:
         return LEFT + (max(-reach, min(reach, value)) / reach + 1) / 2 * (RIGHT - LEFT)
 
-    words = f"effect {found.estimate:+.3g}, {found.coverage:.0%} interval {low:.3g} to {high:.3g}"
+    side = LEFT if low + high > 0 else RIGHT  # the words stand where the interval is not
+    anchor = "start" if low + high > 0 else "end"
+    words = f"effect {found.estimate:+.3g}, {found.coverage:.0%} interval {low:.3g} to {high:.3g}; noise alone " \
+        f"±{noise:.3g}"  # fmt: skip
     parts = [
-        _line(LEFT, 100, RIGHT, 100, "axis"), _line(at(0), 15, at(0), 100, "zero"),
-        _line(at(low), 45, at(high), 45, "reach"),
-        _line(at(found.estimate - noise), 75, at(found.estimate + noise), 75, "noise"),
-        f'<circle class="one" cx="{at(found.estimate):.1f}" cy="45" r="7"/>',
-        _text(at(low), 34, f"{low:.3g}", "middle"), _text(at(high), 34, f"{high:.3g}", "middle"),
-        _text(RIGHT, 64, "sampling and noise", "end"), _text(RIGHT, 94, "noise alone", "end"),
-        *(_text(at(tick), 118, f"{tick:.2g}", "middle") for tick in (-reach, 0, reach)),
-        _text((LEFT + RIGHT) / 2, 140, f"effect of {found.treatment} on {found.outcome}", "middle"),
+        _line(LEFT, 78, RIGHT, 78, "axis"), _line(at(0), 8, at(0), 78, "zero"),
+        _line(at(low), 24, at(high), 24, "reach"),
+        _line(at(found.estimate - noise), 54, at(found.estimate + noise), 54, "noise"),
+        f'<circle class="one" cx="{at(found.estimate):.1f}" cy="24" r="6"/>',
+        _text(side, 28, "sampling and noise", anchor), _text(side, 58, "noise alone", anchor),
+        *(_text(at(tick), 95, f"{tick:.2g}", place)
+          for tick, place in ((-reach, "start"), (0, "middle"), (reach, "end"))),
+        _text((LEFT + RIGHT) / 2, 118, f"{_short(found.treatment)} on {_short(found.outcome)}", "middle"),
     ]  # fmt: skip
     return _svg(parts, words), words
 
@@ -75,42 +79,46 @@ def _test(found: Independence) -> tuple[str, str] | None:
 
     said = "dependence shown" if found.decision == "dependent" else "not decided: dependence not shown"
     words = f"{words_of_p(found.pvalue)}, level {found.alpha:g}: {said}"
+    right = at(found.alpha) > WIDE / 2
     parts = [
-        _line(LEFT, 80, RIGHT, 80, "axis"),
-        f'<rect class="zone" x="{LEFT}" y="40" width="{at(found.alpha) - LEFT:.1f}" height="40"/>',
-        _line(at(found.alpha), 30, at(found.alpha), 80, "zero"), _text(at(found.alpha), 24, f"level {found.alpha:g}"),
-        f'<circle class="one" cx="{at(found.pvalue):.1f}" cy="60" r="8"/>',
-        *(_text(at(tick), 98, f"{tick:g}", "middle") for tick in (1, 1e-3, 1e-6, 1e-9, 1e-12)),
-        _text((LEFT + RIGHT) / 2, 124, f"p-value, {said}", "middle"),
+        _line(LEFT, 64, RIGHT, 64, "axis"),
+        f'<rect class="zone" x="{LEFT}" y="28" width="{at(found.alpha) - LEFT:.1f}" height="36"/>',
+        _line(at(found.alpha), 20, at(found.alpha), 64, "zero"),
+        _text(at(found.alpha), 15, f"level {found.alpha:g}", "end" if right else "start"),
+        f'<circle class="one" cx="{at(found.pvalue):.1f}" cy="46" r="7"/>',
+        *(_text(at(tick), 82, f"{tick:g}", place) for tick, place in
+          ((1, "start"), (1e-3, "middle"), (1e-6, "middle"), (1e-9, "middle"), (1e-12, "end"))),
+        _text((LEFT + RIGHT) / 2, 108, f"p-value: {said}", "middle"),
     ]  # fmt: skip
-    return _svg(parts, words), words
+    return _svg(parts, words, 118), words
 
 
 def _counts(found: Direction) -> tuple[str, str] | None:
     if found.counts is None or not found.blocks:
         return None
-    first, second = found.columns
+    first, second = (_short(name, 14) for name in found.columns)
     named = (("linked", found.counts[0]), (f"{first} → {second} misfits", found.counts[2]),
              (f"{second} → {first} misfits", found.counts[3]))  # fmt: skip
     parts = []
     for place, (name, count) in enumerate(named):
-        y = 20 + 36 * place
-        wide = max(0.0, min(count / found.blocks, 1.0)) * 380
+        y = 20 + 44 * place
+        wide = max(0.0, min(count / found.blocks, 1.0)) * (RIGHT - LEFT)
         parts += [
-            f'<rect class="frame" x="240" y="{y}" width="380" height="22"/>',
-            f'<rect class="one" x="240" y="{y}" width="{wide:.1f}" height="22"/>',
-            _text(232, y + 16, f"{name} {count}", "end"),
-        ]  # fmt: skip
+            _text(LEFT, y - 5, f"{name}: {count}"),
+            f'<rect class="frame" x="{LEFT}" y="{y}" width="{RIGHT - LEFT}" height="18"/>',
+            f'<rect class="one" x="{LEFT}" y="{y}" width="{wide:.1f}" height="18"/>',
+        ]
     words = f"{found.answer()}; noisy counts of {found.blocks} blocks: " + ", ".join(f"{n} {c}" for n, c in named)
-    parts += [_text(240, 142, "0"), _text(620, 142, f"{found.blocks} blocks", "end")]
-    return _svg(parts, words), words
+    parts += [_text(LEFT, 146, "0"), _text(RIGHT, 146, f"{found.blocks} blocks", "end")]
+    return _svg(parts, words, 154), words
 
 
 def _graph(found: Discovery) -> tuple[str, str]:
-    nodes, high = found.graph.nodes, 360
-    turns = [2 * math.pi * k / len(nodes) for k in range(len(nodes))]
+    nodes = found.graph.nodes
+    high = 250 if len(nodes) < 7 else 340
+    turns = [2 * math.pi * (k + 0.5) / len(nodes) for k in range(len(nodes))]
     spots = {
-        name: (WIDE / 2 + 220 * math.sin(turn), high / 2 - 130 * math.cos(turn))
+        name: (WIDE / 2 + 125 * math.sin(turn), high / 2 - (high / 2 - 36) * math.cos(turn))
         for name, turn in zip(nodes, turns, strict=True)
     }
     tip = "tip-" + sha256(str(found.graph).encode()).hexdigest()[:8]  # a page may hold several graphs
@@ -119,16 +127,21 @@ def _graph(found: Discovery) -> tuple[str, str]:
     arrows = {frozenset(arc) for arc in found.graph.arcs()}
     for a, b in [*found.graph.arcs(), *found.graph.edges()]:
         (x1, y1), (x2, y2) = spots[a], spots[b]
-        gap = 26 / max(math.hypot(x2 - x1, y2 - y1), 1)
+        gap = 12 / max(math.hypot(x2 - x1, y2 - y1), 1)
         ends = (x1 + gap * (x2 - x1), y1 + gap * (y2 - y1), x2 - gap * (x2 - x1), y2 - gap * (y2 - y1))
         parts.append(_line(*ends, "edge", f' marker-end="url(#{tip})"' if frozenset((a, b)) in arrows else ""))
     for name, (x, y) in spots.items():
-        parts += [f'<circle class="node" cx="{x:.1f}" cy="{y:.1f}" r="6"/>', _text(x, y - 12, name, "middle")]
+        # A name stands outside the ring, and ends at the edge of the picture where it would be cut.
+        told, down = _short(name, 16), 22 if y > high / 2 else -12
+        half = len(told) * 4.2
+        side = "start" if x < half else "end" if x > WIDE - half else "middle"
+        place = 2 if side == "start" else WIDE - 2 if side == "end" else x
+        parts += [f'<circle class="node" cx="{x:.1f}" cy="{y:.1f}" r="6"/>', _text(place, y + down, told, side)]
     return _svg(parts, f"causal graph: {found.graph}", high), f"causal graph: {found.graph}"
 
 
 def _path(found: SyntheticControl) -> tuple[str, str]:
-    high, past, m = 260, len(found.past), len(found.observed)
+    past, m = len(found.past), len(found.observed)
     series = {
         "observed": (0, [*found.past, *found.observed]), "without": (past, [*found.counterfactual]),
         "own": (past, [*found.donor_free_forecast]),
@@ -137,8 +150,8 @@ def _path(found: SyntheticControl) -> tuple[str, str]:
     low, top = min(every), max(every)
 
     def at(k: int, value: float) -> str:
-        y = 20 + (top - value) / ((top - low) or 1) * 190
-        return f"{LEFT + 40 + k / max(past + m - 1, 1) * (RIGHT - LEFT - 40):.1f},{y:.1f}"
+        y = 24 + (top - value) / ((top - low) or 1) * 150
+        return f"{LEFT + k / max(past + m - 1, 1) * (RIGHT - LEFT):.1f},{y:.1f}"
 
     parts = [
         f'<polyline class="{name}" points="{" ".join(at(start + k, float(v)) for k, v in enumerate(values))}"/>'
@@ -146,12 +159,19 @@ def _path(found: SyntheticControl) -> tuple[str, str]:
     ]
     cut = float(at(past, low).split(",")[0])
     parts += [
-        _line(cut, 15, cut, 215, "zero"), _text(cut + 4, 226, f"from {found.times[0]}"), _text(4, 24, f"{top:.3g}"),
-        _text(4, 210, f"{low:.3g}"),
-        _text(LEFT, 250, "solid: observed; dashed: without the treatment; dotted: the target's own forecast"),
+        _line(cut, 20, cut, 178, "zero"), _line(LEFT, 178, RIGHT, 178, "axis"),
+        _text(LEFT, 14, f"{top:.3g}"), _text(LEFT, 194, f"{low:.3g}, the lowest"),
+        _text(RIGHT, 14, f"treated from {_short(str(found.times[0]), 12)}", "end"),
+        _text(RIGHT, 194, f"to {_short(str(found.times[-1]), 12)}", "end"),
+        _text(LEFT, 214, "solid: observed; dashed: without the treatment;"),
+        _text(LEFT, 230, "dotted: the target's own forecast"),
     ]  # fmt: skip
     words = f"{found.target}: mean effect {found.att:+.3g} from {found.times[0]} to {found.times[-1]}"
-    return _svg(parts, words, high), words
+    return _svg(parts, words, 238), words
+
+
+def _short(name: str, most: int = MOST) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _svg(parts: list[str], words: str, high: int = HIGH) -> str:

@@ -120,6 +120,11 @@ class StudyFile(Part):
         return self
 
 
+def json_schema() -> dict[str, Any]:
+    """Return the shape of a study file as a JSON schema."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **StudyFile.model_json_schema()}
+
+
 class Source:
     """A file as it was read: its text, its lines, its name for messages."""
 

@@ -19,8 +19,9 @@ h3{font-size:1.05rem;margin:1.6rem 0 .3rem}p{margin:.5rem 0}ul{padding-left:1.2r
 .answer{border-left:4px solid var(--one);padding:.3rem .8rem;margin:.6rem 0}.answer p{margin:.2rem 0}
 .answer p:first-child{font-weight:600}.rows{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;width:100%}
 caption{text-align:left;color:var(--faint);padding:.3rem 0}th,td{text-align:left;padding:.3rem .7rem .3rem 0;
-border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}p,li{overflow-wrap:anywhere}
-figure{margin:.8rem 0}svg{width:100%;height:auto;font-size:13px;fill:var(--ink)}figcaption{color:var(--faint);
+border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:break-word}p,li{overflow-wrap:anywhere}
+figure{margin:.8rem 0}svg{display:block;width:100%;max-width:28rem;height:auto;
+font-size:13px;fill:var(--ink)}figcaption{color:var(--faint);
 font-size:.9rem}svg line,svg polyline{fill:none;stroke:var(--faint);stroke-width:1.5}svg .zero{stroke:var(--two);
 stroke-dasharray:4 3}svg .reach{stroke:var(--one);stroke-width:4}svg .noise{stroke:var(--two);stroke-width:4}
 svg .one{fill:var(--one)}svg .node{fill:var(--one)}svg .tip{fill:var(--faint)}svg .zone{fill:var(--zone)}
@@ -57,7 +58,8 @@ def _set(block: Block) -> str:
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
     body = "".join(f"<tr>{''.join(f'<td>{escape(one)}</td>' for one in row)}</tr>" for row in rows)
     return (
-        f'<div class="rows"><table><caption>{text}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>'
+        f'<div class="rows" role="region" aria-label="{text}" tabindex="0"><table>'
+        f"<caption>{text}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
         "</table></div>"
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
 from dpcausal.study.document import FILL, Facts
-from dpcausal.study.words import question_in_words, unit_in_words
+from dpcausal.study.words import loss_in_words, public_in_words, question_in_words, unit_in_words
 
 
 def record(facts: Facts) -> dict[str, Any]:
@@ -19,13 +19,13 @@ def record(facts: Facts) -> dict[str, Any]:
     guarantees, budget = facts.guarantees, facts.budget
     units = sorted({one.unit.value for one in guarantees}) or ["person" if told.person else "row"]
     details = dict.fromkeys(unit_in_words(one.unit, one.relation.value) for one in guarantees)
-    public = dict.fromkeys(words for one in guarantees for words in one.public)
+    public = public_in_words(words for one in guarantees for words in one.public)
     variants = {PureDP: "Pure DP", ApproxDP: "Approximate DP", ZCDP: "Zero-concentrated DP"}
     asked = " ".join(question_in_words(one.question) for one in facts.standings)
     about = said.description or "Causal estimates and tests under differential privacy."
     columns = ", ".join(told.columns) or "of a panel"
-    methods = "; ".join(dict.fromkeys(f"{one.question.task} by {one.method} at {one.cost}" for one in facts.standings
-                                      if one.answer is not None))  # fmt: skip
+    methods = "; ".join(dict.fromkeys(f"{one.question.task} by {one.method} at {loss_in_words(one.cost)}"
+                                      for one in facts.standings if one.answer is not None))  # fmt: skip
     return {
         "url_slug": re.sub(r"[^a-z0-9]+", "-", told.title.lower()).strip("-")[:80] or "study",
         "status": "Draft",
@@ -44,7 +44,7 @@ def record(facts: Facts) -> dict[str, Any]:
                 "variant_name": variants.get(type(budget), "Custom"),
                 "data_domain": f"Tables of {facts.n} records with the columns {columns}, "
                                "bounds and levels declared in public.",
-                "unprotected_quantities": ", ".join(public) or "the number of records, all arguments",
+                "unprotected_quantities": public or "the number of records, all arguments",
             },
             "privacy_loss": {
                 "privacy_unit": "; ".join(units),

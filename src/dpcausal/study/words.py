@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from dpcausal.direction.result import Direction
 from dpcausal.discovery.result import Discovery
 from dpcausal.effects.result import Effect
 from dpcausal.independence.result import Independence
+from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.proofs import claims
 from dpcausal.study.file import QuestionPart
@@ -31,6 +33,10 @@ ASSUMES = {
     "effect": (
         "The effect is causal only if every common cause of treatment and outcome is among what is adjusted for.",
         "Each kind of person must have a chance of being treated and of not being treated.",
+    ),
+    "did": (
+        "Without treatment, those treated later or never must have changed as the treated would have.",
+        "Nobody may act on the treatment before it begins.",
     ),
     "synthetic_control": (
         "The donors must not be touched by the treatment, and must go on like the target would have.",
@@ -57,8 +63,62 @@ def question_in_words(question: QuestionPart) -> str:
         return f"How much does {told['treatment']} change {told['outcome']}{adjusted}{inside}?"
     if question.task.startswith("synthetic_control"):
         return "What would have happened without the treatment?"
+    if question.task == "did":
+        over = f"by {told['cohort']} over {told['time']}"
+        return f"How did {told['outcome']} change after treatment began, {over}{inside}?"
+    if question.task == "cells":
+        what = f", and how large is {told['values']} in each" if told.get("values") else ""
+        return f"How many are there by {told.get('by') or 'nothing'}{what}{inside}?"
+    if question.task == "moments":
+        return f"How do {told['columns']} vary together{inside}?"
+    if question.task == "ci_tests":
+        pairs = question.arguments.get("hypotheses")
+        listed = "; ".join(_pair(one) for one in pairs) if isinstance(pairs, list) else "each pair of columns"
+        return f"Which are linked{inside}: {listed}?"
+    if question.task == "direction_all":
+        pairs = question.arguments.get("pairs")
+        listed = "; ".join(_pair(one) for one in pairs) if isinstance(pairs, list) else "each pair of columns"
+        return f"Which of two is the cause{inside}: {listed}?"
     listed = ", ".join(f"{name} {value}" for name, value in told.items())
     return f"{question.task.replace('_', ' ')}: {listed}{inside}"
+
+
+def _pair(told: Any) -> str:
+    x, y, *given = [_listed(part) for part in told] if isinstance(told, (list, tuple)) else ["?", "?"]
+    return f"{x} and {y}" + (f" once {given[0]} is known" if given and given[0] else "")
+
+
+def loss_in_words(loss: Any) -> str:
+    """Return an amount as people write it.
+
+    Examples
+    --------
+    >>> from dpcausal import ZCDP, ApproxDP
+    >>> loss_in_words(ApproxDP(2.0, 1e-6)), loss_in_words(ZCDP(0.5))
+    ('ε = 2, δ = 1e-06', 'ρ = 0.5 (zCDP)')
+    """
+    if isinstance(loss, ZCDP):
+        return f"ρ = {loss.rho:g} (zCDP)"
+    if isinstance(loss, (PureDP, ApproxDP)):
+        return f"ε = {loss.epsilon:g}" + (f", δ = {loss.delta:g}" if isinstance(loss, ApproxDP) else "")
+    return str(loss)
+
+
+def public_in_words(told: Iterable[str]) -> str:
+    """Return what is public, each thing once.
+
+    Examples
+    --------
+    >>> public_in_words(["all arguments", "column names and bounds", "column names, levels, bounds and cuts"])
+    'column names, bounds, levels, cuts, all arguments'
+    """
+    columns, others = dict[str, None](), dict[str, None]()
+    for words in told:
+        if words.startswith("column names"):
+            columns |= dict.fromkeys(re.split(r", | and ", words))
+        else:
+            others[words] = None
+    return ", ".join([*columns, *others])
 
 
 def assumptions(task: str) -> tuple[str, ...]:
@@ -101,14 +161,15 @@ def unit_in_words(unit: Unit, relation: str) -> str:
 
 
 def sources(proofs: tuple[str, ...]) -> list[str]:
-    """Return what the proofs' pages name as their sources, each once."""
+    """Return whom the proofs' pages name as their sources, each once; not those that are this library's own."""
     known, found = claims(), list[str]()
     for proof in proofs:
         page = known[proof].text if proof in known else ""
         text = re.search(r"\*\*Source\.?\*\*\.?\s*(.+?)(?:\n\n|\Z)", page, re.DOTALL)
         if text is not None:
-            found.append(f"{proof}: {' '.join(text[1].split())}")
-    return list(dict.fromkeys(found))
+            words = re.sub(r"^This library\.?\s*", "", " ".join(text[1].replace("`", "").split()))
+            found.append(f"{proof}: {words}" if words and not words.startswith(("As ", "Own")) else "")
+    return [line for line in dict.fromkeys(found) if line]
 
 
 def _listed(value: Any) -> str:

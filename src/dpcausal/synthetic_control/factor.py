@@ -57,7 +57,7 @@ whole symmetric matrix, and its noise is spread nearly as that of an isotropic s
 FINENESS = 2.0**-24
 """Released slopes and loadings are rounded to it, so that another machine's solver gives the same numbers."""
 
-PRIOR = 0.3
+PRIOR = 1.0
 """Periods that the common residual variance counts for in a unit's own."""
 
 GAP = 2.0
@@ -188,18 +188,17 @@ class Forecaster:
         return max(self.start - len(self.basis), 0)
 
     def change(self, z: Reals) -> Reals:
-        """Return the predicted future of rows less their last value, shape (…, T) to (…, m)."""
-        predicted: Reals = self.mean[self.start :] + (z[..., : self.start] - self.mean[: self.start]) @ self.slopes
-        return predicted
+        """Return the predicted future of rows less their last value, (n, T) to (n, m), bit for bit from each alone."""
+        past = [z[:, t] - self.mean[t] for t in range(self.start)]
+        return np.stack([summed(past, slopes) for slopes in self.slopes.T], axis=-1) + self.mean[self.start :]
 
     def measured(self, rows: Integers) -> tuple[Reals, Reals]:
         """Return each row's mean residual after the start and its own scale, bit for bit from the row alone."""
         columns = [rows[:, t].astype(np.float64) - self.mean[t] for t in range(rows.shape[1])]
         past, after = columns[: self.start], len(columns) - self.start
-        slopes = np.rint(self.slopes.mean(axis=1) / FINENESS) * FINENESS
-        missed = summed(columns[self.start :], np.full(after, 1 / after)) - summed(past, slopes)
+        missed = summed(columns[self.start :], np.full(after, 1 / after)) - summed(past, self.slopes.mean(axis=1))
         left = list(past)
-        for direction in np.rint(self.basis / FINENESS) * FINENESS:
+        for direction in self.basis:
             along = summed(past, direction)
             left = [column - along * float(part) for column, part in zip(left, direction, strict=True)]
         squared = np.zeros(len(rows))
@@ -221,6 +220,7 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     """
     periods = len(model.mean)
     values, vectors = np.linalg.eigh((model.directions + model.directions.T) / 2)
+    vectors *= np.where(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(periods)] < 0, -1.0, 1.0)
     s = model.noise
     kept = values > max(s * math.sqrt(2 * periods), 0.0)
     shrunk = (values + np.sqrt(np.maximum(values * values - 2 * periods * s * s, 0))) / 2
@@ -238,7 +238,12 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     order, own = order[:factors], float(spectrum[factors:].mean())
     basis = np.linalg.qr(np.column_stack([np.ones(start), vectors[:start, order]]))[0].T
     loadings = (vectors[:, order] * np.sqrt(shrunk[order] * model.spread)).T
-    return Forecaster(start, model.mean.astype(np.float64), slopes, basis, own * model.spread, loadings)
+    rest = max(FINENESS * round(own / FINENESS), 1e-15) * model.spread
+    return Forecaster(start, model.mean.astype(np.float64), _fine(slopes), _fine(basis), rest, _fine(loadings))
+
+
+def _fine(values: Reals) -> Reals:
+    return np.rint(values / FINENESS) * FINENESS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,7 +296,7 @@ class Factor(SyntheticMethod):
             return Missed(control, missed_by_own(rows, plan.start), scales)
 
         return Path(
-            values=y[question.before - 1] + fitted.change(own[0].astype(np.float64)) * grid.step, noise=None,
+            values=y[question.before - 1] + fitted.change(own.astype(np.float64))[0] * grid.step, noise=None,
             loadings=fitted.loadings * grid.step, donors=Missed.joined(map(missed, grid.blocks(scaled))),
             own=missed(own), fit=float(fitted.measured(own)[1][0]) * grid.step, weights=np.full(len(scaled), FULL),
             step=grid.step, total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),

@@ -43,7 +43,7 @@ def _rule(name: str, past: Reals, ahead: int) -> Reals:
     if name == "mean" or len(past) < 2:
         return np.full(ahead, past.mean())
     t = np.arange(len(past)) - (len(past) - 1) / 2
-    slope = float(t @ past) / float(t @ t)
+    slope = float((t * past).sum()) / float((t * t).sum())
     line: Reals = past.mean() + slope * (np.arange(len(past), len(past) + ahead) - (len(past) - 1) / 2)
     return line
 

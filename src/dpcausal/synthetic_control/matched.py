@@ -279,9 +279,12 @@ class Matched(SyntheticMethod):
         released = estimated(noisy, by, alone, expected, loss)
         centre = float(released.change.mean())
 
+        # Differences hold what all units share too: half of the way, as a root, from each donor's to the target's.
+        ours = np.maximum(scales_of(own, start), 1.0)
+
         def missed(changes: Reals, slope: Reals, own: Reals, scales: Reals) -> Missed:
             mean = summed(list(changes.T), np.full(by.after, 1 / by.after))
-            return Missed(mean - centre, slope * own, slope * scales)
+            return Missed(mean - centre, slope * own, slope * np.sqrt(scales * ours))
 
         by_own, scales = (np.concatenate(some) for some in zip(*seen, strict=True))
         return Path(

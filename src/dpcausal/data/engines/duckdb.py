@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +11,7 @@ from duckdb import CaseExpression, ColumnExpression, ConstantExpression, Functio
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import Cuts, Grid, Key, Matches, Rule
+from dpcausal.data.source import BATCH
 
 Expression = Any
 
@@ -38,6 +39,14 @@ def evaluate(relation: Any, names: Sequence[str]) -> None:
     """Compute every value of some columns, whatever is known of them without: a hash needs each."""
     hashes = (FunctionExpression("bit_xor", FunctionExpression("hash", ColumnExpression(name))) for name in names)
     relation.aggregate(list(hashes)).fetchall()
+
+
+def batches(relation: Any) -> Iterator[Any]:
+    """Yield the rows as Arrow tables, in bounded memory."""
+    import pyarrow
+
+    for batch in relation.to_arrow_reader(BATCH):
+        yield pyarrow.Table.from_batches([batch])
 
 
 def counted(

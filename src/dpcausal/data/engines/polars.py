@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import Cuts, Grid, Matches, Rule
+from dpcausal.data.source import BATCH
 
 MOST_BRANCHES = 16
 """With more levels they are looked up in a table: a branch costs a comparison a row."""
@@ -34,6 +35,11 @@ def evaluate(frame: pl.LazyFrame, names: Sequence[str]) -> None:
         (pl.col(name).is_null() if schema[name] == pl.Object else pl.col(name).hash()).max().alias(f"c{place}")
         for place, name in enumerate(names)
     ).collect()
+
+
+def batches(frame: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Yield the rows as they come, in bounded memory."""
+    yield from frame.collect_batches(chunk_size=BATCH, maintain_order=False)
 
 
 def counted(

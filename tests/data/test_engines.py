@@ -1,0 +1,157 @@
+"""One call over every engine: the same bits, whatever the order, the batches, the partitions and the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dpcausal as dpc
+from dpcausal.data import arrays, files, reading
+from dpcausal.data import frame as frames
+from dpcausal.data.engines import duckdb as in_duckdb
+from dpcausal.data.engines import polars as in_polars
+from dpcausal.errors import RowLimitError, SchemaError
+
+N = 900
+TEXTS = ["no", "No", "no ", "e\u0301", "\u00e9", "\u00c9", None]
+SCHEMA = dpc.Schema({
+    "x": dpc.Bounded(-2, 2), "y": dpc.Bounded(0, 1, cuts=[0.1, 0.5]), "arm": dpc.Levels([0, 1]),
+    "site": dpc.Levels(["no", "e\u0301", "\u00e9"]), "day": dpc.Levels([2**53 + 1, 2**53]),
+    "yes": dpc.Levels([False, True]),
+})  # fmt: skip
+
+
+def hostile(seed: int = 1) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=N)
+    x[:9] = [np.nan, np.inf, -np.inf, -0.0, 5e-324, 0.5, -0.5, 1e308, 2.0]
+    y = rng.random(N).astype(np.float32)
+    y[:4] = [np.nan, 0.1, 0.5, np.inf]
+    return pa.table({
+        "x": pa.array(x, mask=rng.random(N) < 0.05), "y": y, "arm": rng.integers(0, 2, N),
+        "site": [TEXTS[place] for place in rng.integers(0, len(TEXTS), N)],
+        "day": rng.choice([2**53 + 1, 2**53, 2**53 - 1], N), "yes": rng.random(N) < 0.5,
+    })  # fmt: skip
+
+
+def collated(table: pa.Table, path: Path) -> Any:
+    connection = duckdb.connect()
+    connection.sql("SET default_collation = 'nocase'; SET integer_division = true; SET threads = 1")
+    connection.sql("SET TimeZone = 'Asia/Kathmandu'")
+    return connection.from_arrow(table)
+
+
+def parquet(table: pa.Table, path: Path) -> Path:
+    pyarrow.parquet.write_table(table, path / "t.parquet", row_group_size=50)
+    return path / "t.parquet"
+
+
+ENGINES: dict[str, Callable[[pa.Table, Path], Any]] = {
+    "pandas": lambda table, path: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "numpy objects": lambda table, path: table.to_pandas(),
+    "polars": lambda table, path: pl.from_arrow(table),
+    "polars streaming": lambda table, path: pl.from_arrow(table).lazy(),
+    "arrow": lambda table, path: table,
+    "duckdb": lambda table, path: duckdb.connect().from_arrow(table),
+    "duckdb, nocase": collated,
+    "parquet": parquet,
+}
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is held between passes, and a batch is small."""
+    monkeypatch.setattr(reading, "HELD", 0)
+    for module in (arrays, frames, files, in_duckdb, in_polars):
+        monkeypatch.setattr(module, "BATCH", 91)
+    yield
+
+
+def released(frame: Any, seed: int = 5) -> list[Any]:
+    """Return every number that the tasks which sum release of one frame, under one noise."""
+    with dpc.simulated_noise(seed):
+        table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4)))
+        loss = dpc.ApproxDP(8, 1e-6)
+        about: Any = {"table": table, "treatment": "arm", "outcome": "y"}
+        found = [
+            dpc.moments(table, ["x", "y", "arm"], loss=loss, meat=("y", ["x"])),
+            dpc.cells(table, by=["arm", "site"], values=["y"], loss=dpc.PureDP(4)),
+            dpc.effect(**about, adjust=["x"], method="moments", loss=loss).release,
+            dpc.effect(**about, adjust=["yes"], method="cells", loss=dpc.PureDP(4), groups="day").release,
+            dpc.discover(table, columns=["x", "y", "arm"], method="moments", loss=loss).release,
+        ]
+        for method, paid in (("table", dpc.PureDP(4)), ("parities", loss), ("whitened", loss)):
+            columns = ["y", "arm", "site", "day", "yes"]
+            found.append(dpc.discover(table, columns=columns, method=method, loss=paid).release)
+    return [one.numbers() for one in found]
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[Any]:
+    """What plain rows in memory give."""
+    return released(hostile())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_task_that_sums_releases_the_same_bits(engine: str, expected: list[Any], tmp_path: Path) -> None:
+    table = hostile()
+    shuffled = table.take(np.random.default_rng(3).permutation(N))
+    assert released(ENGINES[engine](shuffled, tmp_path)) == expected
+
+
+def test_rows_that_are_no_longer_those_counted_give_no_figure(tmp_path: Path) -> None:
+    connection = duckdb.connect()
+    connection.from_arrow(hostile()).create("people")
+    relation, loss = connection.table("people"), dpc.ApproxDP(8, 1e-6)
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))
+    table = dpc.Table(relation, SCHEMA, ledger)
+    connection.sql("INSERT INTO people SELECT * FROM people LIMIT 1")
+    with pytest.raises(SchemaError, match="no longer has the number of rows"):
+        dpc.moments(table, ["x", "y"], loss=loss)
+    assert len(ledger.entries()) == 1
+
+
+def test_a_question_that_needs_all_rows_says_so_before_it_spends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpcausal.data.table.DEFAULT_MAX_ROWS", N - 1)
+    table = dpc.Table(hostile(), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    with pytest.raises(RowLimitError, match=f"at most max_rows = {N - 1}"):
+        dpc.ci_test(table, "x", "y", given=[], loss=dpc.PureDP(1))
+    assert not table.ledger.entries()
+    dpc.cells(table, by=["arm"], loss=dpc.PureDP(1))
+
+
+def test_a_folder_a_pattern_and_a_database_are_one_table(tmp_path: Path, expected: list[Any]) -> None:
+    home = tmp_path / "parts"
+    home.mkdir()
+    rows = hostile()
+    for place, start in enumerate(range(0, N, 400)):
+        pyarrow.parquet.write_table(rows.slice(start, 400), home / f"part-{place}.parquet", row_group_size=90)
+    (home / "_SUCCESS").touch()
+    with duckdb.connect(str(tmp_path / "t.db")) as connection:
+        connection.from_arrow(rows).create("people")
+    for path in (home, f"{home}/part-*.parquet", f"duckdb:///{tmp_path}/t.db?table=people"):
+        assert released(path) == expected
+
+
+def test_a_folder_to_which_a_file_is_added_is_refused_before_the_spend(tmp_path: Path) -> None:
+    for place in range(2):
+        pyarrow.parquet.write_table(hostile(), tmp_path / f"{place}.parquet")
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    table = dpc.Table(tmp_path, SCHEMA, ledger)
+    assert table.n == 2 * N
+    pyarrow.parquet.write_table(hostile().slice(0, 1), tmp_path / "2.parquet")
+    with pytest.raises(SchemaError, match="was changed after it was declared: nothing was spent"):
+        dpc.cells(table, by=["arm"], loss=dpc.PureDP(1))
+    assert not ledger.entries()
+    pyarrow.parquet.write_table(hostile().drop(["y"]), tmp_path / "2.parquet")
+    with pytest.raises(SchemaError, match="must have the same columns, of the same types"):
+        dpc.Table(tmp_path, SCHEMA, ledger)

@@ -1,0 +1,99 @@
+"""A graph as a text: what is written is read back, by us and by networkx, and what stands in no CPDAG is refused."""
+
+from __future__ import annotations
+
+import networkx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcausal import Cpdag, interop
+from dpcausal.errors import MissingDependencyError, ParameterError
+
+NAMES = ["age", "blood pressure", "größe", 'a "b"', "c<d>", "x.1", "[k]", "back\\slash", "digraph", "-"]
+PLAIN = ["age", "smoker", "größe", "x.1", "dose_2", "apart"]
+
+
+def graphs(names: list[str]) -> st.SearchStrategy[Cpdag]:
+    """Any marks between any pairs: reading and writing must not depend on what a PC could return."""
+    pairs = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
+
+    def made(marks: list[int]) -> Cpdag:
+        arcs = [pair if mark == 1 else pair[::-1] for pair, mark in zip(pairs, marks, strict=True) if mark in (1, 2)]
+        return Cpdag(tuple(names), arcs, [pair for pair, mark in zip(pairs, marks, strict=True) if mark == 3])
+
+    size = len(pairs)
+    return st.lists(st.sampled_from([0, 0, 1, 2, 3]), min_size=size, max_size=size).map(made)
+
+
+@given(graphs(NAMES))
+def test_what_is_written_is_read_back_whatever_the_names(graph: Cpdag) -> None:
+    assert interop.from_dagitty(interop.to_dagitty(graph)) == graph
+    assert interop.from_dot(interop.to_dot(graph)) == graph
+    assert interop.from_networkx(interop.to_networkx(graph)) == graph
+
+
+@given(graphs(PLAIN))
+def test_tetrads_text_is_read_back(graph: Cpdag) -> None:
+    assert interop.from_tetrad(interop.to_tetrad(graph)) == graph
+
+
+def test_a_graph_without_undirected_edges_is_a_dag_to_dagitty() -> None:
+    assert Cpdag(("a", "b"), [("a", "b")]).to_dagitty().startswith("dag {")
+    assert Cpdag(("a", "b"), [], [("a", "b")]).to_dagitty().startswith("pdag {")
+
+
+def test_texts_as_those_tools_write_them_are_read() -> None:
+    ours = Cpdag(("a", "b", "c", "d"), [("a", "c"), ("b", "c")], [("c", "d")])
+    dagitty = 'pdag {\nbb="-2,-2,3,3"\na [exposure,pos="-1.0,0.5"]\nb\n"c" [pos="0,1"]\nd\n{a b} -> c\nc -- d\n}\n'
+    dot = """strict digraph "g" {
+      // a comment
+      graph [rankdir=LR]; node [shape=box, style="filled"]; splines=true
+      a; b; c; d;
+      c -> a [dir=back, color="#ff0000"]; b -> c; /* and
+      another */ c -> d [dir=none]
+    }"""
+    tetrad = "Graph Nodes:\na,b,c,d\n\nGraph Edges:\n1. a --> c dd nl\n2. c <-- b\n3. c --- d\n\nGraph Attributes:\n"
+    assert interop.from_dagitty(dagitty) == ours
+    assert interop.from_dot(dot) == ours
+    assert interop.from_tetrad(tetrad) == ours
+    assert interop.from_dot("graph { a -- b }") == Cpdag(("a", "b"), [], [("a", "b")])
+    assert interop.from_networkx(networkx.path_graph(["a", "b", "c"])) == Cpdag(tuple("abc"), [], ["ab", "bc"])
+    assert interop.from_networkx(networkx.MultiDiGraph([("a", "b"), ("a", "b")])) == Cpdag(tuple("ab"), [("a", "b")])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dag { a <-> b }", "dag { a -> b", "a -> b", "dag { a -> b } c", "dag { a -> b b -> a }", "dag { a -> }",
+        "dag { a -> a }", "mag { a -> b }", "dag { a -> ; }", "",
+    ],
+)  # fmt: skip
+def test_what_is_no_cpdag_in_dagitty_is_refused(text: str) -> None:
+    with pytest.raises(ParameterError):
+        interop.from_dagitty(text)
+
+
+def test_what_is_no_cpdag_elsewhere_is_refused() -> None:
+    for body in ("a -> b [dir=both]", "a -> <b>", "a:n -> b", "subgraph s { a }"):
+        with pytest.raises(ParameterError):
+            interop.from_dot(f"digraph {{ {body} }}")
+    for mark in ("o-o", "o->", "<->", "-->>"):
+        with pytest.raises(ParameterError, match="no CPDAG"):
+            interop.from_tetrad(f"Graph Nodes:\na;b\n\nGraph Edges:\n1. a {mark} b\n")
+    with pytest.raises(ParameterError, match="no place for the name"):
+        interop.to_tetrad(Cpdag(("blood pressure",)))
+    with pytest.raises(ParameterError, match="text"):
+        interop.from_networkx(networkx.path_graph(3))
+    with pytest.raises(ParameterError, match="takes a DAG"):
+        interop.to_dowhy(Cpdag(("a", "b"), [], [("a", "b")]))
+
+
+def test_a_package_that_is_not_there_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pgmpy", "pgmpy.base", "causallearn", "causallearn.graph.Edge", "causallearn.utils.cit"):
+        monkeypatch.setitem(__import__("sys").modules, name, None)
+    with pytest.raises(MissingDependencyError, match=r"dpcausal\[pgmpy\]"):
+        interop.to_pgmpy(Cpdag(("a",)))
+    for use in (interop.to_causal_learn, interop.from_causal_learn, interop.PaidTest.in_causal_learn):
+        with pytest.raises(MissingDependencyError, match=r"dpcausal\[causal-learn\]"):
+            use(Cpdag(("a",)))  # type: ignore[arg-type]
