@@ -67,6 +67,8 @@ def exit_codes() -> Iterator[None]:
     try:
         yield
     except BudgetExceededError as error:
+        print("A budget is never refilled; what was released is asked again for nothing: kept answers, dpcausal ask.",
+              file=sys.stderr)  # fmt: skip
         _fail(error, REFUSED)
     except LedgerDamagedError as error:
         _fail(error, DAMAGED)
@@ -76,7 +78,8 @@ def exit_codes() -> Iterator[None]:
 
 def _fail(error: DpCausalError, code: int) -> None:
     # What the library calls a keyword is an option here.
-    told = re.sub(r"\b(accept_large_epsilon|again|force)=True", lambda m: "--" + m[1].replace("_", "-"), str(error))
+    keyword = r"\b(accept_large_epsilon|again|force|partial)=True"
+    told = re.sub(keyword, lambda m: "--" + m[1].replace("_", "-"), str(error))
     print(f"dpcausal: {told}", file=sys.stderr)
     raise typer.Exit(code)
 

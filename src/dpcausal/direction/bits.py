@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.direction.anm import WIDTH_SHARE
+from dpcausal.direction.copula import gaussian_pvalue
 from dpcausal.direction.lsnm import LEAST_VALUES, half, heaped, spread
 from dpcausal.direction.spline import Column, Spline
 from dpcausal.privacy.noise import generator_from_seed
@@ -62,14 +63,17 @@ def dependence_pvalue(first: tuple[Column, Column], second: tuple[Column, Column
 
 
 def of_block(x: Column, y: Column, seed: int) -> Bits:
-    """Return (linked, leans to x as the cause, x → y misfits, y → x misfits) of one block's rows; it may fail."""
+    """Return (linked, leans to x as the cause, x → y misfits, y → x misfits) of one block's rows; it may fail.
+
+    It leans by a coin where columns are coarse or heaped, or could be Gaussian but for their scales.
+    """
     coins = generator_from_seed(seed)
     is_fine = not any(heaped(values).any() or len(np.unique(values)) < LEAST_VALUES for values in (x, y))
     x, y = spread(x, y, coins)
     forward, left_y = half(x, Spline(x), y)
     backward, left_x = half(y, Spline(y), x)
     margin = backward - forward
-    is_told = is_fine and math.isfinite(margin) and margin != 0
+    is_told = is_fine and math.isfinite(margin) and margin != 0 and gaussian_pvalue(x, y) < LEVEL
     leans = margin > 0 if is_told else bool(coins.random() < 0.5)
     of_x, of_y = kernel(x), kernel(y)
     tests = (of_x, of_y), (of_x, kernel(left_y)), (of_y, kernel(left_x))

@@ -10,24 +10,28 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Tail = Callable[[int], float]
-"""t ≥ 1 → P(Z ≥ t) of a symmetric whole-number noise Z."""
+Tail = Callable[[Any], Any]
+"""t ≥ 1 → P(Z ≥ t) of a symmetric whole-number noise Z, of one t or an array of them."""
 
 AT_MOST, AT_LEAST = 0.2, 0.4
 """A claim that something shows in blocks rejects π ≤ the first, a claim that it does not rejects π ≥ the second."""
 
+SHOWN = 2.8
+"""A correlation of so much over √b of Gaussian columns shows in about ``AT_LEAST`` of blocks of b rows: measured."""
 
-def no_noise(t: int) -> float:
-    return 0.0
+
+def no_noise(t: Any) -> Any:
+    return 0.0 * t
 
 
 def geometric_tail(epsilon: float) -> Tail:
     """Return the tail of P(k) ∝ e^{−ε|k|}: q^t/(1 + q), q = e^{−ε}."""
-    return lambda t: math.exp(-epsilon * t) / (1 + math.exp(-epsilon))
+    return lambda t: np.exp(-epsilon * t) / (1 + math.exp(-epsilon))
 
 
 def cube_tail(epsilon: float) -> Tail:
@@ -42,12 +46,34 @@ def cube_tail(epsilon: float) -> Tail:
     sums = 1 / p, q / p**2, q * (1 + q) / p**3, q * (1 + 4 * q + q * q) / p**4  # Σ i^k q^i
     whole = 1 + 64 * sums[3] + 16 * sums[1]
 
-    def tail(t: int) -> float:
+    def tail(t: Any) -> Any:
+        t = np.asarray(t, dtype=np.float64)
         odd = 2 * t + 1
         terms = odd**3, 6 * odd**2 + 24 * t * t + 2, 12 * odd + 48 * t, 32
-        return math.exp(-epsilon * t) * sum(a * b for a, b in zip(terms, sums, strict=True)) / whole
+        return np.exp(-epsilon * t) * sum(a * b for a, b in zip(terms, sums, strict=True)) / whole
 
     return tail
+
+
+SUMMED = 100_000
+"""Most radii of the cube that a chance is summed over: beyond, 2,000 blocks drown in the noise."""
+
+
+def cube_chance(slacks: tuple[float, ...], epsilon: float) -> float:
+    """Return P(Z_i ≥ −s_i for all i) of the cube's noise: how often counts stay on their side of thresholds s_i away.
+
+    (1/N) Σ_r q^r [V(r) − V(r − 1)],  V(r) = Π_i max(0, r + min(r, s_i) + 1),  N alike for s = ∞
+
+    >>> round(cube_chance((0, 0, 0, math.inf), 1e-2), 3), round(cube_chance((-1,) + (math.inf,) * 3, 1.0), 4)
+    (0.128, 0.4375)
+    """
+    r = np.arange(min(SUMMED, math.ceil(60 / epsilon)) + 1.0)
+    inside, whole = (
+        np.diff(np.prod([np.maximum(0, r + np.minimum(r, s) + 1) for s in bounds], axis=0), prepend=0.0)
+        for bounds in (slacks, (math.inf,) * len(slacks))
+    )
+    law = np.exp(-epsilon * r)
+    return float(inside @ law / (whole @ law))
 
 
 @lru_cache(maxsize=64)
@@ -59,10 +85,11 @@ def _binomial(blocks: int, chance: float) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Counts:
-    """Noisy counts of M blocks with noise of one law."""
+    """Noisy counts of M blocks with noise of one law; ``epsilon`` is that of the cube's, infinite of none."""
 
     blocks: int
     tail: Tail
+    epsilon: float = math.inf
 
     def at_least(self, count: int, chance: float) -> float:
         """Return P(B + Z ≥ count) for B ~ Binomial(M, chance): the p-value of "π is at most the chance"."""
@@ -73,10 +100,28 @@ class Counts:
         return self._sum(count, chance, -1)
 
     def _sum(self, count: int, chance: float, sign: int) -> float:
-        beyond = (sign * (count - m) for m in range(self.blocks + 1))
-        tails = np.array([self.tail(t) if t >= 1 else 1 - self.tail(1 - t) for t in beyond])
+        beyond = sign * (count - np.arange(self.blocks + 1.0))
+        tails = np.where(beyond >= 1, self.tail(np.maximum(beyond, 1)), 1 - self.tail(np.maximum(1 - beyond, 1)))
         return min(1.0, float(_binomial(self.blocks, chance) @ tails))
 
     def coins(self, count: int) -> float:
         """Return the two-sided p-value of fair coins: P(|B + Z − M/2| ≥ |count − M/2|)."""
         return min(1.0, 2 * self.at_least(max(count, self.blocks - count), 0.5))
+
+    def chance(self, slacks: tuple[float, ...]) -> float:
+        """Return how often noise of the cube leaves whole counts within so far of where they began."""
+        return float(min(slacks) >= 0) if math.isinf(self.epsilon) else cube_chance(slacks, self.epsilon)
+
+
+def least(holds: Callable[[int], bool], start: int = 0) -> int:
+    """Return the least whole number from which on a rule holds, near the start or far on either side."""
+    low, step = start, 1
+    while holds(low):
+        low, step = low - step, 2 * step
+    high, step = low + 1, 1
+    while not holds(high):
+        low, high, step = high, high + step, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dpcausal.direction.counts import SHOWN
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.report import Guarantee, Result
@@ -22,7 +24,8 @@ def unprotected(guarantee: Guarantee) -> list[str]:
 MEANING = {
     "neither fits": "Neither direction fits with additive noise: common cause, changing spread, feedback or selection.",
     "both fit": "Both directions fit: these rows cannot tell.",
-    "not linked": "Not linked in blocks of {rows} rows.",
+    "not linked": "No finding of independence: ruled out is a link that two blocks in five would show, as a "
+    "correlation of about {seen:.2f}. A weaker one may be there: ci_test asks it of all rows.",
     "undecided": "Undecided: the noise and so few blocks leave it open.",
 }
 """What a verdict that is no arrow says."""
@@ -123,7 +126,12 @@ class Direction(Result):
             return f"{self.cause} -> {self.effect}"
         if self.margin is None:
             return f"{first} and {second}: no direction was released"
-        return f"{first} and {second}: {self.verdict or 'undecided'}"
+        where = f" in blocks of {self._rows()} rows" if self.verdict == "not linked" else ""
+        return f"{first} and {second}: {self.verdict or 'undecided'}{where}"
+
+    def _rows(self) -> str:
+        """Return how many rows a block has; sizes of blocks that are dealt by hash differ."""
+        return f"{'at most ' if self.guarantee.unit is Unit.PERSON else ''}{self.rows_per_block}"
 
     def leaning(self) -> str:
         """Return which way it leans and how easily coins would, in words; empty where that is not known."""
@@ -135,15 +143,14 @@ class Direction(Result):
     def headline(self) -> list[str]:
         lines = [*unprotected(self.guarantee), f"{self.answer()}."]
         first, second = self.columns
-        hashed = "at most " if self.guarantee.unit is Unit.PERSON else ""  # sizes of blocks dealt by hash differ
-        rows = f"{hashed}{self.rows_per_block}"
         if self.verdict in MEANING:
-            lines.append(MEANING[self.verdict].format(rows=rows))
+            whole = (self.rows_per_block or 1) * self.settings.get("share", 1.0)
+            lines.append(MEANING[self.verdict].format(seen=min(1.0, SHOWN / math.sqrt(whole))))
         if self.counts is not None:
             linked, _, misfits, back = self.counts
             noisy = "counts" if self.spent.exact else "noisy counts"
             lines.append(
-                f"In {self.blocks} blocks of {rows} rows ({noisy}): linked {linked}, {first} -> "
+                f"In {self.blocks} blocks of {self._rows()} rows ({noisy}): linked {linked}, {first} -> "
                 f"{second} misfits {misfits}, {second} -> {first} misfits {back}; level {self.alpha:g}."
             )
         if self.leaning():

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 from dpcausal.asking import public
 from dpcausal.direction.anm import Column
 from dpcausal.direction.bits import Bits, coins_of, failed, of_block
-from dpcausal.direction.counts import AT_LEAST, AT_MOST, Counts, cube_tail, no_noise
+from dpcausal.direction.counts import AT_LEAST, AT_MOST, Counts, cube_tail, least, no_noise
 from dpcausal.direction.progress import told
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.errors import ParameterError
@@ -26,7 +26,9 @@ from dpcausal.privacy.unheard import contained
 from dpcausal.regression.threads import one_thread
 
 LEAST_ROWS, LEAST_BLOCK, USUAL_BLOCK = 144, 48, 200
-LEAST_BLOCKS, MOST_BLOCKS = 3, 501
+LEAST_BLOCKS, MOST_BLOCKS = 3, 2_000
+MOST_USUAL = 501
+"""Most blocks by default, unless the noise asks for more: they take seconds."""
 LEAST_KEPT = 20
 """A block with fewer rows that lack nothing says nothing: coins take its place."""
 
@@ -38,12 +40,20 @@ BLOCKS_AT_ONE = 30
 
 PROOFS = ("block-bits", "cube", "verdict-level")
 
-HOPELESS = (
-    "so few blocks at this epsilon that an arrow would need luck even if every block agreed: n times epsilon should be "
-    "about 1,000 or more"
+LEAST_CHANCE = 0.8
+"""Below this chance of an arrow that every block shows, what can come out is said; a plan says it before the spend."""
+
+OUTLOOK = (
+    "even if all of {blocks} blocks agreed, noise would leave an arrow with a chance of {arrow:.2f}, 'neither fits' of "
+    "{neither:.2f}, 'both fit' of {both:.2f}, 'not linked' of {unlinked:.2f}, and else 'undecided': n times epsilon "
+    "should be about 1,000 or more, and epsilon above .01"
 )
 SOME_ROWS = "of the rows, {used} were used, chosen by public coins: larger blocks would see smaller departures"
 LEVEL = "the level speaks of blocks of so many rows and of the two models, not of causation"
+MISLEADS = (
+    "an arrow may be wrong where one column nearly is a common cause or one direction fits by accident, where a cause "
+    "is measured badly, and of counts or an effect that is measured on another scale than noise adds on"
+)
 
 ARROW, BACKWARD, NEITHER, BOTH, UNLINKED, UNDECIDED = (
     "{x} causes {y}", "{y} causes {x}", "neither fits", "both fit", "not linked", "undecided",
@@ -51,12 +61,12 @@ ARROW, BACKWARD, NEITHER, BOTH, UNLINKED, UNDECIDED = (
 
 
 def default_blocks(rows: float, epsilon: float) -> int:
-    """Return the public number of blocks: n/200, more where the noise asks for them and 48 rows are left, 3 to 501.
+    """Return the public number of blocks: n/200 up to 501, more where the noise asks for them and 48 rows are left.
 
-    >>> default_blocks(4_000, 1.0), default_blocks(100_000, 0.1), default_blocks(1_000, 1.0)
-    (30, 500, 20)
+    >>> default_blocks(4_000, 1.0), default_blocks(100_000, 0.1), default_blocks(1_000_000, 0.02)
+    (30, 500, 1500)
     """
-    asked = max(rows / USUAL_BLOCK, min(rows / LEAST_BLOCK, BLOCKS_AT_ONE / epsilon))
+    asked = max(min(rows / USUAL_BLOCK, MOST_USUAL), min(rows / LEAST_BLOCK, BLOCKS_AT_ONE / epsilon))
     return min(max(math.floor(asked), LEAST_BLOCKS), MOST_BLOCKS)
 
 
@@ -81,6 +91,18 @@ def arrow_pvalue(pvalues: dict[str, float], cause: str, effect: str) -> float:
     return max(pvalues[claim] for claim in needs)
 
 
+def outlook(counts: Counts, alpha: float) -> dict[str, float]:
+    """Return how often each verdict comes out if every block agrees on it: from public numbers alone."""
+    M, free = counts.blocks, math.inf
+    shows = M - least(lambda count: counts.at_least(count, AT_MOST) <= alpha)  # how far noise may carry a whole count
+    leans = M - least(lambda count: counts.coins(count) <= alpha, M // 2 + 1)
+    hides = -least(lambda count: counts.at_most(-count, AT_LEAST) <= alpha)
+    return {
+        "arrow": counts.chance((shows, leans, hides, shows)), "neither": counts.chance((shows, shows, shows, free)),
+        "both": counts.chance((shows, hides, hides, free)), "unlinked": counts.chance((hides, free, free, free)),
+    }  # fmt: skip
+
+
 def verdict_of(pvalues: dict[str, float], lean: str, names: tuple[str, str], alpha: float) -> str:
     """Return which of the six verdicts the claims of level α carry."""
     x, y = names
@@ -102,7 +124,7 @@ class Verdict(DirectionMethod[PureDP]):
     Parameters
     ----------
     blocks : int, optional
-        Public number of blocks, 3 to 501; by default a public rule of n and ε.
+        Public number of blocks, 3 to 2,000; by default a public rule of n and ε.
     rows_per_block : int, optional
         Public number of rows of a block, by default n/blocks and at most 200: the larger a block, the smaller the
         departures from a model that it sees.  Rows beyond are left out by public coins.
@@ -131,9 +153,10 @@ class Verdict(DirectionMethod[PureDP]):
     def caveats(self, question: Pair, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         blocks, rows = self.blocks or 1, self.rows_per_block or 1
         most = "at most " if question.blocks_moved > 1 else ""  # blocks that are dealt by hash differ in size
-        best = claims_of(self._counts(question, spent), (blocks, blocks, 0, blocks), ("x", "y"))
+        chances = outlook(self._counts(question, spent), question.alpha)
+        told = OUTLOOK.format(blocks=blocks, **chances) if chances["arrow"] < LEAST_CHANCE else ""
         used = SOME_ROWS.format(used=most + str(blocks * rows)) if question.n >= blocks * (rows + 1) else ""
-        return tuple(filter(None, (HOPELESS if arrow_pvalue(best, "x", "y") > question.alpha else "", used, LEVEL)))
+        return tuple(filter(None, (told, used, MISLEADS, LEVEL)))
 
     def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         """Check the number and the size of the blocks, or choose them."""
@@ -176,8 +199,10 @@ class Verdict(DirectionMethod[PureDP]):
         return self.release(private, question, NoPrivacy(), coins, allotment)
 
     def _counts(self, question: Pair, spent: PureDP | NoPrivacy) -> Counts:
-        tail = no_noise if isinstance(spent, NoPrivacy) else cube_tail(spent.epsilon / question.blocks_moved)
-        return Counts(self.blocks or 1, tail)
+        if isinstance(spent, NoPrivacy):
+            return Counts(self.blocks or 1, no_noise)
+        epsilon = spent.epsilon / question.blocks_moved
+        return Counts(self.blocks or 1, cube_tail(epsilon), epsilon)
 
     def _bits(self, private: Columns, coins: PublicGenerator) -> list[Bits]:
         blocks, size = self.blocks or 1, self.rows_per_block or 1
