@@ -77,6 +77,7 @@ class PanelPart(Part):
     target: Any
     start: Any
     bounds: Bounds
+    treated: tuple[Any, ...] = ()
     missing: str = "carry"
 
 
