@@ -89,9 +89,9 @@ def main() -> int:
                     flush=True,
                 )
                 if (score, rows) in MOST_SECONDS:
-                    seconds, most = figures["start"] + figures["processor"], MOST_SECONDS[score, rows]
+                    used, most = figures["start"] + figures["processor"], MOST_SECONDS[score, rows]
                     where = f"{score}, {rows:,} rows, protect={protect!r}"
-                    targets[f"{where}: {seconds:.1f} s of processor with the start, at most {most:.0f}"] = seconds <= most
+                    targets[f"{where}: {used:.1f} s of processor with the start, at most {most:.0f}"] = used <= most
                     targets[f"{where}: {figures['gib']:.2f} GiB, at most {MOST_GIB:.0f}"] = figures["gib"] <= MOST_GIB
     return report(targets)
 

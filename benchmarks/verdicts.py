@@ -1,6 +1,6 @@
 """Verdicts and forced leans: how often each is right, on designs whose truth is known and on the Tübingen pairs.
 
-    python -m benchmarks verdicts [--pairs P] [--noises R] [--fresh] [--real | --designs] [--largest]
+    python -m benchmarks verdicts [--pairs P] [--noises R] [--fresh] [--real | --designs] [--largest] [--at N EPSILON]
 
 A pair's blocks are those of the public call; what noise makes of their exact counts is drawn R times.  So the counts
 cost time and the noise does not.  Half of the pairs are named effect first.  ± is one standard error over the pairs.
@@ -344,13 +344,17 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--noises", type=int, default=50)
     parser.add_argument("--most", type=int, default=1000, help="real pairs, the largest first")
+    parser.add_argument("--at", nargs=2, type=float, metavar=("N", "EPSILON"), help="the designs at this size alone")
     parser.add_argument("--only", default="", help="designs whose name has this word")
     for flag in ("--fresh", "--real", "--designs", "--largest", "--no-votes"):
         parser.add_argument(flag, action="store_true")
     asked = parser.parse_args()
-    votes, everything = not asked.no_votes, not (asked.real or asked.designs or asked.fresh or asked.largest)
+    votes = not asked.no_votes
+    everything = not (asked.real or asked.designs or asked.fresh or asked.largest or asked.at)
     made, fresh = ({name: kinds[name] for name in kinds if asked.only in name} for kinds in (DESIGNS, FRESH))
     with dpc.simulated_noise(1):
+        if asked.at:
+            designs(made, ((int(asked.at[0]), asked.at[1]),), asked.pairs, asked.noises, votes)
         if asked.designs or everything:
             designs(made, ((4_000, 1.0), (1_000, 1.0)), asked.pairs, asked.noises, votes)
         if asked.largest or everything:
