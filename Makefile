@@ -32,7 +32,7 @@ package: $(VENV)/package.done
 	$(BIN)/python -m tests.package
 
 docs: $(VENV)/docs.done
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going -E -q -b html docs build/site
+	$(BIN)/python docs/site/build.py
 
 benchmark: $(VENV)/benchmark.done
 	$(BIN)/python -m benchmarks

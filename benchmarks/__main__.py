@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BENCHMARKS = (
     "verdicts", "verdict_attacks",
-    "house",
+    "house", "validation",
     "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "igci",
     "paper1_tables", "training_privacy",
     "effects", "effects_readings", "effects_did", "rows",

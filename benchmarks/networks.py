@@ -102,8 +102,10 @@ def random_binary(columns: int, rows: int, seed: int) -> tuple[dict[str, npt.NDA
     return {name: values[:, place] for place, name in enumerate(names)}, dpc.Cpdag.from_dag(names, arcs)
 
 
-def random_linear(columns: int, rows: int, seed: int) -> tuple[dict[str, npt.NDArray[np.float64]], dpc.Cpdag]:
-    """Draw a sparse linear Gaussian DAG, about two arrows a column, coefficients ±.3 to ±.9, and rows of it."""
+def random_linear(
+    columns: int, rows: int, seed: int, sizes: tuple[float, float] = (0.3, 0.9), share: float | None = None
+) -> tuple[dict[str, npt.NDArray[np.float64]], dpc.Cpdag]:
+    """Draw a sparse linear Gaussian DAG, ``share`` of all arrows (two a column), coefficients ± ``sizes``, and rows."""
     rng = np.random.default_rng(seed)
     names = [f"v{place:02d}" for place in range(columns)]
     values = np.zeros((rows, columns))
@@ -111,7 +113,7 @@ def random_linear(columns: int, rows: int, seed: int) -> tuple[dict[str, npt.NDA
     for node in range(columns):
         values[:, node] = rng.normal(size=rows)
         for parent in range(node):
-            if rng.random() < 2 / (columns - 1):
+            if rng.random() < (2 / (columns - 1) if share is None else share):
                 arcs.append((names[parent], names[node]))
-                values[:, node] += rng.choice([-1, 1]) * rng.uniform(0.3, 0.9) * values[:, parent]
+                values[:, node] += rng.choice([-1, 1]) * rng.uniform(*sizes) * values[:, parent]
     return {name: values[:, place] for place, name in enumerate(names)}, dpc.Cpdag.from_dag(names, arcs)

@@ -46,4 +46,5 @@ from dpcausal.study.study import Study as Study
 from dpcausal.synthetic_control.ask import plan_synthetic_control as plan_synthetic_control
 from dpcausal.synthetic_control.ask import synthetic_control as synthetic_control
 from dpcausal.synthetic_control.ask import synthetic_controls as synthetic_controls
+from dpcausal.synthetic_control.average import average_effect as average_effect
 from dpcausal.synthetic_control.result import SyntheticControl as SyntheticControl

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from fractions import Fraction
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,10 @@ class Result:
 
     def __str__(self) -> str:
         return self.summary()
+
+    def _repr_html_(self) -> str:
+        """Return the summary for a notebook; what it holds is text there too."""
+        return f"<pre>{escape(self.summary())}</pre>"
 
     def stamp(self) -> str:
         """Return what a picture must say of the guarantee: empty where every row is protected."""

@@ -107,7 +107,7 @@ def anm_pair(
         ``"sine"`` sin 2x + x/2, ``"quadratic"`` (x + ½)², ``"smooth"`` a random smooth function of length scale 0.8.
     noise : str
         ``"gaussian"``, ``"uniform"``, ``"laplace"`` or ``"lognormal"`` (the exponential of a normal of standard
-        deviation ½, centred); mean 0, variance ``noise_scale``².
+        deviation ½, centred); mean 0, standard deviation ``noise_scale``.
     cause : str
         Law of x: ``"uniform"`` on [−2, 2], or ``"gaussian"``, standard normal moved into [−4, 4].
     noise_scale : float

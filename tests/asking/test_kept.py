@@ -317,5 +317,5 @@ def test_each_part_of_a_table_or_panel_is_public_or_is_left_out() -> None:
         "_ids", "_inside", "_missing", "_most", "_n", "_name", "_person", "_schema", "_share", "_weight",
     }  # fmt: skip
     assert set(panel(ledger).identity) == {
-        "_bounds", "_covariates", "_missing", "_n", "_name", "_named", "_starts", "_times",
+        "_bounds", "_covariates", "_missing", "_n", "_name", "_named", "_starts", "_times", "_treated",
     }  # fmt: skip

@@ -11,7 +11,7 @@ from scipy.stats import chi2, chi2_contingency
 
 from dpcausal.dependence.contingency import contingency
 from dpcausal.dependence.contrasts import contrast_of
-from dpcausal.dependence.wald import RIDGE, upper_tail, usable_strata, wald_test, wald_test_correlated
+from dpcausal.dependence.wald import RIDGE, upper_tail, usable_strata, wald_residuals, wald_test, wald_test_correlated
 from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.table import NoisyTable, geometric_success, geometric_variance
@@ -49,6 +49,19 @@ def test_both_forms_agree_on_independent_noise() -> None:
     first, second = wald_test(counts, 36.0), wald_test_correlated(counts, factor, 36.0)
     assert first is not None and second is not None
     assert first.statistic == pytest.approx(second.statistic, rel=1e-10) and first.freedom == second.freedom
+
+
+def test_all_strata_together_agree_with_mantel_and_haenszel_without_noise() -> None:
+    rng = np.random.default_rng(6)
+    counts = np.stack([rng.multinomial(m, [0.3, 0.2, 0.15, 0.35]).reshape(2, 2) for m in (9_000, 30_000)], axis=2)
+    a, of_x, of_y, m = counts[0, 0], counts[0].sum(axis=0), counts[:, 0].sum(axis=0), counts.sum(axis=(0, 1))
+    spread = of_x * (m - of_x) * of_y * (m - of_y) / (m**2 * (m - 1.0))
+    found = wald_residuals(counts.astype(float), 0.0)
+    assert found is not None
+    assert found.pooled()[0] == pytest.approx((a - of_x * of_y / m).sum() ** 2 / spread.sum(), rel=5e-3)
+    three = rng.multinomial(40_000, np.full(12, 1 / 12)).reshape(3, 4, 1).astype(float)
+    one = wald_residuals(np.repeat(three, 2, axis=2), 25.0)  # two copies of one stratum
+    assert one is not None and one.pooled(2) == pytest.approx(one.terms())
 
 
 def rejections(draw: Any, runs: int) -> float:

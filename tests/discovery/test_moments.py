@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.discovery.moments import default_radius, noisy_moments
+from dpcausal.discovery.moments import noisy_moments, radius_of
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.search import asker
 from dpcausal.privacy.loss import ZCDP, NoPrivacy
@@ -76,7 +76,8 @@ def test_near_singular_and_noise_only_moments_are_not_tested() -> None:
     def moments(covariance: list[list[float]], variance: float, n: int) -> NoisyMoments:
         return NoisyMoments(("a", "b"), n, (0.0, 0.0), (1.0, 1.0), np.array(covariance), variance)
 
-    assert moments([[1, 1], [1, 1]], 0.0, 100).partial_correlation(0, 1, ()) is None
+    three = NoisyMoments(tuple("abc"), 100, (0.0,) * 3, (1.0,) * 3, np.ones((3, 3)), 0.0)
+    assert three.partial_correlation(0, 1, (2,)) is None
     noise = moments([[0.1, 0.3], [0.3, -0.2]], 0.01, 100)
     assert asker(noise, Terms("pc", 0.01, 0, dpc.Knowledge()))("a", "b", ()).separated is None
     assert moments([[1, 0], [0, 1]], 0.0, 3).partial_correlation(0, 1, ()) is None
@@ -91,5 +92,43 @@ def test_constant_columns_and_columns_at_a_bound_are_defined() -> None:
         assert found.method == "moments" and set(found.graph.nodes) == {"x", "y", "z"}
 
 
-def test_the_radius_grows_like_the_root_of_the_columns() -> None:
-    assert default_radius(20) == pytest.approx(math.sqrt(21 + 2 * math.sqrt(40)))
+def test_the_strongest_pair_is_tested_whatever_the_noise_of_the_rest() -> None:
+    moments = NoisyMoments(("a", "b"), 10_000, (0.0, 0.0), (1.0, 1.0), np.array([[1, 0.97], [0.97, 1]]), 0.05**2)
+    correlation, variance = moments.partial_correlation(0, 1, ())  # type: ignore[misc]
+    assert correlation == pytest.approx(0.97) and variance == pytest.approx(1 / 9_997 + 0.05**2)
+
+
+def test_rows_are_shortened_no_more_than_noise_asks_for() -> None:
+    """Without noise hardly any; where noise is large a quarter of the mean; between, noise is as sampling's error."""
+    whole = 20.25 + 2 * math.sqrt(40)
+    assert radius_of(20, 10**9, ZCDP(1.0)) == pytest.approx(math.sqrt(whole))
+    assert radius_of(20, 100, ZCDP(1e-6)) == pytest.approx(math.sqrt(20.25 / 4))
+    squared = radius_of(20, 10_000, ZCDP(0.005)) ** 2
+    assert 20.25 / 4 < squared < whole
+    assert squared / (10_000 * math.sqrt(2 * 0.005)) == pytest.approx(1 / math.sqrt(10_000))
+
+
+def random_dag(seed: int, n: int) -> tuple[dict[str, np.ndarray], dpc.Cpdag]:
+    """Return ten linear Gaussian columns, about fourteen arrows with coefficients of ½ to 1½."""
+    rng = np.random.default_rng(seed)
+    names, values, arcs = [f"v{k}" for k in range(10)], np.zeros((n, 10)), []
+    for j in range(10):
+        values[:, j] = rng.normal(size=n)
+        for i in range(j):
+            if rng.random() < 14 / 45:
+                arcs.append((names[i], names[j]))
+                values[:, j] += rng.choice([-1, 1]) * rng.uniform(0.5, 1.5) * values[:, i]
+    return dict(zip(names, values.T, strict=True)), dpc.Cpdag.from_dag(names, arcs)
+
+
+@pytest.mark.parametrize("width", [20.0, 2_000.0])
+def test_ten_gaussian_columns_are_found_in_wide_bounds_too(width: float) -> None:
+    loss, found = dpc.ApproxDP(0.3, 1e-6), []
+    for seed in range(5):
+        frame, truth = random_dag(seed, 10_000)
+        schema = dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-width, width)))
+        with dpc.simulated_noise(seed):
+            asked = dpc.discover(dpc.Table(frame, schema, dpc.Ledger.in_memory(loss)), loss=loss)
+        assert asked.method == "moments" and not asked.untested
+        found.append(asked.graph.skeleton_f1(truth))
+    assert np.mean(found) > 0.75

@@ -9,6 +9,7 @@ targets.  A block ``python with-peers`` needs another package, and runs under ``
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import tomllib
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md"))
+DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "site")
 LANGUAGES = {"python", "bash", "toml", "text"}
 PEERS = "with-peers"
 
@@ -51,10 +52,16 @@ def prose(page: Path) -> str:
     return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
-def run_python(block: Block, page: Path, names: dict[str, Any]) -> None:
+def run_python(
+    block: Block, page: Path, names: dict[str, Any], show: Callable[[object], None] | None = None
+) -> None:
+    """Execute a block, and hand over the value that it ends with, which a notebook would show."""
     # Blank lines before it give a traceback the page's own line numbers.
-    source = "\n" * (block.line - 1) + block.text
-    exec(compile(source, str(page), "exec"), names)
+    tree = ast.parse("\n" * (block.line - 1) + block.text, str(page))
+    last = tree.body.pop() if show and tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, str(page), "exec"), names)
+    if show and isinstance(last, ast.Expr):
+        show(eval(compile(ast.Expression(last.value), str(page), "eval"), names))
 
 
 def run_shell(block: Block) -> None:
@@ -72,7 +79,9 @@ def exit_code(arguments: list[str]) -> int:
 
     from dpcausal.cli import app
 
-    return CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    print(f"$ dpcausal {shlex.join(arguments)}\n{done.output}")
+    return done.exit_code
 
 
 def is_known_setup(words: list[str]) -> bool:
@@ -84,7 +93,10 @@ def is_known_setup(words: list[str]) -> bool:
     return words[0] == "make" and all(f"\n{target}:" in (ROOT / "Makefile").read_text() for target in words[1:])
 
 
-def run_page(page: Path, *, peers: bool = False, after: Callable[[Block], None] = lambda block: None) -> None:
+def run_page(
+    page: Path, *, peers: bool = False, show: Callable[[object], None] | None = None,
+    after: Callable[[Block], None] = lambda block: None,
+) -> None:  # fmt: skip
     """Run a page in the present folder, and tell of each block that ran."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
@@ -94,7 +106,15 @@ def run_page(page: Path, *, peers: bool = False, after: Callable[[Block], None] 
         if block.file not in {"", PEERS}:
             Path(block.file).write_text(block.text, encoding="utf-8")
         elif block.language == "python":
-            run_python(block, page, names)
+            run_python(block, page, names, show)
         elif block.language == "bash":
             run_shell(block)
         after(block)
+
+
+def method_notes() -> dict[str, list[str]]:
+    """Return the lines below each method's heading in the page of methods."""
+    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    parts = re.split(r"^### `(\w+)`.*\n", page, flags=re.MULTILINE)
+    notes = [re.split(r"^## ", text, flags=re.MULTILINE)[0].splitlines() for text in parts[2::2]]
+    return dict(zip(parts[1::2], notes, strict=True))

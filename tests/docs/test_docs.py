@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import dpcausal
-from tests.docs.pages import DOCS, LANGUAGES, ROOT, blocks, prose, run_page, run_python, run_shell
+from benchmarks import validation
+from tests.docs.pages import DOCS, LANGUAGES, ROOT, blocks, method_notes, prose, run_page, run_python, run_shell
 
 PAGES = [*DOCS, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")
@@ -108,3 +109,22 @@ def test_one_version_everywhere() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     released = changes.partition(f"\n## {version}")[2].partition("\n## ")[0]
     assert "\n### Privacy\n" in released
+
+
+def test_every_method_has_its_lines_on_when_to_use_it() -> None:
+    methods = {name: one for name, one in vars(dpcausal.methods).items() if isinstance(one, type)}
+    notes = method_notes()
+    assert notes.keys() == methods.keys()
+    for name, lines in notes.items():
+        text = "\n".join(lines)
+        for part in ("* **Use it when**", "* **Do not use it when**", "* **It supposes**"):
+            assert text.count(part) == 1, f"{name}: {part}"
+        assert f"### `{name}` ({methods[name].name})" in (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("check", validation.CHECKS, ids=lambda check: f"{check.package}, {check.what}")
+def test_what_the_page_says_of_a_package_still_agrees(check: validation.Check) -> None:
+    line = validation.rows_of(validation.PAGE.read_text(encoding="utf-8"))[check.what]
+    assert float(line.split("|")[4]) >= check.digits and check.package in line
+    if check.package in {"scipy", "scikit-learn", "statsmodels", "pandas", "dp-accounting"}:
+        assert check.measured() >= check.digits

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import dpcausal as dpc
+from benchmarks import validation
 from dpcausal import Cpdag, interop
 from dpcausal.errors import BudgetExceededError, ParameterError
 from tests.docs.pages import ROOT, run_page
@@ -197,3 +198,8 @@ def test_an_engine_without_an_order_is_refused_and_its_arrow_table_is_read() -> 
 def test_the_page_runs_with_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_page(ROOT / "docs" / "interop.md", peers=True)
+
+
+@pytest.mark.parametrize("check", validation.CHECKS, ids=lambda check: f"{check.package}, {check.what}")
+def test_the_page_of_validation_holds(check: validation.Check) -> None:
+    assert check.measured() >= check.digits

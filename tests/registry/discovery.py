@@ -254,7 +254,7 @@ def of_moments(side: int, epsilon: float, size: int) -> list[float]:
             {"a": x, "b": x}, dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1)}), ledger, missing="impute"
         )
         released = noisy_moments(table, ("a", "b"), ledger.allot(loss, task="audit"), rho_of(loss))
-        outputs.append(released.middles[0])
+        outputs.append(float(released.covariance[0, 1]))
     return outputs
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.errors import ParameterError
+from dpcausal.errors import BudgetExceededError, ParameterError
 from dpcausal.study.draft import declared
 from dpcausal.study.lines import lines_of
 from dpcausal.study.standing import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK
@@ -123,7 +123,15 @@ def test_what_the_budget_will_not_admit_is_foreseen_and_the_rest_goes_on(study: 
     written(LINKED + big)
     plan = dpc.Study.open(study).plan(accuracy=False)
     assert [one.state for one in plan.standings] == [TO_ASK, BEYOND, TO_ASK]
-    found = dpc.Study.open(study).run()
+    assert plan.summary().endswith("Beyond the budget: size.  A run asks nothing; partial=True asks what fits.")
+    with pytest.raises(BudgetExceededError, match="question 'size', after those before it; partial=True asks"):
+        dpc.Study.open(study).run()
+    for words, code in ((["plan"], 3), (["run"], 3), (["plan", "--json"], 3)):
+        told = CliRunner().invoke(app, [*words, str(study)])
+        assert told.exit_code == code and "partial=True" not in told.output
+    with dpc.Ledger.open("study.ledger", read_only=True) as ledger:
+        assert not ledger.entries()
+    found = dpc.Study.open(study).run(partial=True)
     assert [one.state for one in found.standings] == [ANSWERED, BEYOND, ANSWERED]
 
 
@@ -224,3 +232,35 @@ def test_init_takes_no_bound_from_the_data(tmp_path: Path) -> None:
     for wrong in ("5..1", "a,,b", "a, a"):
         with pytest.raises(ParameterError):
             declared(wrong)
+
+
+def test_a_check_of_persons_does_not_ask_for_them_again(study: Path) -> None:
+    assert not [note for note in dpc.Study.open(study).check().notes if "person=" in note]
+    study.write_text(study.read_text().replace('person = "id"\n', ""))
+    assert [note for note in dpc.Study.open(study).check().notes if "person=" in note]
+
+
+def test_init_asks_again_for_what_was_mistyped_and_keeps_what_was_answered(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("id,age,sick\n1,30,no\n")
+    out = tmp_path / "s.toml"
+    typed = "Title\nidd\nid\n0..99\n"
+    told = CliRunner().invoke(app, ["init", str(tmp_path / "d.csv"), "--out", str(out)], input=typed)
+    assert told.exit_code != 0 and "there is no column 'idd'; did you mean 'id'?" in told.output
+    assert 'person = "id"' in out.read_text() and "[columns.\"age\"]" in out.read_text()
+    assert dpc.Study.open(out).told.title == "Title"
+
+
+def test_the_schema_for_editors_is_that_of_the_file(study: Path) -> None:
+    import tomllib
+
+    told = json.loads(CliRunner().invoke(app, ["schema"]).stdout)
+    assert set(tomllib.loads(study.read_text())) <= set(told["properties"])
+    assert set(told["required"]) == {"title", "data", "ledger", "budget"} and told["additionalProperties"] is False
+    assert told["$defs"]["QuestionPart"]["required"] == ["name", "task"]
+
+
+def test_a_plan_and_an_answer_show_themselves_as_text_in_a_notebook(study: Path) -> None:
+    plan = dpc.Study.open(study).run()
+    assert plan._repr_html_().startswith("<pre>") and "answered" in plan._repr_html_()
+    page = plan.standings[0].answer._repr_html_()
+    assert "smoker and sick given age" in page and page.count("<") == 2

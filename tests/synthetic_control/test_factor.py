@@ -158,7 +158,7 @@ def test_a_units_scale_is_what_level_and_factors_leave_of_its_past() -> None:
     missed, scales = fitted.measured(rows)
     basis, _ = np.linalg.qr(np.column_stack([np.ones(6), fitted.loadings[0, :6]]))
     left = rows[:, :6] - rows[:, :6] @ basis @ basis.T
-    np.testing.assert_allclose(scales**2, ((left**2).sum(axis=1) + 1.0 * fitted.rest) / 5.0, rtol=1e-6)
+    np.testing.assert_allclose(scales**2, ((left**2).sum(axis=1) + 0.6 * fitted.rest) / 4.6, rtol=1e-6)
     np.testing.assert_allclose(missed, rows[:, 6:].mean(axis=1) - rows[:, :6] @ fitted.slopes.mean(axis=1), atol=0.01)
 
 

@@ -76,7 +76,8 @@ def exit_codes() -> Iterator[None]:
 
 def _fail(error: DpCausalError, code: int) -> None:
     # What the library calls a keyword is an option here.
-    told = re.sub(r"\b(accept_large_epsilon|again|force)=True", lambda m: "--" + m[1].replace("_", "-"), str(error))
+    keyword = r"\b(accept_large_epsilon|again|force|partial)=True"
+    told = re.sub(keyword, lambda m: "--" + m[1].replace("_", "-"), str(error))
     print(f"dpcausal: {told}", file=sys.stderr)
     raise typer.Exit(code)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,33 +29,47 @@ def init_command(
     """Begin a study: asks for the public bounds of each column, and reads nothing but the columns' names."""
     with exit_codes():
         from dpcausal.errors import ParameterError
-        from dpcausal.study.draft import declared, draft, names_of
+        from dpcausal.study.draft import draft, names_of
 
         if out.exists():
             raise ParameterError(f"{str(out)!r} is there already: edit it, or name another with --out")
         names = names_of(data)
         print("What may stand in each column is public and yours to say; it is never read off the data.")
-        title = typer.prompt("Title, the question of the study")
-        person = typer.prompt(f"Column that names whose a row is ({', '.join(names)}; empty: a row is a person)",
-                              default="", show_default=False)  # fmt: skip
-        if person and person not in names:
-            raise ParameterError(f"there is no column {person!r}")
-        columns = {}
-        for name in names:
-            while name != person:
-                try:
-                    told = declared(typer.prompt(ASKED.format(name=name), default="", show_default=False))
-                except ParameterError as error:
-                    print(f"    {error}")
-                    continue
-                if told is not None:
-                    columns[name] = told
-                break
-        epsilon = typer.prompt("Budget, epsilon", type=float, default=1.0)
-        delta = typer.prompt("and delta", type=float, default=1e-6)
-        text = draft(data, title, columns, person=person or None, epsilon=epsilon, delta=delta, file=out.name)
-        out.write_text(text, encoding="utf-8")
+        said: dict[str, Any] = {"title": "Untitled", "columns": {}, "person": None, "epsilon": 1.0, "delta": 1e-6}
+        try:
+            _interview(names, said)
+        except typer.Abort:  # Ctrl-C or Ctrl-D: what was answered is not lost
+            out.write_text(draft(data, file=out.name, **said), encoding="utf-8")
+            print(f"\nNot finished: {out} holds what you answered; go on in it by hand.", file=sys.stderr)
+            raise
+        out.write_text(draft(data, file=out.name, **said), encoding="utf-8")
         print(f"Written: {out}. Add your questions at its end, then: dpcausal plan {out}")
+
+
+def _interview(names: list[str], said: dict[str, Any]) -> None:
+    """Ask for title, person, each column and the budget; what is mistyped is asked again."""
+    from dpcausal.errors import ParameterError, nearest
+    from dpcausal.study.draft import declared
+
+    said["title"] = typer.prompt("Title, the question of the study")
+    whose = f"Column that names whose a row is ({', '.join(names)}; empty: a row is a person)"
+    while person := typer.prompt(whose, default="", show_default=False):
+        if person in names:
+            said["person"] = person
+            break
+        print(f"    there is no column {person!r}{nearest(person, names)}")
+    for name in names:
+        while name != said["person"]:
+            try:
+                told = declared(typer.prompt(ASKED.format(name=name), default="", show_default=False))
+            except ParameterError as error:
+                print(f"    {error}")
+                continue
+            if told is not None:
+                said["columns"][name] = told
+            break
+    said["epsilon"] = typer.prompt("Budget, epsilon", type=float, default=1.0)
+    said["delta"] = typer.prompt("and delta", type=float, default=1e-6)
 
 
 @app.command("plan")
@@ -68,13 +82,16 @@ def plan_command(
     with exit_codes():
         from dpcausal.study.study import Study
 
-        _show(Study.open(study).plan(accuracy=accuracy), as_json)
+        found = Study.open(study).plan(accuracy=accuracy)
+        _show(found, as_json)
+        _end(found, {"answered", "to ask"})
 
 
 @app.command("run")
 def run_command(
     study: StudyArgument,
     again: Annotated[list[str] | None, typer.Option(help="A question to pay for anew, by name; repeatable.")] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Ask what the budget admits if it is not all.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -82,17 +99,21 @@ def run_command(
     with exit_codes():
         from dpcausal.study.study import Study
 
-        found = Study.open(study).run(again=again or (), told=None if quiet else announce)
+        found = Study.open(study).run(again=again or (), partial=partial, told=None if quiet else announce)
         if as_json:
             _show(found, as_json)
         else:
             print("\n".join(answers(found)))
             print(f"Left of the budget: {found.remaining}. The report: dpcausal report {study}")
-        states = {one.state for one in found.standings}
-        if "beyond the budget" in states:
-            raise typer.Exit(REFUSED)
-        if states - {"answered"}:
-            raise typer.Exit(BAD_INPUT)
+        _end(found, {"answered"})
+
+
+@app.command("schema")
+def schema_command() -> None:
+    """Print the JSON schema of a study file, for editors that complete and check TOML."""
+    from dpcausal.study.file import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
 
 
 @app.command("report")
@@ -126,4 +147,14 @@ def answers(found: StudyPlan) -> list[str]:
 
 
 def _show(found: StudyPlan, as_json: bool) -> None:
-    print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else found.summary())
+    text = found.summary().replace("partial=True", "--partial")
+    print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else text)
+
+
+def _end(found: StudyPlan, well: set[str]) -> None:
+    """Leave with a code that says whether something is beyond the budget, or stands otherwise than well."""
+    states = {one.state for one in found.standings}
+    if "beyond the budget" in states:
+        raise typer.Exit(REFUSED)
+    if states - well:
+        raise typer.Exit(BAD_INPUT)

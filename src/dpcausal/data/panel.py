@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.panel_cells import Cells, array_cells, filled, frame_cells
-from dpcausal.data.periods import Label, period_label
+from dpcausal.data.periods import Label, period_label, unit_name
 from dpcausal.data.rows import checked_name
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError, SchemaError
@@ -46,6 +47,10 @@ class Panel(Single):
         Where each question about the donors is paid.
     name : str, optional
         Under which answers are kept, as for ``Table``; the targets' series are not part of what tells panels apart.
+    treated : list of units, optional
+        All units that are treated, in this frame or in another of the ledger's, by whatever public rule.  *Public, and
+        not protected*: those that are no targets here are no donors either.  The ledger records this list, once, so
+        panels whose targets are among it share a ledger.  By default the targets alone.
     missing : str
         What an absent or null cell of a donor counts as, by a rule that looks at this donor only: ``"carry"``, its
         value before, else its first value, else the midpoint of the bounds; or ``"midpoint"``.
@@ -58,7 +63,7 @@ class Panel(Single):
         Donors: units other than the targets.  Public under replace-one.
     times : tuple
         The targets' periods, sorted: whole numbers, or ISO texts.  Public.  Donors' rows at other times do not count.
-    targets : tuple
+    targets, treated : tuple
         Their names.
     bounds, ledger, missing
 
@@ -96,7 +101,7 @@ class Panel(Single):
 
     __slots__ = (
         "_bounds", "_cells", "_covariates", "_ledger", "_missing", "_n", "_name", "_named", "_series", "_starts",
-        "_target_covariates", "_times",
+        "_target_covariates", "_times", "_treated",
     )  # fmt: skip
 
     _bounds: Bounded
@@ -111,6 +116,7 @@ class Panel(Single):
     _starts: dict[Any, int]
     _target_covariates: dict[Any, Reals]
     _times: tuple[Label, ...]
+    _treated: tuple[Any, ...]
 
     def __init__(
         self,
@@ -124,14 +130,16 @@ class Panel(Single):
         bounds: Bounded,
         ledger: Ledger,
         name: str = "",
+        treated: Sequence[Any] = (),
         missing: str = "carry",
         covariates: Mapping[str, Bounded] | None = None,
     ) -> None:
         columns = dict(covariates or {})
         _check_public(bounds, ledger, missing, columns)
         listed = list(target) if isinstance(target, (list, tuple)) else [target]
-        cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed)
-        self._settle(cells, start, bounds, ledger, missing, columns, checked_name(name), (unit, time, outcome))
+        others = _treated(treated, listed)
+        cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed, others)
+        self._settle(cells, start, bounds, ledger, missing, columns, others, checked_name(name), (unit, time, outcome))
 
     @classmethod
     def from_arrays(
@@ -143,6 +151,7 @@ class Panel(Single):
         bounds: Bounded,
         ledger: Ledger,
         times: Sequence[Any] | None = None,
+        treated: Sequence[Any] = (),
         missing: str = "carry",
     ) -> Panel:
         """Return a panel from wide arrays.
@@ -157,18 +166,19 @@ class Panel(Single):
             One of ``times``; a mapping for several targets.
         times : sequence of T times, optional
             0, …, T−1 by default.
-        bounds, ledger, missing
-            As for ``Panel``.
+        bounds, ledger, treated, missing
+            As for ``Panel``; who is a donor is up to the caller.
         """
         _check_public(bounds, ledger, missing, {})
         panel = cls.__new__(cls)
         series = dict(target) if isinstance(target, Mapping) else {"target": target}
-        panel._settle(array_cells(donors, series, times), start, bounds, ledger, missing, {})
+        others = _treated(treated, list(series))
+        panel._settle(array_cells(donors, series, times), start, bounds, ledger, missing, {}, others)
         return panel
 
     def _settle(
         self, cells: Cells, start: Any, bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded],
-        known_as: str = "", named: tuple[str, ...] = (),
+        treated: tuple[Any, ...], known_as: str = "", named: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         if cells.donors < 1:
             raise SchemaError("a panel needs at least one donor beside its targets")
@@ -190,7 +200,7 @@ class Panel(Single):
         for field, value in (
             ("_cells", cells), ("_times", cells.times), ("_n", cells.donors), ("_series", series), ("_starts", places),
             ("_bounds", bounds), ("_ledger", ledger), ("_missing", missing), ("_covariates", covariates),
-            ("_target_covariates", kept), ("_name", known_as), ("_named", named),
+            ("_target_covariates", kept), ("_name", known_as), ("_named", named), ("_treated", treated),
         ):  # fmt: skip
             object.__setattr__(self, field, value)
 
@@ -219,6 +229,26 @@ class Panel(Single):
     def targets(self) -> tuple[Any, ...]:
         """The names of the treated units."""
         return tuple(self._series)
+
+    @property
+    def treated(self) -> tuple[Any, ...]:
+        """The names of all units that are treated, here or in another panel of the ledger; the targets among them."""
+        return self._treated
+
+    def before_treatment(self, start: Any) -> Panel:
+        """Return the panel up to the first treatment, as if it had been at ``start``: for placebos in time."""
+        first = min(self._starts.values())
+        if _place(self._times, self.targets[0], start) >= first:
+            raise ParameterError(f"a placebo in time needs a start before the first treatment, in {self._times[first]}")
+        cells, blocks = self._cells, self._cells.target_rows
+        early = replace(
+            cells, times=self._times[:first], target_rows={name: block[:, :first] for name, block in blocks.items()},
+            donor_rows=lambda place: cells.donor_rows(place)[:, :first],
+        )  # fmt: skip
+        panel = Panel.__new__(Panel)
+        panel._settle(early, start, self._bounds, self._ledger, self._missing, self._covariates, self._treated,
+                      self._name, self._named)  # fmt: skip
+        return panel
 
     @property
     def bounds(self) -> Bounded:
@@ -289,6 +319,18 @@ def _check_public(bounds: Bounded, ledger: Ledger, missing: str, covariates: dic
         raise ParameterError(f"ledger must be a Ledger, got {type(ledger).__name__}")
     if not (isinstance(missing, str) and missing in MISSING):
         raise ParameterError(f"missing must be one of {', '.join(MISSING)}")
+
+
+def _treated(treated: Sequence[Any], targets: list[Any]) -> tuple[Any, ...]:
+    """Return all units that are treated: the targets, unless a list that holds them is given."""
+    if isinstance(treated, (str, bytes)) or not isinstance(treated, Sequence):
+        raise ParameterError("treated must be a list of units")
+    if not treated:
+        return tuple(targets)
+    names = [unit_name(one) for one in treated]
+    if None in names or len(set(names)) < len(names) or not {unit_name(one) for one in targets} <= set(names):
+        raise ParameterError("treated must name different units, each of the targets among them")
+    return tuple(treated)
 
 
 def _place(times: tuple[Label, ...], target: Any, start: Any) -> int:

@@ -102,8 +102,13 @@ def _real(values: Any, name: str, dimensions: int) -> Reals:
     return plain
 
 
-def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], targets: list[Any]) -> Cells:
-    """Return the cells of a long frame; reads the columns of units and times, and the targets' records."""
+def frame_cells(
+    frame: Any, unit: str, time: str, columns: dict[str, Bounded], targets: list[Any], treated: Sequence[Any] = ()
+) -> Cells:
+    """Return the cells of a long frame; reads the columns of units and times, and the targets' records.
+
+    A unit among ``treated`` that is no target is no donor either.
+    """
     source = _source(frame)
     stamp = Stamp.of(frame) if isinstance(frame, (str, PathLike)) else None
     for name in (unit, time, *columns):
@@ -137,8 +142,10 @@ def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], t
     times = _sorted_times([labels[code] for code in np.unique(moments[of_targets & (moments >= 0)])])
     if not times:
         raise SchemaError("no record of a target has a time that can be read")
-    order = sorted((name for name in unit_names if name not in names), key=lambda name: (str(name), repr(name)))
-    ranks = {name: rank for rank, name in enumerate([*names, *order])}
+    other = {*names, *(str(one) if as_text else unit_name(one) for one in treated)}
+    order = sorted((name for name in unit_names if name not in other), key=lambda name: (str(name), repr(name)))
+    kept = len(names) + len(order)
+    ranks = dict.fromkeys(unit_names, -1) | {name: rank for rank, name in enumerate([*names, *order])}
     cells = _cells(units[of_targets], moments[of_targets], unit_names, labels, ranks, times)
     blocks = []
     for name in listed:  # only the targets' values are kept
@@ -157,12 +164,12 @@ def frame_cells(frame: Any, unit: str, time: str, columns: dict[str, Bounded], t
         if flat is None:
             raise SchemaError("the frame no longer has the units it had when the panel was made")
         values = withheld(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
-        return _pivoted(values, flat, len(ranks), len(times), columns[name])
+        return _pivoted(values, flat, kept, len(times), columns[name])
 
     return Cells(
         times,
         tuple(targets),
-        len(unit_names) - len(names),
+        len(order),
         {target: np.stack([block[place] for block in blocks]) for place, target in enumerate(targets)},
         lambda place: column(place)[len(names) :],
         lambda: confirm(source, columns, rows, stamp, (unit, time)),

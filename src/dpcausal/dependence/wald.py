@@ -45,32 +45,58 @@ def wald_test(counts: Reals, variance: float) -> Wald | None:
     Σ_s R_s' V_s⁻¹ R_s,  R = N − n p_x p_yᵀ without the last levels, V = n (D_x ⊗ D_y) + v (L_x L_xᵀ ⊗ L_y L_yᵀ) + I,  D
     = diag(p) − p pᵀ,  L = I − p 1ᵀ;  ``None`` if no stratum is usable.
     """
-    found = wald_terms(counts, variance)
-    if found is None:
-        return None
-    kept, terms = found
-    return Wald(float(terms.sum()), int(kept.sum()) * (counts.shape[0] - 1) * (counts.shape[1] - 1))
+    found = wald_residuals(counts, variance)
+    return None if found is None else Wald(float(found.terms().sum()), found.residual.size)
 
 
-def wald_terms(counts: Reals, variance: float) -> tuple[npt.NDArray[np.bool_], Reals] | None:
-    """Return which strata are usable, and the terms of the sum, 0 where not; ``None`` if no stratum is usable."""
+class Residuals(NamedTuple):
+    """Of the usable strata: which they are, R, V, and the share of V that is the rows' own and not the noise's."""
+
+    kept: npt.NDArray[np.bool_]
+    residual: Reals
+    covariance: Reals
+    weight: Reals
+
+    def terms(self) -> Reals:
+        """Return R' V⁻¹ R of each stratum, 0 of those that are not usable."""
+        found = np.zeros(self.kept.size)
+        found[self.kept] = quadratic(self.residual, self.covariance)
+        return found
+
+    def pooled(self, copies: int = 1) -> Reals:
+        """Return R' V⁻¹ R of the weighted sum over the strata, one for each of the copies, which are innermost."""
+        strata, width = self.kept.size // copies, self.residual.shape[1]
+        sums, spreads = np.zeros((copies, width)), np.zeros((copies, width, width))
+        place = np.tile(np.arange(copies), strata)[self.kept]
+        np.add.at(sums, place, self.weight[:, None] * self.residual)
+        np.add.at(spreads, place, self.weight[:, None, None] ** 2 * self.covariance)
+        return quadratic(sums, spreads + 1e-9 * np.eye(width))
+
+
+def wald_residuals(counts: Reals, variance: float) -> Residuals | None:
+    """Return the residuals by stratum; ``None`` if no stratum is usable."""
     usable = _usable(counts, variance)
     if usable is None:
         return None
     kept, totals, px, py, residual = usable
-    terms = np.zeros(kept.size)
+    vectors = residual.reshape(len(totals), -1)
     if counts.shape[:2] == (2, 2):
         a, b = px[:, 0], py[:, 0]
-        spread = totals * a * (1 - a) * b * (1 - b)
-        noise = RIDGE + variance * (a**2 + (1 - a) ** 2) * (b**2 + (1 - b) ** 2)
-        terms[kept] = residual[:, 0, 0] ** 2 / (spread + noise)
-        return kept, terms
-    dx, lx = _factors(px)
-    dy, ly = _factors(py)
-    vectors = residual.reshape(len(totals), -1)
-    covariance = totals[:, None, None] * _kron(dx, dy) + variance * _kron(lx, ly) + RIDGE * np.eye(vectors.shape[1])
-    terms[kept] = (vectors * np.linalg.solve(covariance, vectors[:, :, None])[:, :, 0]).sum(axis=1)
-    return kept, terms
+        own = (totals * a * (1 - a) * b * (1 - b))[:, None, None]
+        covariance = own + (RIDGE + variance * (a**2 + (1 - a) ** 2) * (b**2 + (1 - b) ** 2))[:, None, None]
+    else:
+        (dx, lx), (dy, ly) = _factors(px), _factors(py)
+        own = totals[:, None, None] * _kron(dx, dy)
+        covariance = own + variance * _kron(lx, ly) + RIDGE * np.eye(vectors.shape[1])
+    weight = np.trace(own, axis1=1, axis2=2) / np.trace(covariance, axis1=1, axis2=2)
+    return Residuals(kept, vectors, covariance, weight)
+
+
+def quadratic(vectors: Reals, matrices: Reals) -> Reals:
+    """Return v' M⁻¹ v of each."""
+    if vectors.shape[1] == 1:
+        return np.asarray(vectors[:, 0] ** 2 / matrices[:, 0, 0])
+    return np.asarray((vectors * np.linalg.solve(matrices, vectors[:, :, None])[:, :, 0]).sum(axis=1))
 
 
 def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> Wald | None:

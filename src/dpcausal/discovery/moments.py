@@ -1,7 +1,7 @@
 """``"moments"``: noisy second moments of bounded columns, and tests of partial correlation that know the noise.
 
-Two releases.  A histogram of each column, 64 equal bins between its bounds, gives a middle and a width in which it is
-measured from then on; rows in these units, with a 1 beside them for the means, are shortened to a public length and
+First the scale of each column, by noisy histograms that close in on its quartiles: a middle and a width in which it is
+measured from then on.  Rows in these units, with a ½ beside them for the means, are shortened to a public length and
 their second moments released.
 """
 
@@ -28,7 +28,9 @@ from dpcausal.dependence.second_moments import (
     upper_of,
 )
 from dpcausal.discovery.foresight import of_numbers, too_few
-from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, rho_of
+from dpcausal.discovery.question import Graph, Outcome, ScoreSearch, deviation_of, rho_of
+from dpcausal.discovery.scales import LEAST_SHARE, ROUNDS, learned
+from dpcausal.discovery.score_search import form_of
 from dpcausal.discovery.search import search
 from dpcausal.errors import SchemaError
 from dpcausal.mechanisms.additive import gaussian
@@ -45,21 +47,26 @@ Integers = npt.NDArray[np.int64]
 CHUNK = 1 << 13
 """Rows that a processor's cache holds."""
 
-BINS = 64
-LEAST_SHARE = 0.02
-"""Least share of kept rows that a noisy count is taken for."""
+SCALES_SHARE = Fraction(2, 5)
+"""What the quartiles take of ρ; each round has as much as another."""
 
-HISTOGRAM_SHARE = Fraction(1, 10)
-"""What the histograms take of ρ."""
+BESIDE = 0.5
+"""The entry beside a row's columns."""
+
+MOST_OF_ROWS = 0.09
+"""The largest deviation of a round's counts, as a share of the rows, at which scales are learned (ten columns)."""
+
+SHORTENED = 0.25
+"""The squared length of a row as a part of its mean, where noise is above the error of sampling."""
 
 
 class Noise(NamedTuple):
-    """The two releases of so many columns and rows: what they cost, their bounds, the deviations of their noise."""
+    """The releases of so many columns and rows: what they cost, their bounds, the deviations of their noise."""
 
-    first: ZCDP | NoPrivacy
+    step: ZCDP | NoPrivacy
     bins: Sensitivity
     bin_deviation: float
-    second: ZCDP | NoPrivacy
+    last: ZCDP | NoPrivacy
     radius: float
     bits: int
     moments: Sensitivity
@@ -69,24 +76,40 @@ class Noise(NamedTuple):
 
 def noise_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> Noise:
     """Return the noise that a loss pays for."""
-    first, second = loss.part(HISTOGRAM_SHARE), loss.part(1 - HISTOGRAM_SHARE)
-    bins, radius = histograms_sensitivity(columns), default_radius(columns)
+    step, last = loss.part(SCALES_SHARE / ROUNDS), loss.part(1 - SCALES_SHARE)
+    bins, radius = histograms_sensitivity(columns), radius_of(columns, n, last)
     bits = grid_bits(n, radius)
     moments = second_moments_sensitivity(radius, bits, columns + 1)
     return Noise(
-        first, bins, deviation_of(float(bins.bound), first),
-        second, radius, bits, moments, deviation_of(float(moments.bound), second) * 4.0**-bits,
+        step, bins, deviation_of(float(bins.bound), step),
+        last, radius, bits, moments, deviation_of(float(moments.bound), last) * 4.0**-bits,
     )  # fmt: skip
 
 
+def radius_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> float:
+    """Return the public length that rows are shortened to, columns of about unit variance and the ½ beside them.
+
+    R² = p + ¼ + 2 √(2p), two standard deviations of a χ² above its mean, where noise is small; elsewhere √(2ρn), at
+    which noise is as large as the error of sampling, but at least a quarter of the mean, from where on less length has
+    no less noise.
+    """
+    mean = columns + BESIDE**2
+    whole = mean + 2 * math.sqrt(2 * columns)
+    if isinstance(loss, NoPrivacy):
+        return math.sqrt(4 * whole)
+    return math.sqrt(min(whole, max(SHORTENED * mean, math.sqrt(2 * loss.rho * n))))
+
+
 @dataclass(frozen=True, kw_only=True)
-class Moments(GraphSearch[ApproxDP | ZCDP]):
-    """Noisy second moments of bounded columns, or columns of two levels; partial correlations.
+class Moments(ScoreSearch[ApproxDP | ZCDP]):
+    """Noisy second moments of bounded columns, or columns of two levels; the best score, or partial correlations.
 
     Parameters
     ----------
+    search : str
+        ``"score"`` or ``"pc"``; by default score up to 14 columns.
     max_order : int, optional
-        Largest conditioning set, 0 to 8; by default 3.
+        Largest conditioning set, 0 to 8; by default 0 for the screen of a score search, 3 for pc.
     """
 
     name: ClassVar[str] = "moments"
@@ -98,7 +121,7 @@ class Moments(GraphSearch[ApproxDP | ZCDP]):
     cuts: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:
-        return 3
+        return 0 if form_of(self.search, columns) == "score" else 3
 
     def pay(self, loss: Loss, question: Graph) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
         return gaussian_part(loss, self.name)
@@ -113,7 +136,11 @@ class Moments(GraphSearch[ApproxDP | ZCDP]):
 
     def foresee(self, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         columns, n = len(question.names), question.n
-        variance = (noise_of(columns, n, rho_of(spent)).deviation / n) ** 2 / 2
+        noise = noise_of(columns, n, rho_of(spent))
+        if noise.bin_deviation > MOST_OF_ROWS * n:
+            return f"{n} rows at this loss are too few to tell the scales of columns: an edge not shown says nothing"
+        weight = min(1.0, noise.radius**2 / (columns + BESIDE**2))
+        variance = (noise.deviation / (n * weight)) ** 2 / 2
         pairs = [of_numbers(n, variance)] * math.comb(columns, 2)
         return too_few(pairs, n, self.terms(question.alpha, question.knowledge).alpha)
 
@@ -124,14 +151,6 @@ class Moments(GraphSearch[ApproxDP | ZCDP]):
         released = noisy_moments(private, question.names, allotment, rho_of(spent))
         terms = self.terms(question.alpha, question.knowledge)
         return Outcome(search(released, terms), terms, released)
-
-
-def default_radius(columns: int) -> float:
-    """Return the public length that rows are shortened to, p + 1 entries of about unit variance.
-
-    R² = 1 + p + 2 √(2p): two standard deviations of a χ² above its mean, so that few rows are shortened.
-    """
-    return math.sqrt(1 + columns + 2 * math.sqrt(2 * columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +180,18 @@ class Units:
         found /= self.width[:, None]
         return np.clip(found, 0.0, 1.0, out=found)
 
-    def binned(self, rows: Rows) -> Integers:
-        """Return the histogram of each column."""
-        return histograms(np.minimum((self.columns(rows) * BINS).astype(np.int64), BINS - 1), BINS)
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """The histogram of each column between cuts of its own, a value at a cut below it."""
+
+    units: Units
+    cuts: Reals
+
+    def __call__(self, rows: Rows) -> Integers:
+        unit = self.units.columns(rows)
+        codes = [np.searchsorted(cuts, column) for cuts, column in zip(self.cuts, unit, strict=True)]
+        return histograms(codes, self.cuts.shape[1] + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +211,7 @@ class Products:
             both = np.empty((len(unit) + 1, unit.shape[1]))
             np.subtract(unit, self.middles[:, None], out=both[:-1])
             both[:-1] /= self.widths[:, None]
-            both[-1] = 1.0
+            both[-1] = BESIDE
             grid = clip_rows(both.T, self.radius, self.bits)
             total += grid.T @ grid
         return upper_of(total).astype(np.int64)
@@ -192,32 +220,27 @@ class Products:
 def noisy_moments(
     table: Table, names: tuple[str, ...], allotment: Allotment, loss: ZCDP | NoPrivacy
 ) -> NoisyMoments:
-    """Read the columns and release their histograms and second moments."""
+    """Read the columns and release their scales and second moments."""
     n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.records(names)
     units = Units.of(table, names)
     lower, width = units.lower, units.width
-    counts = gaussian(Query(records.sum(units.binned), noise.bins, "histograms"), allotment, noise.first)
-    middles, widths = scales(np.asarray(counts, dtype=np.float64), noise.bin_deviation)
-    grid = scaled(records.sum(Products(units, middles, widths, noise.radius, noise.bits)), p + 1)
-    released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.second)
+
+    def counted(cuts: Reals) -> Reals:
+        query = Query(records.sum(Binned(units, cuts)), noise.bins, "quartiles")
+        return np.asarray(gaussian(query, allotment, noise.step), dtype=np.float64)
+
+    two = np.array([isinstance(table.schema.column(name), Levels) for name in names])
+    scales = learned(two, n, noise.bin_deviation, counted)
+    products = Products(units, scales.middles, scales.widths, noise.radius, noise.bits)
+    grid = scaled(records.sum(products), p + 1)
+    released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.last)
     moments = unpacked(released, p + 1) * 4.0**-noise.bits
-    # Left-out rows are in no sum, so the entry of the constant is how many are kept; noise must not make it tiny.
-    count = max(float(moments[p, p]), LEAST_SHARE * n)
-    means = moments[:p, p] / count
+    # Left-out rows are in no sum, shortened ones in part: the entry of the ½ says how much, and is not let be tiny.
+    weight = max(float(moments[p, p]) / BESIDE**2, LEAST_SHARE * n)
+    means = moments[:p, p] / (BESIDE * weight)
     return NoisyMoments(
-        names=names, n=n, middles=tuple((lower + width * middles).tolist()), widths=tuple((width * widths).tolist()),
-        covariance=moments[:p, :p] / count - np.outer(means, means), variance=noise.deviation**2 / 2 / count**2,
-        count=None if table.missing == "impute" else min(count, n),
+        names=names, n=n, middles=tuple((lower + width * scales.middles).tolist()),
+        widths=tuple((width * scales.widths).tolist()),
+        covariance=moments[:p, :p] / weight - np.outer(means, means), variance=noise.deviation**2 / 2 / weight**2,
+        count=None if table.missing == "impute" else min(scales.kept, n),
     )  # fmt: skip
-
-
-def scales(counts: Reals, deviation: float) -> tuple[Reals, Reals]:
-    """Return a middle and a width of each column, of values in [0, 1], from noisy histograms."""
-    # Bins that noise alone could have filled are taken as empty: two standard deviations.
-    kept = np.where(counts > 2 * deviation, counts, 0.0)
-    kept[kept.sum(axis=1) <= 0] = 1.0
-    shares = kept / kept.sum(axis=1, keepdims=True)
-    centres = (np.arange(BINS) + 0.5) / BINS
-    middles = shares @ centres
-    spread = np.sqrt(np.maximum((shares * (centres[None, :] - middles[:, None]) ** 2).sum(axis=1), 0.0))
-    return middles, np.maximum(spread, 0.5 / BINS)

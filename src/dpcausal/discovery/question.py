@@ -19,6 +19,7 @@ from dpcausal.data.tabulate import sizes_of
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.result import Discovery
+from dpcausal.discovery.score_search import SCREEN_ALPHA, Search, form_of
 from dpcausal.discovery.search import Found
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
@@ -187,6 +188,29 @@ class GraphSearch(Method[Graph, Spent]):
 
     def exact(self, private: Table, question: Graph, coins: PublicGenerator, allotment: Allotment) -> Outcome:
         return self.release(private, question, NoPrivacy(), coins, allotment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreSearch(GraphSearch[Spent]):
+    """A way to find a graph by its best score, or by PC.
+
+    Parameters
+    ----------
+    search : str
+        ``"score"`` or ``"pc"``; by default score up to 14 columns.
+    max_order : int, optional
+        Largest conditioning set of a test, 0 to 8.
+    """
+
+    search: Search = "auto"
+
+    def filled(self, columns: int) -> Self:
+        return replace(super().filled(columns), search=form_of(self.search, columns))
+
+    def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
+        if self.search == "score":
+            return Terms("score", SCREEN_ALPHA if alpha is None else alpha, self.order, knowledge)
+        return super().terms(alpha, knowledge)
 
 
 def checked_terms(names: tuple[str, ...], alpha: Any, knowledge: object) -> tuple[float | None, Knowledge]:

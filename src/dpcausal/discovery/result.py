@@ -142,6 +142,10 @@ class Discovery(Result):
             f"{self.method}, search {self.search}, {self.tests} {'test' if self.tests == 1 else 'tests'} at level "
             f"{self.alpha:g}."
         )
+        silent = len(self.untested - self.graph.skeleton)
+        if silent:
+            lines.append(f"Nothing is said of {silent} {'pair' if silent == 1 else 'pairs'} that noise left untested.")
+        lines.append("Pairs that only a third column links, as in an exclusive or, are not seen.")
         if self.reported:
             lines.append(f"Loss that the replicated system reports of itself: {self.reported}.")
         return lines

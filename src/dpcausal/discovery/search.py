@@ -1,4 +1,4 @@
-"""From released numbers to a graph: PC or strongest first by tests that know the noise, or a table's best score.
+"""From released numbers to a graph: PC or strongest first by tests that know the noise, or the best score.
 
 All of it is post-processing, defined for every released value.
 """
@@ -16,6 +16,7 @@ from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.discovery.score_search import best_dag, class_of, local_scores
 from dpcausal.discovery.strongest import strongest_first
 from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.releases.table import NoisyTable
 from dpcausal.releases.whitened import NoisyWhitened
@@ -54,7 +55,7 @@ def search(release: Release, terms: Terms) -> Found:
     if isinstance(release, NoisyWhitened):
         return by_tests(release.names, strongest_first(release, terms), terms)
     skeleton = find_skeleton(release.names, asker(release, terms), terms)
-    if terms.search == "score" and isinstance(release, NoisyTable):
+    if terms.search == "score" and isinstance(release, NoisyTable | NoisyMoments):
         return _by_score(release, skeleton, terms.knowledge)
     return by_tests(release.names, skeleton, terms)
 
@@ -70,21 +71,23 @@ def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms) -> Found:
     return Found(graph, margin, skeleton.untested, skeleton.tests)
 
 
-def _by_score(table: NoisyTable, skeleton: Skeleton, known: Knowledge) -> Found:
-    scores = local_scores(table, skeleton.edges, known)
+def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Knowledge) -> Found:
+    # A column whose variance is lost in the noise has correlations of noise: the graph says nothing of its pairs.
+    silent = skeleton.untested if isinstance(release, NoisyMoments) else frozenset()
+    scores = local_scores(release, skeleton.edges - silent, known)
     best = best_dag(scores)
     if best is None:  # required arrows form no cycle, so a DAG of them alone is always allowed
-        return Found(Cpdag(table.names), {}, frozenset(), skeleton.tests)
-    graph = class_of(table.names, best[1], known)
+        return Found(Cpdag(release.names), {}, frozenset(), skeleton.tests)
+    graph = class_of(release.names, best[1], known)
     untested = graph.skeleton - frozenset(skeleton.weakest)
     if untested:
         of_dag = Skeleton(graph.skeleton, {}, untested=untested)
-        graph = sure_class(table.names, of_dag, Cpdag.from_dag(table.names, best[1]), known)
+        graph = sure_class(release.names, of_dag, Cpdag.from_dag(release.names, best[1]), known)
     margin = {}
     for edge in graph.skeleton - untested:
         without = best_dag(scores, edge)
         margin[edge] = best[0] - without[0] if without else LARGEST_MARGIN
-    return Found(graph, margin, untested, skeleton.tests)
+    return Found(graph, margin, untested | silent, skeleton.tests)
 
 
 @dataclass(frozen=True)

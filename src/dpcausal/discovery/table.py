@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
-from dpcausal.asking import public
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import counts_of
 from dpcausal.dependence.contingency import contingency_sensitivity
 from dpcausal.discovery.foresight import of_levels, too_few
-from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Terms
-from dpcausal.discovery.question import Graph, GraphSearch, Outcome, check_cells, deviation_of, pure_pay
-from dpcausal.discovery.score_search import MOST_COLUMNS
+from dpcausal.discovery.question import Graph, Outcome, ScoreSearch, check_cells, deviation_of, pure_pay
+from dpcausal.discovery.score_search import MOST_COLUMNS, form_of
 from dpcausal.discovery.search import search
-from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import gaussian, geometric, laplace_scale
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
@@ -45,7 +41,7 @@ def cell_noise(spent: PureDP | ZCDP | NoPrivacy) -> CellNoise:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContingencyTable(GraphSearch[PureDP | ZCDP]):
+class ContingencyTable(ScoreSearch[PureDP | ZCDP]):
     """One noisy table of counts of all columns; tests that know the noise, then the exact search for the best score.
 
     Parameters
@@ -63,27 +59,10 @@ class ContingencyTable(GraphSearch[PureDP | ZCDP]):
     at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
 
-    search: Literal["auto", "score", "pc"] = "auto"
-
-    def form(self, columns: int) -> Literal["score", "pc"]:
-        """Return how so many columns are searched."""
-        asked = public.one_of("search", self.search, ("auto", "score", "pc"))
-        if asked == "score" and columns > MOST_COLUMNS:
-            raise ParameterError(f"search='score' takes at most {MOST_COLUMNS} columns")
-        return "pc" if asked == "pc" or columns > MOST_COLUMNS else "score"
-
     def usual_order(self, columns: int) -> int:
-        if self.form(columns) == "score":
+        if form_of(self.search, columns) == "score":
             return 1
         return 3 if columns <= MOST_COLUMNS else 2
-
-    def filled(self, columns: int) -> Self:
-        return replace(super().filled(columns), search=self.form(columns))
-
-    def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
-        if self.search == "score":
-            return Terms("score", 0.05 if alpha is None else alpha, self.order, knowledge)
-        return super().terms(alpha, knowledge)
 
     def pay(self, loss: Loss, question: Graph) -> tuple[PureDP | ZCDP | NoPrivacy, str]:
         return (loss, "") if isinstance(loss, ZCDP) else pure_pay(loss, self.name)

@@ -24,12 +24,16 @@ LEAST_SHARE = 0.5
 """No answer where less of the records is in strata with enough of both arms."""
 FIRM = 4.0
 """A risk has a ratio if it is so many standard errors away from 0, and for odds from 1."""
-RARE = 0.05
+RARE, LEAST_COUNTED = 0.05, 0.05
 MOST_SKEW = 0.35
 """No interval where the skewness of the difference could be more: a normal one covers .92 of a nominal .95 there."""
 
 SKEWED = "an arm has too few records for how skewed the outcome can be within its bounds: narrower bounds would help"
 UNSUPPORTED = "less than half of the records is in strata with enough of both arms for the noise"
+VOID = (
+    "hardly any record counts: most lack a column of the call, or hold levels, weights or numbers that are not as "
+    "declared; schema.check(frame) shows the curator which, before anything is paid"
+)
 
 
 def checked_names(what: str, names: Any, known: Iterable[str]) -> tuple[str, ...]:
@@ -99,7 +103,7 @@ def effect_of_cells(
         risk_ratio=answer.risk_ratio(), odds_ratio=answer.odds_ratio(),
         signal_to_noise=sums.ratio, share_supported=answer.share, **answer.unmeasured(),
         by_group=tuple(by_group), balance=balance(release, axis, pair, strata, value),
-        notes=notes(answer.share, share_treated),
+        notes=(*notes(answer.share, share_treated), *void(float(release.sums(value, ())[0][0]), release.n)),
         method="cells", settings={}, n=release.n, release=release, guarantee=release.guarantee,
     )  # fmt: skip
 
@@ -112,6 +116,11 @@ def notes(share: float, treated: float) -> tuple[str, ...]:
     if min(treated, 1 - treated) < RARE:
         told.append(f"one arm has less than {RARE:.0%} of the records")
     return tuple(told)
+
+
+def void(counted: float, n: int) -> tuple[str, ...]:
+    """Return what to look at where hardly any record counts: released numbers tell."""
+    return (VOID,) if counted < LEAST_COUNTED * n else ()
 
 
 class Answer:

@@ -21,7 +21,7 @@ from dpcausal.dependence.second_moments import unpacked
 from dpcausal.effects.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity, factors
 from dpcausal.effects.ellipsoid import whitened
 from dpcausal.effects.noisy_paths import NoisyPaths
-from dpcausal.effects.rounds import HISTOGRAM, Shape, Summed, learnt_shape, noise_of, tail_radius
+from dpcausal.effects.rounds import HISTOGRAM, Shape, Summed, learnt_shape, noise_of, shrinkage, tail_radius
 from dpcausal.effects.staggered import LEAST_COUNT, LEAST_RATIO, Staggered
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
@@ -35,11 +35,12 @@ from dpcausal.privacy.sensitivity import Query
 
 Reals = npt.NDArray[np.float64]
 
-SHAPING = (Fraction(1, 10), Fraction(1, 10))
-"""Shares of ρ of the rounds that learn the shape of the steps; the sums by cohort have what is left."""
-LAST = 1 - HISTOGRAM - sum(SHAPING, Fraction(0))
-TAIL, GROWTH = 0.04, 0.03
-"""The radius shortens 4 % of normal rows; where noise does not bind it grows: R² = .03 μ² of a cohort's persons."""
+SHAPING, CENTRES = Fraction(1, 10), Fraction(1, 5)
+"""Shares of ρ of the round that learns the shape of all steps, and of that about each cohort's mean; the last sums by
+cohort have what is left."""
+LAST = 1 - HISTOGRAM - SHAPING - CENTRES
+FIRST_TAIL, TAIL, GROWTH = 0.3, 0.1, 0.03
+"""The radius shortens 10 % of normal rows; where noise does not bind it grows: R² = .03 μ² of a cohort's persons."""
 MOST_WIDTH = 10.0
 MOST_PERIODS = 40
 
@@ -77,9 +78,17 @@ class Paths(AboutTable[Staggered]):
         if not 2 <= len(periods) <= MOST_PERIODS or len(starts) < 2:
             raise ParameterError(f"did needs 2 to {MOST_PERIODS} periods, the levels of time in order, and 2 cohorts")
         times, cohorts = tuple(map(str, periods.labels)), tuple(map(str, starts.labels))
-        if not set(times) & set(cohorts):
-            raise ParameterError("no level of the cohort is a period: it names the first treated one, others are never")
         chosen = public.one_of("control", control, ("never", "not-yet"))
+        first = sorted({times.index(one) if one in times else len(times) for one in cohorts})
+        if not any(0 < start < len(times) for start in first):
+            raise ParameterError(
+                "no level of the cohort is a period after the first: it names the first treated one, others are never"
+            )
+        if first[-1] < len(times) and (chosen == "never" or sum(start > 0 for start in first) < 2):
+            raise ParameterError(
+                "no level of the cohort stands for never: declare Levels([...], other='never'), as which a missing "
+                "value then counts, or compare with control='not-yet' where several cohorts are treated later"
+            )
         within = public.number("coverage", coverage, 0.5, 0.999)
         return cls(table, time, outcome, cohort, chosen, within, times, cohorts, sums)
 
@@ -137,9 +146,10 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
             return self
         rho, d, n = affordable_zcdp(spent), len(question.times) - 1, question.table.n
         try:
-            for share in (HISTOGRAM, *SHAPING):
-                noise_of(d, n, tail_radius(d, 0.3), rho.part(share))
-            _deviation(question, rho, n)
+            for share in (HISTOGRAM, SHAPING):
+                noise_of(d, n, tail_radius(d, FIRST_TAIL), rho.part(share))
+            _deviation(question, tail_radius(d, FIRST_TAIL), rho.part(CENTRES), n)
+            _deviation(question, _radius(question, rho, n), rho.part(LAST), n)
         except FenceError:
             raise LossError(f"{spent} is too little for did: its noise could not be drawn") from None
         enough = n
@@ -163,21 +173,12 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
         self, private: Table, question: Paths, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
     ) -> NoisyPaths:
         steps, cohorts, rows = question.steps()
-        n, d, rho, number = question.table.n, steps.shape[1], affordable_zcdp(spent), len(question.cohorts)
-        shape = learnt_shape(Summed.held(steps, rows), d, n, allotment, rho, SHAPING)
+        d, n, rho = steps.shape[1], question.table.n, affordable_zcdp(spent)
+        shape = learnt_shape(Summed.held(steps, rows), d, n, allotment, rho, (SHAPING,))
+        shape = Shape(np.tile(shape.middle, (len(question.cohorts), 1)), shape.spread)
+        found = _summed(question, shape, steps, cohorts, rows, tail_radius(d, FIRST_TAIL), allotment, rho.part(CENTRES))
         radius, own = _radius(question, rho, n), rho.part(LAST)
-        bits = cohort_bits(n, radius)
-        seen = whitened(steps, shape.middle, np.asarray(np.linalg.inv(shape.spread), dtype=np.float64))
-        claim = cohort_sums_sensitivity(number, d, radius, bits)
-        query = Query(cohort_sums(cohorts, number, seen, rows.kept, radius, bits), claim, "sums of paths by cohort")
-        found = np.asarray(gaussian(query, allotment, own), dtype=np.float64)
-        count, square = factors(radius, bits)
-        by_cohort = found[:-1].reshape(number, -1)
-        squares = np.stack([unpacked(row, d) for row in by_cohort[:, 1 + d :]]) / square * 4.0**-bits
-        return _paths(
-            question, shape, by_cohort[:, 0] / count, by_cohort[:, 1 : 1 + d] * 2.0**-bits, squares,
-            float(found[-1]) * 2.0**-bits * 2 / radius, radius, _deviation(question, rho, n),
-        )  # fmt: skip
+        return _summed(question, _about(found), steps, cohorts, rows, radius, allotment, own)
 
     def exact(self, private: Table, question: Paths, coins: PublicGenerator, allotment: Allotment) -> NoisyPaths:
         book_exact("did", allotment)
@@ -185,10 +186,45 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
         d, number = steps.shape[1], len(question.cohorts)
         parts = [steps[rows.kept & (cohorts == cohort)] for cohort in range(number)]
         return _paths(
-            question, Shape(np.zeros(d), np.eye(d)), np.array([float(len(one)) for one in parts]),
+            question, Shape(np.zeros((number, d)), np.eye(d)), np.array([float(len(one)) for one in parts]),
             np.stack([one.sum(axis=0) for one in parts]), np.stack([one.T @ one for one in parts]),
             0.0, 2 * math.sqrt(d), 0.0,
         )  # fmt: skip
+
+
+def _summed(
+    question: Paths, shape: Shape, steps: Reals, cohorts: npt.NDArray[np.int64], rows: Rows, radius: float,
+    allotment: Allotment, loss: ZCDP,
+) -> NoisyPaths:  # fmt: skip
+    """Release the sums by cohort of steps seen in a shape, each cohort's about its own middle."""
+    n, d, number = question.table.n, steps.shape[1], len(question.cohorts)
+    bits = cohort_bits(n, radius)
+    about = steps - shape.middle[cohorts]
+    seen = whitened(about, np.zeros(d), np.asarray(np.linalg.inv(shape.spread), dtype=np.float64))
+    claim = cohort_sums_sensitivity(number, d, radius, bits)
+    query = Query(cohort_sums(cohorts, number, seen, rows.kept, radius, bits), claim, "sums of paths by cohort")
+    found = np.asarray(gaussian(query, allotment, loss), dtype=np.float64)
+    count, square = factors(radius, bits)
+    by_cohort = found[:-1].reshape(number, -1)
+    squares = np.stack([unpacked(row, d) for row in by_cohort[:, 1 + d :]]) / square * 4.0**-bits
+    return _paths(
+        question, shape, by_cohort[:, 0] / count, by_cohort[:, 1 : 1 + d] * 2.0**-bits, squares,
+        float(found[-1]) * 2.0**-bits * 2 / radius, radius, _deviation(question, radius, loss, n),
+    )  # fmt: skip
+
+
+def _about(found: NoisyPaths) -> Shape:
+    """Return each cohort's middle and the shape about it; no direction thinner than half the noise."""
+    d, number = len(found.spread), len(found.counts)
+    # A cohort in the noise stays near the middle that it had: its mean is shrunk, not drawn.
+    counts = np.maximum(found.counts, 2 * found.deviation)
+    means = np.clip(found.sums / counts[:, None], -found.radius, found.radius)
+    total = max(float(found.counts.sum()), float(counts.max()))
+    within = (found.squares - counts[:, None, None] * means[:, :, None] * means[:, None, :]).sum(axis=0)
+    least = found.deviation * found.radius * math.sqrt(number * d) / total
+    eigenvalues, vectors = np.linalg.eigh(within / total / shrinkage(d, found.radius))
+    root = (vectors * np.sqrt(np.maximum(eigenvalues, least))) @ vectors.T
+    return Shape(found.middle + means @ found.spread.T, found.spread @ root)
 
 
 def _paths(
@@ -207,18 +243,18 @@ def _radius(question: Paths, rho: ZCDP, n: int) -> float:
     return math.sqrt(max(tail_radius(len(question.times) - 1, TAIL) ** 2, GROWTH * mu2 * n / len(question.cohorts)))
 
 
-def _deviation(question: Paths, rho: ZCDP, n: int) -> float:
+def _deviation(question: Paths, radius: float, loss: ZCDP, n: int) -> float:
     """Return σ of the noise of Σ z of a cohort."""
-    radius = _radius(question, rho, n)
     bits = cohort_bits(n, radius)
     claim = cohort_sums_sensitivity(len(question.cohorts), len(question.times) - 1, radius, bits)
-    return gaussian_scale(float(claim.bound), rho.part(LAST)) * 2.0**-bits
+    return gaussian_scale(float(claim.bound), loss) * 2.0**-bits
 
 
 def _suffices(question: Paths, rho: ZCDP, n: int) -> bool:
     """Return whether cohorts of one size could be told from the noise, and how wide intervals would be is bearable."""
-    size, deviation = n / len(question.cohorts), _deviation(question, rho, n)
-    least = max(LEAST_COUNT, LEAST_RATIO * deviation * math.sqrt(2) / _radius(question, rho, n))
+    size, radius = n / len(question.cohorts), _radius(question, rho, n)
+    deviation = _deviation(question, radius, rho.part(LAST), n)
+    least = max(LEAST_COUNT, LEAST_RATIO * deviation * math.sqrt(2) / radius)
     return size >= least and 1 + deviation**2 / size <= MOST_WIDTH**2
 
 

@@ -20,7 +20,7 @@ Reals = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class NoisyPaths(Release):
-    """Noisy counts, sums and squares by cohort of rows z; a path's steps are width · (middle + spread z).
+    """Noisy counts, sums and squares by cohort of rows z; steps of a path are width · (its cohort's middle + spread z).
 
     Attributes
     ----------
@@ -32,8 +32,8 @@ class NoisyPaths(Release):
         Of each cohort the place of its first treated period; −1 if it is never treated.
     width : float
         Of the outcome's range.
-    middle, spread : float arrays, shapes (d,) and (d, d)
-        Released: where steps lie and in what shape; d is one less than the periods.
+    middle, spread : float arrays, shapes (cohorts, d) and (d, d)
+        Released: where steps of a cohort lie and in what shape; d is one less than the periods.
     counts, sums, squares : float arrays, shapes (cohorts,), (cohorts, d), (cohorts, d, d)
     lost : float
         Sum over all persons of what shortening took, as a share of the radius, at most 1 each.
@@ -80,7 +80,7 @@ class NoisyPaths(Release):
         return 2 * self.deviation / self.radius
 
     def redrawn(self, generator: PublicGenerator) -> Self:
-        d, s = len(self.middle), self.deviation
+        d, s = len(self.spread), self.deviation
         upper = np.triu(generator.normal(0, 1, self.squares.shape)) * s * self.radius
         squares = upper + np.triu(upper, 1).swapaxes(1, 2)
         squares[:, range(d), range(d)] *= math.sqrt(2)
@@ -103,7 +103,7 @@ class NoisyPaths(Release):
         times, cohorts = (form.words(name, different=True) for name in ("times", "cohorts"))
         starts = form.wholes("starts", -1, len(cohorts))
         g, d = len(cohorts), len(times) - 1
-        shapes = {"middle": (d,), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d)}
+        shapes = {"middle": (g, d), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d)}
         arrays: dict[str, Any] = {name: form.array(name) for name in shapes}
         for name, shape in shapes.items():
             if arrays[name].shape != shape:

@@ -25,7 +25,7 @@ from dpcausal.data.coding import bin_codes
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
-from dpcausal.effects.contrast import UNMEASURED, arms_of, e_values, notes
+from dpcausal.effects.contrast import UNMEASURED, arms_of, e_values, notes, void
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.noisy_cells import levels_of
@@ -346,7 +346,8 @@ def _answer(
         interval_reason=whole.reason, coverage=question.coverage, standard_error=whole.error, noise_error=whole.noise,
         mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=signal,
         share_supported=share,
-        **unmeasured, by_group=tuple(by_group),
-        balance=tuple(balance), notes=notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
+        **unmeasured, by_group=tuple(by_group), balance=tuple(balance),
+        notes=(*notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
+               *void(float(moments.sums[-1, -1]), question.n)),
         method="moments", settings={}, n=question.n, release=moments, guarantee=moments.guarantee,
     )  # fmt: skip

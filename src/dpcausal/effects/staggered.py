@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.effects.contrast import void
 from dpcausal.effects.result import Interval
+from dpcausal.effects.rounds import shrinkage
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.report import Guarantee, Result
 
@@ -28,8 +30,10 @@ LEAST_COUNT, LEAST_RATIO = 30.0, 6.0
 """A cohort enters with at least so many persons, and so many deviations of the noise of their number."""
 MOST_LOST = 0.2
 """No interval where shortening took .2 √n more than of normal rows: calibrated by measured coverage, not proved."""
-DRAWS = 20_000
+DRAWS, LINE = 20_000, 0.8
+"""Of the level of the test before treatment the trend has four fifths: what most often goes wrong is one."""
 
+LOST = ": if a missing value is what says never treated, declare Levels([...], other='never')"
 CUT = "no intervals: too much of the paths was shortened, more than of normal ones, and skewed means may be off"
 
 
@@ -64,9 +68,12 @@ class Staggered(Result):
         By periods since treatment began; the period before it is 0 and left out.
     by_cohort : tuple of PathEffect
         ATT(g, t) for every cohort and period.
+    trend : PathEffect or None
+        By how much a period cohorts moved apart before treatment, the same for all of them: from every cohort and
+        period by generalised least squares.
     pretrend : float or None
-        p-value of the test that all effects before treatment in the event study are 0; ``None`` without such
-        periods or intervals.
+        p-value of the test that cohorts moved alike before treatment, by that trend and, for a fifth of the level, by
+        all effects before treatment in the event study; ``None`` without such periods or intervals.
     coverage : float
     notes : tuple of str
     n : int
@@ -81,6 +88,7 @@ class Staggered(Result):
     att: PathEffect | None
     event_study: tuple[PathEffect, ...]
     by_cohort: tuple[PathEffect, ...]
+    trend: PathEffect | None
     pretrend: float | None
     coverage: float
     notes: tuple[str, ...]
@@ -95,6 +103,9 @@ class Staggered(Result):
             ends = "no interval" if one.interval is None else f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"
             band = "" if one.band is None else f", all at once {one.band[0]:.4g} to {one.band[1]:.4g}"
             lines.append(f"  {one.name}: {one.estimate:+.4g} ({self.coverage:.0%}: {ends}{band})")
+        if self.trend is not None and self.trend.interval is not None:
+            ends = f"{self.trend.interval[0]:.3g} to {self.trend.interval[1]:.3g}"
+            lines.append(f"Before treatment cohorts moved apart by {self.trend.estimate:+.3g} a period ({ends}).")
         if self.pretrend is not None:
             apart = ": they moved apart before it, and the effects above are not to be believed"
             lines.append(
@@ -108,17 +119,19 @@ class Staggered(Result):
         from dpcausal.report import plain
 
         told = {name: value for name, value in vars(self).items() if name != "release"}
-        told["att"] = None if self.att is None else vars(self.att)
+        for name in ("att", "trend"):
+            told[name] = None if told[name] is None else vars(told[name])
         for name in ("event_study", "by_cohort"):
             told[name] = [vars(one) for one in told[name]]
         return {name: plain(value) for name, value in told.items()}
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the event study with the intervals that hold all at once."""
+        """Draw the mean effect, and the event study with the intervals that hold all at once."""
         from dpcausal.effects.picture import forest
 
-        rows = [(one.name, one.estimate, one.band) for one in self.event_study]
-        return forest(rows, ax, f"effect on {self.outcome}", self.stamp())
+        mean = [] if self.att is None else [("all", self.att.estimate, self.att.interval)]
+        rows = [*mean, *((one.name, one.estimate, one.band) for one in self.event_study)]
+        return forest(rows, ax, f"effect on {self.outcome}, by periods since it began", self.stamp())
 
 
 def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered:
@@ -133,8 +146,9 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered
         (g, t) for g in treated for t in range(len(paths.times))
         if t != paths.starts[g] - 1 and _controls(paths, enough, never_only, g, t)
     ]  # fmt: skip
-    dropped = [paths.cohorts[g] for g in range(len(paths.cohorts)) if g not in enough and paths.starts[g] != 0]
-    notes = tuple(f"cohort {name} has too few persons for the noise" for name in dropped)
+    dropped = [g for g in range(len(paths.cohorts)) if g not in enough and paths.starts[g] != 0]
+    notes = tuple(f"cohort {paths.cohorts[g]} has too few persons for the noise{LOST * (paths.starts[g] < 0)}"
+                  for g in dropped)  # fmt: skip
     events = sorted({t - paths.starts[g] for g, t in told})
     after = [(g, t) for g, t in told if t >= paths.starts[g]]
     means = [*([after] if after else []), *([(g, t) for g, t in told if t - paths.starts[g] == e] for e in events)]
@@ -156,18 +170,38 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered
         band = (estimate - wide * error, estimate + wide * error) if shown and place >= first else None
         own = math.sqrt(float(found.noise[place, place]))
         rows.append(PathEffect(name, cohort, time, event, estimate, error, own, ends, band))
-    notes += () if shown else (CUT,)
+    notes += (() if shown else (CUT,)) + void(float(paths.counts.sum()), paths.n)
+    trend = _trend(found, [t - paths.starts[g] + 1 for g, t in told], reach, shown)
     # The law of the test is that of the intervals.
-    before = [] if not shown else [first + place for place, event in enumerate(events) if event < 0]
     pretrend = None
-    if before:
+    if trend is not None and shown:
+        before = [first + place for place, event in enumerate(events) if event < 0]
         values, matrix = found.values[before], found.covariance[np.ix_(before, before)]
-        pretrend = float(chdtrc(len(before), float(values @ np.linalg.pinv(matrix, hermitian=True) @ values)))
+        whole = float(chdtrc(len(before), float(values @ np.linalg.pinv(matrix, hermitian=True) @ values)))
+        line = float(chdtrc(1, (trend.estimate / max(trend.standard_error, 1e-300)) ** 2))
+        pretrend = min(line / LINE, whole / (1 - LINE), 1.0)
     return Staggered(
         outcome=paths.names[1], control="never" if never_only else "not-yet", att=rows[len(told)] if after else None,
-        event_study=tuple(rows[first:]), by_cohort=tuple(rows[: len(told)]), pretrend=pretrend, coverage=coverage,
-        notes=notes, n=paths.n, release=paths, guarantee=paths.guarantee,
+        event_study=tuple(rows[first:]), by_cohort=tuple(rows[: len(told)]), trend=trend, pretrend=pretrend,
+        coverage=coverage, notes=notes, n=paths.n, release=paths, guarantee=paths.guarantee,
     )  # fmt: skip
+
+
+def _trend(found: _Answers, since: list[int], reach: float, shown: bool) -> PathEffect | None:
+    """Return the common trend of cohorts before treatment, by generalised least squares.
+
+    ``since`` has of each cohort and period how many periods it is from the last one before treatment.
+    """
+    before = [place for place, periods in enumerate(since) if periods < 0]
+    if not before:
+        return None
+    line, block = np.array([since[place] for place in before]), np.ix_(before, before)
+    weights = np.linalg.pinv(found.covariance[block], hermitian=True) @ line
+    weights /= max(float(weights @ line), 1e-300)
+    estimate = float(weights @ found.values[before])
+    error, noise = (math.sqrt(weights @ matrix[block] @ weights) for matrix in (found.covariance, found.noise))
+    ends = (estimate - reach * error, estimate + reach * error) if shown else None
+    return PathEffect("trend", None, None, None, estimate, error, noise, ends, None)
 
 
 def _controls(paths: NoisyPaths, enough: list[int], never_only: bool, g: int, t: int) -> list[int]:
@@ -186,7 +220,7 @@ class _Answers:
         self, paths: NoisyPaths, enough: list[int], never_only: bool, told: list[tuple[int, int]],
         means: list[list[tuple[int, int]]],
     ) -> None:  # fmt: skip
-        d, cohorts = len(paths.middle), len(paths.cohorts)
+        d, cohorts = len(paths.spread), len(paths.cohorts)
         place = {pair: order for order, pair in enumerate(told)}
 
         def answers(counts: Any, sums: Any) -> Any:
@@ -228,16 +262,14 @@ class _Answers:
 
 
 def _skewed(paths: NoisyPaths) -> bool:
-    """Return whether shortening took more than of normal rows, E[‖z‖/R − 1]₊ each, by what matters and noise allows."""
-    from scipy.special import chdtrc, gammaln
-
-    d, n = len(paths.middle), max(float(paths.counts.sum()), 1.0)
-    # Rows are a little shorter than standard where noise had a part in their shape.
-    spread = float(np.clip(np.trace(paths.squares.sum(axis=0)) / (d * n), 0.25, 1.0))
-    square = paths.radius**2 / spread
-    mean = math.sqrt(2) * math.exp(float(gammaln((d + 1) / 2) - gammaln(d / 2)))
-    normal = mean * float(chdtrc(d + 1, square)) / math.sqrt(square) - float(chdtrc(d, square))
-    return paths.lost - n * max(normal, 0.0) > max(MOST_LOST * math.sqrt(n), 2 * paths.lost_noise)
+    """Return whether shortening took more than it does of normal rows of the same spread, by what noise allows."""
+    d, n = len(paths.spread), max(float(paths.counts.sum()), 1.0)
+    # What is left of normal rows that are about as wide everywhere, undone.
+    square = paths.squares.sum(axis=0) / n / shrinkage(d, paths.radius)
+    spreads = np.sqrt(np.clip(np.linalg.eigvalsh((square + square.T) / 2), 0.1, 2.0))
+    lengths = np.linalg.norm(generator_from_seed(3).normal(0, 1, (DRAWS, d)) * spreads, axis=1)
+    normal = float(np.clip(lengths / paths.radius - 1, 0.0, 1.0).mean())
+    return paths.lost - n * normal > max(MOST_LOST * math.sqrt(n), 2 * paths.lost_noise)
 
 
 def _widest(covariance: Reals, coverage: float) -> float:

@@ -1,6 +1,7 @@
-"""A noisy table of counts of x, y and the given levels, and a test that knows its noise: for few cells.
+"""A noisy table of counts of x, y and the given levels, and two tests of it that know its noise: for few cells.
 
-The law of the statistic under independence is that of made-up tables with the margins that the noisy table shows, and
+One adds up what each stratum shows, whatever its sign, the other what all strata show together.
+The law of both under independence is that of made-up tables with the margins that the noisy table shows, and
 noise of the same law, all drawn from public coins: the noise is no normal one, and where it rules, or levels are rare,
 χ² is not the law.
 """
@@ -16,7 +17,7 @@ import numpy as np
 from dpcausal.asking import public
 from dpcausal.data.schema import Levels
 from dpcausal.dependence.contingency import Counts, contingency, contingency_sensitivity
-from dpcausal.dependence.wald import Reals, shares, upper_tail, wald_terms, wald_test
+from dpcausal.dependence.wald import Reals, shares, upper_tail, wald_residuals
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Sample, cells_of, values_of
 from dpcausal.independence.law import LEAST_PVALUE
@@ -35,6 +36,10 @@ LEAST_ROWS = 20
 DROWNED_CELLS = "most strata may be too small for their cells' noise, and then say nothing: fewer levels would say more"
 
 MANY_LEVELS = "with so many levels and a small epsilon a true null can look dependent more often than alpha says"
+
+TOGETHER, MOST_SAID = 0.2, 0.9
+"""Weight of the test of all strata together, and the largest p-value that counts: so that it costs the other at most
+.03 of power, and gains .03 to .33 where the strata agree (2 to 20 strata, power near .75)."""
 
 MOST_COPIES, FEWEST_COPIES, WORK = 1_000, 200, 10_000_000
 """Made-up tables; with fewer the law is χ².  How many there are is bounded by cells · degrees of freedom a stratum."""
@@ -104,18 +109,39 @@ def copies_of(shape: tuple[int, int, int]) -> int:
 
 def _judged(counts: Any, scale: float, coins: PublicGenerator) -> Released:
     noisy, variance = counts.astype(np.float64), geometric_variance(scale) if scale else 0.0
-    found = wald_test(noisy, variance)
-    if found is None or not math.isfinite(found.statistic):
+    found = wald_residuals(noisy, variance)
+    if found is None:
         return Released(0.0, 1.0)
-    made_up = _null_statistics(noisy, scale, variance, coins)
-    p = gamma_tail(found.statistic, made_up) if made_up.size else upper_tail(found.statistic, found.freedom)
-    return Released(found.statistic, min(1.0, max(LEAST_PVALUE, p)))
+    each, together = float(found.terms().sum()), float(found.pooled()[0])
+    if not math.isfinite(each + together):
+        return Released(0.0, 1.0)
+    width, made_up = found.residual.shape[1], _null_statistics(noisy, scale, variance, coins)
+    if made_up is None:
+        p = upper_tail(each, found.residual.size), upper_tail(together, width)
+    else:
+        p = gamma_tail(each, made_up[0]), gamma_tail(together, made_up[1])
+    best = p[0] if noisy.shape[2] == 1 else cauchy_combination(*p)
+    return Released(each, min(1.0, max(LEAST_PVALUE, best)))
 
 
-def _null_statistics(noisy: Reals, scale: float, variance: float, coins: PublicGenerator) -> Reals:
-    """Return the statistics of independent tables with the margins of a noisy one, and noise of its law."""
+def cauchy_combination(each: float, together: float) -> float:
+    """Return the p-value of two p-values, the sum of their weighted Cauchy quantiles: however they hang together.
+
+    Measured for normal residuals of 2 to 20 strata: level .051 to .053 at .05, .010 at .01.
+
+    >>> round(cauchy_combination(0.04, 0.04), 9), cauchy_combination(0.04, 1.0) < 0.06
+    (0.04, True)
+    """
+    quantiles = (1 / math.tan(math.pi * min(max(p, LEAST_PVALUE / 10), MOST_SAID)) for p in (each, together))
+    return math.atan2(1.0, sum(w * q for w, q in zip((1 - TOGETHER, TOGETHER), quantiles, strict=True))) / math.pi
+
+
+def _null_statistics(noisy: Reals, scale: float, variance: float, coins: PublicGenerator) -> tuple[Reals, Reals] | None:
+    """Return both statistics of independent tables with the margins of a noisy one, and noise of its law."""
     x, y, strata = noisy.shape
     copies = copies_of((x, y, strata))
+    if not copies:
+        return None
     totals = np.rint(np.maximum(noisy.sum(axis=(0, 1)), 0)).astype(np.int64)
     of_x, of_y = shares(noisy.sum(axis=1).T), shares(noisy.sum(axis=0).T)
     tables = np.empty((x, y, strata, copies))
@@ -125,8 +151,10 @@ def _null_statistics(noisy: Reals, scale: float, variance: float, coins: PublicG
     if scale:
         success = -math.expm1(-1 / scale)
         tables += coins.geometric(success, tables.shape) - coins.geometric(success, tables.shape)
-    found = wald_terms(tables.reshape(x, y, -1), variance) if copies else None
-    return np.zeros(copies) if found is None else found[1].reshape(strata, copies).sum(axis=0)
+    found = wald_residuals(tables.reshape(x, y, -1), variance)
+    if found is None:
+        return np.zeros(copies), np.zeros(copies)
+    return found.terms().reshape(strata, copies).sum(axis=0), found.pooled(copies)
 
 
 def gamma_tail(value: float, sample: Reals) -> float:

@@ -32,6 +32,11 @@ class NoisyMoments(Release):
     variance: float
     count: float | None = None
 
+    @property
+    def rows(self) -> float:
+        """The number of rows that are told of."""
+        return self.n if self.count is None else self.count
+
     def partial_correlation(self, x: int, y: int, given: tuple[int, ...]) -> tuple[float, float] | None:
         """Return the noisy partial correlation and its variance under independence; ``None`` if it is not defined.
 
@@ -42,18 +47,23 @@ class NoisyMoments(Release):
         """
         members = [x, y, *given]
         matrix = self.covariance[np.ix_(members, members)]
-        rows = self.n if self.count is None else self.count
-        if rows - len(given) - 3 < 1:
+        if self.rows - len(given) - 3 < 1:
             return None
-        smallest = float(np.linalg.eigvalsh(matrix)[0])
-        # Too near singular for its noise, or for floats: no partial correlation can be read off.
-        if not smallest > max(2 * math.sqrt(self.variance), 1e-9 * float(np.trace(matrix))):
-            return None
-        inverse = np.linalg.inv(matrix)
-        a, b = inverse[0], inverse[1]
-        correlation = -a[1] / math.sqrt(a[0] * b[1])
-        noise = self.variance * float((a @ a) * (b @ b) + (a @ b) ** 2) / float(a[0] * b[1])
-        return float(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)), 1 / (rows - len(given) - 3) + noise
+        # Below, a variance may be noise alone; a matrix is too near singular for its noise, or for floats.
+        least = max(2 * math.sqrt(self.variance), 1e-9 * float(np.trace(matrix)))
+        if not given:
+            if not min(matrix[0, 0], matrix[1, 1]) > least:
+                return None
+            correlation, noise = matrix[0, 1] / math.sqrt(matrix[0, 0] * matrix[1, 1]), self.variance
+            noise /= float(matrix[0, 0] * matrix[1, 1])
+        else:
+            if not float(np.linalg.eigvalsh(matrix)[0]) > least:
+                return None
+            inverse = np.linalg.inv(matrix)
+            a, b = inverse[0], inverse[1]
+            correlation = -a[1] / math.sqrt(a[0] * b[1])
+            noise = self.variance * float((a @ a) * (b @ b) + (a @ b) ** 2) / float(a[0] * b[1])
+        return float(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)), 1 / (self.rows - len(given) - 3) + noise
 
     def redrawn(self, generator: PublicGenerator) -> Self:
         p = len(self.names)

@@ -77,6 +77,7 @@ class PanelPart(Part):
     target: Any
     start: Any
     bounds: Bounds
+    treated: tuple[Any, ...] = ()
     missing: str = "carry"
 
 
@@ -118,6 +119,11 @@ class StudyFile(Part):
         if not self.columns and self.panel is None:
             raise ValueError("declare [columns.NAME] for each column that is asked about, or a [panel]")
         return self
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the shape of a study file as a JSON schema."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **StudyFile.model_json_schema()}
 
 
 class Source:

@@ -96,11 +96,11 @@ def replayed(ledger: Ledger | None, budget: Loss) -> Ledger:
     return trial
 
 
-def refused(found: Foreseen, trial: Ledger) -> str:
-    """Return why a trial ledger refuses a call, empty if it admits it, which counts it."""
+def refused(found: Foreseen, trial: Ledger) -> DpCausalError | None:
+    """Return why a trial ledger refuses a call; ``None`` if it admits it, which counts it."""
     question = found.plans[0].question
     try:
         trial.allot(found.loss, task=found.task, unit=question.unit, zcdp=found.zcdp, once=question.once)
     except (BudgetExceededError, LedgerError) as error:
-        return str(error)
-    return ""
+        return error
+    return None

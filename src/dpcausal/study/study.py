@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpcausal.asking.kept import Foreseen
 from dpcausal.data.check import SchemaCheck
 from dpcausal.data.panel import Panel
 from dpcausal.data.schema import Bounded, Schema
@@ -72,7 +74,18 @@ class StudyPlan:
             lines.append(f"  {one.line()}")
             lines += [f"      expect: {one.forecast}"] if one.forecast else []
             lines += [f"      ! {caveat}" for caveat in one.caveats if one.state == TO_ASK]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._closing()])
+
+    def _closing(self) -> list[str]:
+        """Return what a run would do next."""
+        asked = sum(one.state == TO_ASK for one in self.standings)
+        beyond = [one.question.name for one in self.standings if one.state == BEYOND]
+        if beyond:
+            return [f"Beyond the budget: {', '.join(beyond)}.  A run asks nothing; partial=True asks what fits."]
+        return [f"A run asks {asked} and pays for {'it' if asked == 1 else 'them'}."] if asked else []
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON's types."""
@@ -156,7 +169,8 @@ class Study:
         """Return what the schema does to the data: NOT PRIVATE, for the curator alone."""
         if self.schema is None:
             raise ParameterError("a study of a panel declares no columns to check")
-        return self.schema.check(self._frame())
+        found = self.schema.check(self._frame())
+        return replace(found, persons=tuple(name for name in found.persons if name != self.told.person))
 
     def plan(self, *, accuracy: bool = True) -> StudyPlan:
         """Return what each question would cost, what accuracy to expect, and what cannot work; no record is read.
@@ -168,15 +182,12 @@ class Study:
         """
         with self._looked_at() as ledger:
             subject = self._public_subject()
-            trial, found = replayed(ledger, self.budget), []
-            for question in self.told.question:
-                one = standing(question, subject, ledger)
-                if one.state == TO_ASK:
-                    one = self._priced(one, subject, trial, accuracy)
-                found.append(one)
+            trial = replayed(ledger, self.budget)
+            each = (standing(question, subject, ledger) for question in self.told.question)
+            found = [self._priced(one, subject, trial, accuracy) if one.state == TO_ASK else one for one in each]
             return StudyPlan(self.told.title, subject.n, tuple(found), str(trial_left(ledger, self.budget)))
 
-    def run(self, *, again: Collection[str] = (), told: Told | None = None) -> StudyPlan:
+    def run(self, *, again: Collection[str] = (), partial: bool = False, told: Told | None = None) -> StudyPlan:
         """Ask every question that has no kept answer, and return how all stand.
 
         Run again, it pays for nothing that was answered: it goes on where it was stopped.
@@ -185,6 +196,8 @@ class Study:
         ----------
         again : names of questions
             Paid anew, whatever is kept.
+        partial : bool
+            Ask what the budget admits where it does not admit all; otherwise nothing is asked then.
         told : function of (done, all, words), optional
             Called after each question, with public words.
         """
@@ -194,6 +207,8 @@ class Study:
         with Ledger.open_or_create(self.ledger_path, budget=self.budget) as ledger:
             subject = self._subject(ledger)
             self._check_n(subject)
+            if not partial:
+                self._check_budget(subject, ledger)
             found = []
             for done, question in enumerate(self.told.question, start=1):
                 found.append(self._asked(question, subject, ledger, question.name in again))
@@ -210,11 +225,22 @@ class Study:
 
         return write_report(self, self.path.parent / path)
 
+    def _check_budget(self, subject: Table | Panel, ledger: Ledger) -> None:
+        """Refuse a study of which a part is beyond the budget: what comes later would be paid from what it lacks."""
+        trial = replayed(ledger, self.budget)
+        for question in self.told.question:
+            one = standing(question, subject, ledger)
+            why = refused(found, trial) if one.state == TO_ASK and isinstance(
+                found := foreseen(question, subject), Foreseen) else None  # fmt: skip
+            if isinstance(why, BudgetExceededError):
+                told = f"question {question.name!r}, after those before it; partial=True asks what fits"
+                raise BudgetExceededError(why.asked, why.spent, why.left, told)
+
     def _priced(self, one: Standing, subject: Table | Panel, trial: Ledger, accuracy: bool) -> Standing:
         found = foreseen(one.question, subject)
-        why = "" if isinstance(found, DpCausalError) else refused(found, trial)
-        if why:
-            return replace(one, state=BEYOND, reason=why)
+        why = None if isinstance(found, DpCausalError) else refused(found, trial)
+        if why is not None:
+            return replace(one, state=BEYOND, reason=str(why))
         if not accuracy:
             return one
         words = {} if isinstance(subject, Panel) else self._words()

@@ -21,6 +21,7 @@ def synthetic_control(
     *,
     loss: Loss,
     target: Any = None,
+    start: Any = None,
     method: str | SyntheticMethod = "auto",
     coverage: float = 0.9,
     inference: bool = True,
@@ -41,6 +42,9 @@ def synthetic_control(
         a ledger without privacy the exact answer.
     target : name, optional
         Which of the panel's targets; needed if it has several.
+    start : time, optional
+        A placebo in time: what the answer would have been had the treatment begun at this earlier time, from the
+        periods before it truly did.  Paid like any question; ``SyntheticControl.in_time`` is free where it answers.
     method : str or method
         A short name, or an object of ``dpcausal.methods`` with its options, as ``Matched(cut=2.0)``.  ``"auto"``: by n,
         T and the budget ``"factor"`` (many donors; ZCDP or ApproxDP) or ``"matched"``; simplex weights without privacy.
@@ -93,9 +97,9 @@ def synthetic_control(
     ('matched', True, PureDP(1))
     """
     public.refuse_options(misplaced, method, METHODS)
-    question = _of_one(Treated.of(panel, target, coverage, inference, force))
+    question = _of_one(Treated.of(panel, target, coverage, inference, force, start))
     (answer,) = ask(
-        question, chosen(method, panel, loss), loss, accept_unproven=accept_unproven,
+        question, chosen(method, question.panel, loss), loss, accept_unproven=accept_unproven,
         accept_large_epsilon=accept_large_epsilon, again=again,
     )  # fmt: skip
     return answer
@@ -105,6 +109,7 @@ def synthetic_controls(
     panel: Panel,
     *,
     loss: Loss,
+    start: Any = None,
     method: str | SyntheticMethod = "auto",
     coverage: float = 0.9,
     inference: bool = True,
@@ -116,8 +121,8 @@ def synthetic_controls(
     """Release a synthetic control for each of the panel's targets, whenever each was treated, under one budget.
 
     The factor model is released once and serves all; placebos, and every release of the other methods, share the
-    budget equally.  Parameters, errors and guarantee as for ``synthetic_control``; the guarantee of each result is
-    that of the whole call.
+    budget equally.  ``average_effect`` puts the answers together.  Parameters, errors and guarantee as for
+    ``synthetic_control``; the guarantee of each result is that of the whole call.
 
     Examples
     --------
@@ -133,13 +138,15 @@ def synthetic_controls(
     [('early', 3), ('late', 2)]
     """
     public.refuse_options(misplaced, method, METHODS)
-    question = Treated.of(panel, None, coverage, inference, force)
-    return ask(question, chosen(method, panel, loss), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    question = Treated.of(panel, None, coverage, inference, force, start)
+    way = chosen(method, question.panel, loss)
+    return ask(question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)
 
 
 def plan_synthetic_control(
-    panel: Panel, *, loss: Loss, target: Any = None, method: str | SyntheticMethod = "auto", coverage: float = 0.9
-) -> Plan:
+    panel: Panel, *, loss: Loss, target: Any = None, start: Any = None, method: str | SyntheticMethod = "auto",
+    coverage: float = 0.9,
+) -> Plan:  # fmt: skip
     """Say what a synthetic control would cost and whether it can work, from public numbers: nothing is spent or read.
 
     Parameters
@@ -149,7 +156,7 @@ def plan_synthetic_control(
         As for ``synthetic_control``.
     target : name, optional
         Of several targets, the one.
-    method, coverage
+    start, method, coverage
         As for ``synthetic_control``.
 
     Returns
@@ -166,8 +173,8 @@ def plan_synthetic_control(
     >>> print(dpc.plan_synthetic_control(panel, loss=dpc.PureDP(1)).verdict)
     Feasible: the noise in the mean effect is expected to be 0.053 times the error of the target's own mean forecast.
     """
-    question = _of_one(Treated.of(panel, target, coverage, True, True))
-    way = chosen(method, panel, loss)
+    question = _of_one(Treated.of(panel, target, coverage, True, True, start))
+    way = chosen(method, question.panel, loss)
     spent, _ = way.pay(loss, question)
     return way.settle(question, spent).plans(question, spent)[0]
 

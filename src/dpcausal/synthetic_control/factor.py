@@ -57,7 +57,7 @@ whole symmetric matrix, and its noise is spread nearly as that of an isotropic s
 FINENESS = 2.0**-24
 """Released slopes and loadings are rounded to it, so that another machine's solver gives the same numbers."""
 
-PRIOR = 1.0
+PRIOR = 0.6
 """Periods that the common residual variance counts for in a unit's own."""
 
 GAP = 2.0
@@ -172,7 +172,8 @@ class Forecaster:
     """The regression of the future on the past that a released model implies, in steps.
 
     ``slopes`` (T0, m) are those of each later period; ``basis`` (k, T0) is orthonormal and holds the level and what
-    the factors are before the start; ``rest`` is the variance that no factor holds; ``loadings`` are (k − 1, T).
+    the factors are before the start; ``rest`` is the variance that no factor holds; ``loadings`` are (k − 1, T);
+    ``covariance`` (T, T) is that of all periods, without what noise hides.
     """
 
     start: int
@@ -181,6 +182,7 @@ class Forecaster:
     basis: npt.NDArray[np.float64]
     rest: float
     loadings: npt.NDArray[np.float64]
+    covariance: npt.NDArray[np.float64]
 
     @property
     def freedom(self) -> int:
@@ -228,18 +230,19 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     rank = int(kept.sum())
     left = max(float(np.trace(model.directions)), 0.0) - float(shrunk.sum())
     # No smaller than a solve in floats can tell from 0 beside the largest eigenvalue; directions have length 1.
-    rest = max(left / max(periods - rank, 1), 1e-11 * float(shrunk.max()), 1e-15)
-    low = (vectors * np.maximum(shrunk - rest, 0)) @ vectors.T
-    slopes = np.linalg.solve(low[:start, :start] + rest * np.eye(start), low[:start, start:])
+    floor = max(left / max(periods - rank, 1), 1e-11 * float(shrunk.max()), 1e-15)
+    low = (vectors * np.maximum(shrunk - floor, 0)) @ vectors.T
+    slopes = np.linalg.solve(low[:start, :start] + floor * np.eye(start), low[:start, start:])
     order = np.argsort(-shrunk)
-    spectrum, factors = np.maximum(shrunk, rest)[order], 0
+    spectrum, factors = np.maximum(shrunk, floor)[order], 0
     while factors < min(rank, (start - 1) // 2) and spectrum[factors] > GAP * spectrum[factors + 1 :].mean():
         factors += 1
     order, own = order[:factors], float(spectrum[factors:].mean())
     basis = np.linalg.qr(np.column_stack([np.ones(start), vectors[:start, order]]))[0].T
     loadings = (vectors[:, order] * np.sqrt(shrunk[order] * model.spread)).T
     rest = max(FINENESS * round(own / FINENESS), 1e-15) * model.spread
-    return Forecaster(start, model.mean.astype(np.float64), _fine(slopes), _fine(basis), rest, _fine(loadings))
+    whole = _fine((low + floor * np.eye(periods)) * model.spread)
+    return Forecaster(start, model.mean.astype(np.float64), _fine(slopes), _fine(basis), rest, _fine(loadings), whole)
 
 
 def _fine(values: Reals) -> Reals:
@@ -297,7 +300,8 @@ class Factor(SyntheticMethod):
 
         return Path(
             values=y[question.before - 1] + fitted.change(own.astype(np.float64))[0] * grid.step, noise=None,
-            loadings=fitted.loadings * grid.step, donors=Missed.joined(map(missed, grid.blocks(scaled))),
+            loadings=fitted.loadings * grid.step, level=fitted.mean * grid.step,
+            covariance=fitted.covariance * grid.step**2, donors=Missed.joined(map(missed, grid.blocks(scaled))),
             own=missed(own), fit=float(fitted.measured(own)[1][0]) * grid.step, weights=np.full(len(scaled), FULL),
             step=grid.step, total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),
         )  # fmt: skip

@@ -28,6 +28,8 @@ LEAST_COVERAGE = 0.5
 
 AT_BOUNDS = "donors outside the bounds count as the nearer bound: where many drift to one, the answer falls behind them"
 
+EARLY = "a placebo in time: nothing was treated yet in the periods that are called treated here"
+
 TARGETS = "targets of panels"
 """What a ledger that protects donors has declared once: with each unit a target in turn, none would be protected."""
 
@@ -40,6 +42,8 @@ class Path:
     noise: float | None
     weight: float | None = None
     loadings: Reals | None = None
+    level: Reals | None = None
+    covariance: Reals | None = None
     fit: float | None = None
     donors: Missed | None = None
     own: Missed | None = None
@@ -73,9 +77,12 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
     coverage: float
     inference: bool
     force: bool
+    early: bool = False
 
     @classmethod
-    def of(cls, panel: object, target: Any, coverage: Any, inference: object, force: object) -> Treated:
+    def of(
+        cls, panel: object, target: Any, coverage: Any, inference: object, force: object, start: Any = None
+    ) -> Treated:
         """Return the question of checked arguments; ``target`` None stands for all of the panel's."""
         if not isinstance(panel, Panel):
             raise ParameterError("panel must be a dpcausal Panel")
@@ -86,8 +93,10 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
         for name, value in (("inference", inference), ("force", force)):
             if not isinstance(value, bool):
                 raise ParameterError(f"{name} must be True or False")
+        if start is not None:
+            panel = panel.before_treatment(start)
         targets = panel.targets if target is None else (target,)
-        return cls(panel, targets, float(coverage), bool(inference), bool(force))
+        return cls(panel, targets, float(coverage), bool(inference), bool(force), start is not None)
 
     @property
     def ledger(self) -> Ledger:
@@ -114,7 +123,7 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
     def detail(self) -> dict[str, Any]:
         return {
             "targets": [str(name) for name in self.targets], "donors": self.panel.n, "periods": self.periods,
-            "inference": self.inference, "force": self.force,
+            "inference": self.inference, "force": self.force, "early": self.early,
         }  # fmt: skip
 
     def read(self) -> Reals:
@@ -138,7 +147,7 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
         shares = {"shares of the path": plan.path, "mixing": plan.mixing, "interval": plan.interval,
                   "test": plan.pvalue}  # fmt: skip
         shown = f"the series of {plan.target} is not protected: it is public and shows here"
-        caveats = shown, AT_BOUNDS, *settled.caveats
+        caveats = *([EARLY] if self.early else []), shown, AT_BOUNDS, *settled.caveats
         return SyntheticControl(
             target=plan.target, times=panel.times[plan.start :], counterfactual=counterfactual, effect=effect, att=att,
             interval=None if answer.reach is None else (att - answer.reach * half, att + answer.reach * half),
@@ -147,8 +156,11 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
             mixing=answer.mixing, fit=None if path.fit is None else path.fit * half,
             own_fit=None if plan.free.error is None else plan.free.error * half,
             path_noise=None if path.noise is None else path.noise * half, donor_weight=path.weight,
-            loadings=None if path.loadings is None else path.loadings * half, interval_reason=answer.interval_reason,
-            pvalue_reason=plan.pvalue_reason, coverage=self.coverage, method=settled.method.name,
+            loadings=None if path.loadings is None else path.loadings * half,
+            level=None if path.level is None else path.level * half,
+            covariance=None if path.covariance is None else path.covariance * half**2,
+            interval_reason=answer.interval_reason, pvalue_reason=plan.pvalue_reason, coverage=self.coverage,
+            method=settled.method.name,
             settings=settled.method.options(), n=panel.n,
             constants={name: float(share) for name, share in shares.items()} | plan.constants,
             guarantee=Guarantee.of(allotment, proofs=settled.claims, caveats=caveats, public=PUBLIC),
@@ -156,8 +168,8 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
 
 
 def declared(panel: Panel) -> list[Any]:
-    """Return the names of all of the panel's targets, asked about or not, as a ledger records them."""
-    return sorted((unit_name(name) for name in panel.targets), key=lambda name: (str(name), repr(name)))
+    """Return the names of all treated units of the panel, asked about or not, as a ledger records them."""
+    return sorted((unit_name(name) for name in panel.treated), key=lambda name: (str(name), repr(name)))
 
 
 def past_of(panel: Panel, target: Any) -> Reals:

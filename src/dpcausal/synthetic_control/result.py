@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.data.periods import Label
+from dpcausal.data.periods import Label, period_label
 from dpcausal.errors import ParameterError
 from dpcausal.report import Guarantee, Result, data_frame
 
@@ -58,6 +58,9 @@ class SyntheticControl(Result):
         Released: ΣK of matched donors, the number that the answer rests on.
     loadings : float array of shape (rank, T), or None
         Released: the factors kept, of the factor model.
+    level, covariance : float arrays of shape (T,) and (T, T), or None
+        Released, of the factor model: mean and covariance of donors' changes since the last value before the (first)
+        start; the covariance up to a scale, without what the noise hides.  ``in_time`` needs no more.
     interval_reason, pvalue_reason : str
         Why there is none; empty if there is.
     coverage : float
@@ -89,6 +92,8 @@ class SyntheticControl(Result):
     path_noise: float | None
     donor_weight: float | None
     loadings: Reals | None
+    level: Reals | None
+    covariance: Reals | None
     interval_reason: str
     pvalue_reason: str
     coverage: float
@@ -131,6 +136,28 @@ class SyntheticControl(Result):
             for place, (time, seen, (told, effect, own)) in enumerate(
                 zip((*self.past_times, *self.times), observed, later, strict=True))
         ])  # fmt: skip
+
+    def in_time(self, start: Any) -> Reals:
+        """Return a placebo in time, free: the effect in each period from ``start`` on until the treatment truly began.
+
+        By the released factor model, its regression on what lies before ``start``; the donors' control alone, without
+        an interval.  It should be small beside the effect.  A ParameterError of other methods: these pay for the
+        question with ``synthetic_control(..., start=...)``.
+        """
+        if self.level is None or self.covariance is None:
+            raise ParameterError("only a factor model covers an earlier start: ask synthetic_control with start=")
+        label = period_label(start)
+        if label not in self.past_times[3:]:
+            raise ParameterError("start must be one of the periods before the treatment, the fourth or later")
+        place, whole = self.past_times.index(label), len(self.past)
+        moved = np.eye(len(self.level))
+        moved[:, place - 1] -= 1  # changes since the last value before the placebo's start
+        level, covariance = moved @ self.level, moved @ self.covariance @ moved.T
+        before, after = slice(0, place - 1), slice(place, whole)
+        slopes = np.linalg.solve(covariance[before, before], covariance[before, after])
+        changes = self.past - self.past[place - 1]
+        missed: Reals = changes[after] - level[after] - (changes[before] - level[before]) @ slopes
+        return missed
 
     def plot(self, ax: Any = None, *, what: str = "path") -> Any:
         """Draw the path (observed and counterfactual) or, with ``what="gap"``, the effect with its interval."""
