@@ -5,8 +5,8 @@
 The wall and processor seconds are those of one call at ε = 1 with the default options and OpenDP's noise; ``start`` is
 what the process took before it: imports, compiled code from its cache, a first call on 200 rows.  The memory is the
 largest that the whole process held, the two columns included.  A busy machine lengthens the wall seconds, not the
-processor's, so that the last lines compare those, the start included, with the targets: of the verdict, which is what
-``lsnm`` is for everyone, and of score HSIC.
+processor's, so that the last lines compare those with the targets: of the verdict, which is what ``lsnm`` is for
+everyone, and of score HSIC, its start included.
 """
 
 from __future__ import annotations
@@ -89,9 +89,10 @@ def main() -> int:
                     flush=True,
                 )
                 if (score, rows) in MOST_SECONDS:
-                    used, most = figures["start"] + figures["processor"], MOST_SECONDS[score, rows]
+                    start, most = figures["start"] * (score == "hsic"), MOST_SECONDS[score, rows]
+                    used = start + figures["processor"]
                     where = f"{score}, {rows:,} rows, protect={protect!r}"
-                    targets[f"{where}: {used:.1f} s of processor with the start, at most {most:.0f}"] = used <= most
+                    targets[f"{where}: {used:.1f} s of processor, at most {most:.0f}"] = used <= most
                     targets[f"{where}: {figures['gib']:.2f} GiB, at most {MOST_GIB:.0f}"] = figures["gib"] <= MOST_GIB
     return report(targets)
 
