@@ -56,7 +56,8 @@ def ours(panel: Panel, epsilon: float) -> Any:
     X, Y, y, truth = panel
     loss = dpc.ApproxDP(epsilon, 1e-6)
     target = np.concatenate([y, truth])
-    made = dpc.Panel.from_arrays(np.hstack([X, Y]), target, start=len(y), bounds=dpc.Bounded(-1, 1),
+    half = max(1.0, float(np.abs(target).max()))  # the authors' own panels pass 1, the range of their proofs
+    made = dpc.Panel.from_arrays(np.hstack([X, Y]), target, start=len(y), bounds=dpc.Bounded(-half, half),
                                  ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
     return dpc.synthetic_control(made, loss=loss, force=True, accept_large_epsilon=True).counterfactual
 

@@ -83,6 +83,12 @@ class JointMoments(Release):
             radius=2 * math.sqrt(d), deviation=0.0, shortened=0.0, towards=np.zeros(d),
         )  # fmt: skip
 
+    def told(self) -> list[str]:
+        if not self.deviation:
+            return []
+        return [f"The least direction stands {self.signal_to_noise:.3g} times above the noise; about "
+                f"{max(self.shortened, 0):.0f} records were shortened."]  # fmt: skip
+
     def ols(
         self, outcome: str, regressors: Sequence[str], *, constant_spread: bool = False, coverage: float = 0.95
     ) -> Regression:
