@@ -1,6 +1,6 @@
 """Counts and moments of many rows: CPU, time and peak memory beside the engine's own sums without privacy.
 
-    python -m benchmarks engines [--rows 1e7 1e8] [--folder F] [--keep]
+    python -m benchmarks engines [--rows 1e7 1e8] [--engines duckdb polars] [--whats counts moments]
 
 Rows lie in a folder of Parquet files, ten million a file; more rows are links to the one file, so its pages are warm
 and the disk is not measured.  Each line is a process of its own, on as many threads as there are cores.
@@ -33,7 +33,6 @@ SCHEMA = dpc.Schema(
     {name: dpc.Bounded(-5, 5) for name in NUMBERS} | {name: dpc.Levels([0, 1, 2]) for name in LEVELS}
 )
 LOSS = dpc.ApproxDP(1, 1e-9)
-ENGINES = ("duckdb", "polars", "arrow")
 
 
 def written(folder: Path, rows: int) -> Path:
@@ -120,7 +119,7 @@ def ours(engine: str, what: str, how: str, home: Path) -> tuple[float, float]:
 
 def one(engine: str, what: str, how: str, home: Path) -> dict[str, float]:
     """Do one thing in this process and return what it took."""
-    importlib_all(engine)
+    import_all(engine)
     start = time.process_time(), time.perf_counter()
     if how == "own":
         own(engine, what, home)
@@ -132,7 +131,7 @@ def one(engine: str, what: str, how: str, home: Path) -> dict[str, float]:
     }  # fmt: skip
 
 
-def importlib_all(engine: str) -> None:
+def import_all(engine: str) -> None:
     """Import what is imported late, so that it is not measured."""
     import scipy.special  # noqa: F401
 
@@ -154,6 +153,7 @@ def main() -> int:
     parser.add_argument("--rows", nargs="+", type=float, default=[1e6, 1e7])
     parser.add_argument("--folder", type=Path, default=Path("/tmp/engines"))
     parser.add_argument("--engines", nargs="+", default=["duckdb", "polars"])
+    parser.add_argument("--whats", nargs="+", default=["counts", "moments"])
     parser.add_argument("--hows", nargs="+", default=["own", "pass", "call"])
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--one", nargs=4)
@@ -167,7 +167,7 @@ def main() -> int:
     for rows in map(int, given.rows):
         home = written(given.folder, rows)
         for engine in given.engines:
-            for what in targets:
+            for what in given.whats:
                 base = None
                 for how in given.hows:
                     took = measured(engine, what, how, home)

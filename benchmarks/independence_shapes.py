@@ -237,6 +237,50 @@ def _seasons(n: int, coins: Any, link: float) -> SimulatedRows:
     return rows(x, y, {"z": z, "day": day}, schema)
 
 
+def _doses(n: int, coins: Any, link: float) -> SimulatedRows:
+    """Doses of five sizes by weight, and a measurement with a floor: both end in ties."""
+    weight = coins.gamma(9.0, 8.0, n)
+    dose = np.clip(np.rint(weight / 25 + 0.7 * coins.standard_normal(n)), 1, 5)
+    found = np.maximum(0.0, 3 - weight / 40 + coins.standard_normal(n) + link * dose)
+    return rows(dose, found, {"weight": weight}, {"x": Bounded(1, 5), "y": Bounded(0, 12), "weight": Bounded(0, 200)})
+
+
+def _queue(n: int, coins: Any, link: float) -> SimulatedRows:
+    """Waiting times by the hour: noise of exponential law whose scale has two peaks a day."""
+    hour = coins.uniform(0, 24, n)
+    scale = 0.5 + np.exp(-((hour - 9) ** 2) / 2) + 2 * np.exp(-((hour - 17) ** 2) / 4)
+    first, second = coins.exponential(size=(2, n))
+    schema = {"x": Bounded(0, 60), "y": Bounded(0, 60), "hour": Bounded(0, 24)}
+    return rows(scale * first, scale * (second + link * first), {"hour": hour}, schema)
+
+
+def _schools(n: int, coins: Any, link: float) -> SimulatedRows:
+    """Two exams in 40 schools of very different sizes, beside an entrance mark that is a whole number."""
+    school = np.minimum(coins.geometric(0.08, n) - 1, 39)
+    mark = np.clip(np.rint(10 + 3 * coins.standard_normal(n)), 0, 20)
+    first, second = (mark + 2 * (school % 5) + 2 * coins.standard_normal(n) for _ in range(2))
+    schema = {"x": Bounded(-20, 60), "y": Bounded(-20, 60), "mark": Bounded(0, 20), "school": Levels(range(40))}
+    return rows(first, second + link * first, {"mark": mark, "school": school}, schema)
+
+
+def _screened(n: int, coins: Any, link: float) -> SimulatedRows:
+    """A rare test result and a rare illness in 12 clinics, of which one has most cases of both."""
+    clinic = coins.integers(0, 12, n)
+    chance = np.where(clinic == 0, 0.6, 0.01)
+    x, y = (coins.random((2, n)) < chance).astype(np.int64)
+    schema = {"x": TWO, "y": TWO, "clinic": Levels(range(12))}
+    return rows(x, np.where(coins.random(n) < link, x, y), {"clinic": clinic}, schema)
+
+
+def _spread(n: int, coins: Any, link: float) -> SimulatedRows:
+    """Means along one of three numbers, noise that grows with another."""
+    Z, (first, second) = coins.standard_normal((3, n)), coins.standard_normal((2, n))
+    width, names = np.exp(Z[1] / 2), ("z0", "z1", "z2")
+    schema = {"x": NUMBER, "y": NUMBER, **dict.fromkeys(names, Bounded(-4, 4))}
+    return rows(np.sin(2 * Z[0]) + width * first, np.cos(Z[0]) + width * (second + link * first),
+                dict(zip(names, Z, strict=True)), schema)  # fmt: skip
+
+
 FRESH: dict[str, Draw] = {
     "gamma z, noise that multiplies": _gamma,
     "weekdays and a temperature": _seasons,
@@ -245,12 +289,18 @@ FRESH: dict[str, Draw] = {
     ),
     "checkerboard of two numbers": several(2, lambda Z: 2.0 * ((Z[0] > 0) != (Z[1] > 0))),
     "two jumps and a slope in d = 4": several(4, lambda Z: _step(Z[0]) + _step(Z[1] - 0.5) + Z[2]),
+    "doses of five sizes, a floor": _doses,
+    "waiting times of two peaks": _queue,
+    "40 schools and a whole mark": _schools,
+    "rare in 11 of 12 clinics": _screened,
+    "spread along one of three numbers": _spread,
 }
 """Named after the defaults had been fixed, and left as they were found."""
 
 SLOW = (
     "XOR of numbers", "z₀z₁ in d = 5", "additive in d = 5", "step in d = 3", "treatment by a product of scores",
     "wave along z₀ + z₁", "checkerboard of two numbers", "two jumps and a slope in d = 4",
+    "40 schools and a whole mark", "spread along one of three numbers",
 )  # fmt: skip
 """They need blocks."""
 

@@ -121,3 +121,12 @@ def test_a_result_without_words_or_a_picture_says_so() -> None:
         Silent().headline()
     with pytest.raises(TypeError, match="Silent has no picture"):
         Silent().plot()
+
+
+def test_a_word_that_not_everybody_knows_is_explained_where_it_stands_and_nowhere_else() -> None:
+    from dpcausal.report import MEANS, meanings
+
+    assert meanings("nothing of that") == []
+    for word in MEANS:
+        (line,) = meanings(f"so and so many {word}")
+        assert line.casefold().startswith(word.casefold())

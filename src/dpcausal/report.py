@@ -140,6 +140,28 @@ def plain(value: Any) -> Any:
     return value
 
 
+MEANS = {
+    "nats": "a difference of log-likelihoods: 1 is odds of 2.7 to 1, 5 are 150 to 1",
+    "powers of ten": "how often ten goes between a p-value and its level",
+    "signal to noise": "how many times the released numbers exceed their noise",
+    "E-value": "the risk ratio that an unmeasured cause needs with treatment and outcome to explain the effect away",
+    "robustness value": "the share of what is left of both that an unmeasured cause must explain to do the same",
+    "Ledger head": "stands for all spends up to now: noted, it shows whether an older ledger was put back",
+}
+"""Words of answers that not everybody knows."""
+
+
+def meanings(text: str) -> list[str]:
+    """Return what the words of a text mean, for those that not everybody knows.
+
+    Examples
+    --------
+    >>> meanings("a -> b (margin 3 nats)")
+    ['Nats: a difference of log-likelihoods: 1 is odds of 2.7 to 1, 5 are 150 to 1.']
+    """
+    return [f"{word[0].upper()}{word[1:]}: {told}." for word, told in MEANS.items() if word in text]
+
+
 def data_frame(rows: list[dict[str, Any]], columns: list[str] | None = None) -> Any:
     """Return rows as a pandas data frame; a MissingDependencyError if pandas is not installed."""
     try:
@@ -164,6 +186,7 @@ class Result:
     def summary(self) -> str:
         """Return the answer and its guarantee in sentences; what is not protected comes first."""
         lines = [*self.headline(), *self.guarantee.lines()]
+        lines += [f"  {words}" for words in meanings("\n".join(lines))]
         if not self.guarantee.private:
             lines.insert(0, "NOT PRIVATE: " + ("; ".join(self.guarantee.caveats) or "no guarantee"))
         return "\n".join(lines)

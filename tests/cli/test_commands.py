@@ -312,3 +312,9 @@ def test_a_ledger_that_is_there_is_met_with_how_to_open_it(study: Path) -> None:
     (study / "there.ledger").touch()
     refused = run("ledger", "create", str(study / "there.ledger"), "--epsilon", "1")
     assert refused.exit_code == 2 and "Ledger.open, or open_or_create" in refused.stderr
+
+
+def test_a_ledger_that_pays_for_no_gaussian_noise_says_so(study: Path) -> None:
+    pure = run("ledger", "create", str(study / "pure.ledger"), "--epsilon", "1")
+    both = run("ledger", "create", str(study / "both.ledger"), "--epsilon", "1", "--delta", "1e-6")
+    assert "with --delta 1e-6 it would" in pure.stdout and "--delta" not in both.stdout

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from dpcausal.data import arrays, files, reading
 from dpcausal.data import frame as frames
 from dpcausal.data.engines import duckdb as in_duckdb
 from dpcausal.data.engines import polars as in_polars
+from dpcausal.data.tabulate import JointCounts
 from dpcausal.errors import RowLimitError, SchemaError
 
 N = 900
@@ -155,3 +158,72 @@ def test_a_folder_to_which_a_file_is_added_is_refused_before_the_spend(tmp_path:
     pyarrow.parquet.write_table(hostile().drop(["y"]), tmp_path / "2.parquet")
     with pytest.raises(SchemaError, match="must have the same columns, of the same types"):
         dpc.Table(tmp_path, SCHEMA, ledger)
+
+
+def test_a_query_whose_rows_are_known_to_change_is_refused() -> None:
+    connection, schema = duckdb.connect(), dpc.Schema({"x": dpc.Bounded(0, 1)})
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    rows = connection.sql("SELECT range / 9 AS x FROM range(9)")
+    frame = pl.LazyFrame({"x": [0.1, 0.2, 0.3]})
+    for still in (rows, frame):
+        assert dpc.Table(still, schema, ledger).n in (3, 9)
+    for query in ("SELECT Random ( ) AS x FROM range(9)", "SELECT 1.0 AS x FROM range(9) USING SAMPLE 3",
+                  "SELECT epoch(now()) AS x FROM range(9)"):  # fmt: skip
+        with pytest.raises(SchemaError, match="make the table from a copy"):
+            dpc.Table(connection.sql(query), schema, ledger)
+    for drawn in (frame.select(pl.col("x").shuffle()), frame.select(pl.col("x").sample(2))):
+        with pytest.raises(SchemaError, match="make the table from a copy"):
+            dpc.Table(drawn, schema, ledger)
+
+
+class Ears(logging.Handler):
+    """Hears every logger."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.heard: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.heard.append(f"{record.getMessage()} {record.__dict__}")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_a_batch_that_fails_is_refused_without_a_word_of_the_rows(
+    engine: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table was fit when it was made; then a record comes that the engine's own cast refuses, and quotes."""
+    canary, schema = "canary-7177", dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(0, 1)})
+    texts, ledger, ears = ["0.5"] * 300, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4)), Ears()
+    if engine == "duckdb":
+        connection = duckdb.connect()
+        connection.from_arrow(pa.table({"t": texts})).create("told")
+        frame: Any = connection.sql("SELECT t::DOUBLE AS x, 1 - t::DOUBLE AS y FROM told")
+    else:
+        frame = pl.LazyFrame({"t": texts}).map_batches(lambda rows: rows.with_columns(t=pl.Series(texts)))
+        frame = frame.select(x=pl.col("t").cast(pl.Float64), y=1 - pl.col("t").cast(pl.Float64))
+    table = dpc.Table(frame, schema, ledger)
+    texts[-1] = canary
+    if engine == "duckdb":
+        connection.sql(f"UPDATE told SET t = '{canary}' WHERE rowid = 299")
+    logging.root.addHandler(ears)
+    try:
+        with pytest.raises(SchemaError, match="the cause is withheld") as caught:
+            dpc.moments(table, ["x", "y"], loss=dpc.ApproxDP(8, 1e-6))
+    finally:
+        logging.root.removeHandler(ears)
+    told = "".join(traceback.format_exception(caught.value)) + "".join(ears.heard) + "".join(capfd.readouterr())
+    assert canary not in told and caught.value.__cause__ is None and caught.value.__context__ is None
+    assert len(ledger.entries()) == 1
+
+
+def test_one_replaced_row_moves_the_sums_of_a_stream_by_its_own_share_alone() -> None:
+    rows = hostile()
+    other = pa.concat_tables([rows.slice(0, 8), rows.slice(9), rows.slice(1, 1)])
+
+    def counts(table: pa.Table) -> Any:
+        relation = duckdb.connect().from_arrow(table)
+        made = dpc.Table(relation, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
+        return JointCounts(made, ["y", "arm", "site"])([(0, 1, 2)])[0]
+
+    assert np.abs(counts(rows) - counts(other)).sum() <= 2
+    assert counts(rows).sum() == counts(other).sum() == N

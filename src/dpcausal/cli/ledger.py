@@ -33,10 +33,13 @@ def ledger_create(
     """Create a ledger with a total budget."""
     with exit_codes():
         from dpcausal.privacy.ledger import Ledger
+        from dpcausal.privacy.loss import PureDP
 
         budget = loss_from(epsilon, delta, rho, "how large the budget is")
         with Ledger.create(path, budget=budget) as ledger:
             print(f"{path.name}: budget {ledger.budget}, remaining {ledger.remaining}")
+            if isinstance(ledger.budget, PureDP):
+                print("It pays for no method with Gaussian noise, as wide tables need: with --delta 1e-6 it would.")
 
 
 def _opened(path: Path, head: str | None = None) -> Ledger:

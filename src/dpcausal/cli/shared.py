@@ -67,6 +67,8 @@ def exit_codes() -> Iterator[None]:
     try:
         yield
     except BudgetExceededError as error:
+        print("A budget is never refilled; what was released is asked again for nothing: kept answers, dpcausal ask.",
+              file=sys.stderr)  # fmt: skip
         _fail(error, REFUSED)
     except LedgerDamagedError as error:
         _fail(error, DAMAGED)

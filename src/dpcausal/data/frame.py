@@ -131,7 +131,14 @@ class FrameSource(Streaming):
     def evaluate(self, names: Sequence[str]) -> None:
         """Compute every value of some columns of a lazy frame once, and keep none: a cast that fails fails here."""
         failing = f"the {self.backend} frame cannot compute its columns for every row"
-        if self.lazy and names:
+        if not self.lazy:
+            return
+        if withheld(lambda: self._engine.changes(nw.to_native(self.frame)), self._unread):
+            raise SchemaError(
+                f"the {self.backend} query draws, samples or asks the clock, so its rows would not be the same each "
+                "time they are read: make the table from a copy"
+            )
+        if names:
             withheld(lambda: self._engine.evaluate(nw.to_native(self.frame), names), failing)
 
     def tally(

@@ -14,7 +14,7 @@ from dpcausal.data.schema import Bounded, Schema
 from dpcausal.discovery.result import Discovery
 from dpcausal.privacy.ledger import Entry
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP
-from dpcausal.report import Guarantee
+from dpcausal.report import Guarantee, meanings
 from dpcausal.study.drawing import budget_label, drawn
 from dpcausal.study.standing import ANSWERED, CANNOT, SPENT, Standing
 from dpcausal.study.words import (
@@ -90,6 +90,9 @@ def document(facts: Facts) -> list[Block]:
     blocks.append(Block("heading", "Answers"))
     for one in facts.standings:
         blocks += _answer(one)
+    words = meanings("\n".join(line for block in blocks for line in (block.text, *block.lines)))
+    if words:
+        blocks += [Block("subheading", "Words"), Block("list", lines=tuple(words))]
     return [*blocks, *_spending(facts), *_methods(facts), *_software(facts)]
 
 

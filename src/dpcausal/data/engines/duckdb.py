@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
@@ -18,6 +19,11 @@ Expression = Any
 MOST_BRANCHES = 24
 """With more levels a list of them is joined: a branch costs a comparison a row."""
 
+_CHANGES = re.compile(
+    r"\b(random|(gen_random_)?uuid(v[47])?|nextval|now|today|get_current_time(stamp)?|transaction_timestamp)\s*\("
+    r"|\b(tablesample|using\s+sample|current_timestamp|current_date|current_time)\b",
+    re.IGNORECASE,
+)
 _WIDTHS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
 _WIDTHS |= {f"u{name}": width for name, width in _WIDTHS.items()}
 
@@ -33,6 +39,11 @@ def grid_of(relation: Any, name: str) -> Grid | None:
         return None
     width = _WIDTHS[dtype.id]
     return Grid(0, 2**width - 1) if dtype.id.startswith("u") else Grid(-(2 ** (width - 1)), 2 ** (width - 1) - 1)
+
+
+def changes(relation: Any) -> bool:
+    """Whether its query, as it is written, may give other rows each time: it draws, samples, or asks the clock."""
+    return _CHANGES.search(relation.sql_query()) is not None
 
 
 def evaluate(relation: Any, names: Sequence[str]) -> None:

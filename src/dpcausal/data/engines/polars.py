@@ -28,6 +28,11 @@ def grid_of(frame: pl.LazyFrame, name: str) -> Grid | None:
     return Grid(0, 2**width - 1) if dtype.is_unsigned_integer() else Grid(-(2 ** (width - 1)), 2 ** (width - 1) - 1)
 
 
+def changes(frame: pl.LazyFrame) -> bool:
+    """Whether its query may give other rows each time: it draws."""
+    return any(word in frame.explain(optimized=False) for word in (".sample(", ".shuffle("))
+
+
 def evaluate(frame: pl.LazyFrame, names: Sequence[str]) -> None:
     """Compute every value of some columns, whatever is known of them without: a hash needs each."""
     schema = frame.collect_schema()
