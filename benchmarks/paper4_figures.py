@@ -20,6 +20,7 @@ Panel = tuple[Any, Any, Any, Any]
 """Donors before and after, target before and after, on the scale [−1, 1]."""
 
 FULL_BUDGETS = (2.0, 4.0, 10.0, 20.0, 40.0, 100.0, 200.0)
+WIDTHS: list[float] = []
 PENALTIES = (1.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1000.0)
 
 
@@ -68,7 +69,18 @@ def mean(panels: Iterator[Panel], answer: Callable[[Panel], Any], clip: bool = T
         with dpc.simulated_noise(seed):
             path = answer(panel)
         found.append(rmse(np.clip(path, -1, 1) if clip else path, panel[3]))
+    if found:
+        WIDTHS.append(1.96 * float(np.std(found)) / len(found) ** 0.5 / float(np.mean(found)))
     return float(np.mean(found)) if found else float("nan")
+
+
+def surely() -> str:
+    """Return how sure the means of a table are, and begin anew."""
+    if not WIDTHS:
+        return "no data\n"
+    told = f"95 % half-widths: {np.median(WIDTHS):.1%} of a figure in the middle, {max(WIDTHS):.1%} at most\n"
+    WIDTHS.clear()
+    return told
 
 
 def half(epsilon: float) -> dpc.PureDP:
@@ -85,7 +97,7 @@ def figure_3(make: Callable[[int, int], Iterator[Panel]]) -> None:
             row += [mean(make(10, 10), lambda p: published(p, penalty, each, each, objective), clip)  # noqa: B023
                     for objective in (False, True)]  # fmt: skip
         print(f"{penalty:>8g}" + "".join(f"{value:>10.3g}" for value in row), flush=True)
-    print()
+    print(surely())
 
 
 def figures_5_and_6(make: Callable[[int, int], Iterator[Panel]], sizes: tuple[tuple[int, int], ...]) -> None:
@@ -102,7 +114,7 @@ def figures_5_and_6(make: Callable[[int, int], Iterator[Panel]], sizes: tuple[tu
             row.append(mean(make(n, T0), lambda p: ours(p, epsilon)))  # noqa: B023
             print(f"{epsilon:>8g}" + "".join(f"{value:>{12 if k == 2 else 10}.3g}" for k, value in enumerate(row)),
                   flush=True)  # fmt: skip
-        print()
+        print(surely(), flush=True)
 
 
 def main() -> int:

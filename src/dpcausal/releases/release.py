@@ -73,6 +73,10 @@ class Release(ABC):
     def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         """Return the release that ``numbers`` wrote."""
 
+    def for_graph(self) -> Release:
+        """Return it in the form that a graph is searched in: itself, where there is no other."""
+        return self
+
     def under(self, guarantee: Guarantee) -> Self:
         """Return it with the guarantee under which it left."""
         return self if guarantee is self.guarantee else replace(self, guarantee=guarantee)
