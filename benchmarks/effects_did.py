@@ -161,7 +161,7 @@ def cell(shape: str, n: int, loss: Any, runs: int) -> dict[str, float] | str:
 
 
 def main(arguments: list[str]) -> int:
-    """Return 0 if no interval that was shown covers less than .93 by three Monte-Carlo errors, where trends are alike."""
+    """Return 0 if no interval that was shown covers less than .93 by three Monte-Carlo errors where trends agree."""
     options = argparse.ArgumentParser()
     options.add_argument("--runs", type=int, default=0)
     options.add_argument("--persons", default="10000,100000")
