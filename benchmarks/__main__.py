@@ -18,7 +18,7 @@ BENCHMARKS = (
     "house", "validation",
     "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "igci",
     "paper1_tables", "training_privacy",
-    "effects", "effects_readings", "effects_did", "rows",
+    "effects", "effects_readings", "effects_literature", "effects_real", "effects_shapes", "effects_did", "rows",
     "discovery", "discovery_level", "discovery_scale", "discovery_wide",
     "independence", "independence_level", "independence_peers", "sample_cost", "independence_bounds",
     "independence_speed", "independence_data", "independence_figures", "synthetic_control",

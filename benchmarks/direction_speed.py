@@ -5,7 +5,8 @@
 The wall and processor seconds are those of one call at ε = 1 with the default options and OpenDP's noise; ``start`` is
 what the process took before it: imports, compiled code from its cache, a first call on 200 rows.  The memory is the
 largest that the whole process held, the two columns included.  A busy machine lengthens the wall seconds, not the
-processor's.  The last lines compare the call on the most rows with score HSIC, and its start, with the targets.
+processor's, so that the last lines compare those with the targets: of the verdict, which is what ``lsnm`` is for
+everyone, and of score HSIC, its start included.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from pathlib import Path
 import dpcausal as dpc
 from benchmarks.targets import report
 
-SCORES = ("hsic", "spearman", "kendall", "iqr")
+QUICK = ("lsnm", "hsic")
+SCORES = ("lsnm", "hsic", "spearman", "kendall", "iqr")
 PROTECTED = ("test", "everyone")
-SIZES = (1_000, 10_000, 100_000, 1_000_000)
-MOST_SECONDS, MOST_GIB = 30.0, 2.0
+SIZES = (200, 1_000, 10_000, 100_000, 1_000_000)
+MOST_GIB = 2.0
+MOST_SECONDS = {("lsnm", 100_000): 5.0, ("lsnm", 1_000_000): 30.0, ("hsic", 1_000_000): 30.0}
 
 
 def processor_seconds() -> float:
@@ -65,7 +68,7 @@ def fresh(rows: int, score: str, protect: str) -> dict[str, float]:
 def main() -> int:
     """Print the table and return 0 if all targets hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="score HSIC only")
+    parser.add_argument("--quick", action="store_true", help="the verdict and score HSIC only")
     parser.add_argument("--one", nargs=3, metavar=("ROWS", "SCORE", "PROTECT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
@@ -76,8 +79,8 @@ def main() -> int:
     print(f"{os.cpu_count()} cores, load before the run {load:.1f}\n")
     print(f"{'score':<10}{'protect':<10}{'rows':>10}{'wall s':>9}{'cpu s':>9}{'peak GiB':>10}{'start cpu s':>13}")
     targets: dict[str, bool] = {}
-    for score in SCORES[:1] if arguments.quick else SCORES:
-        for protect in PROTECTED:
+    for score in QUICK if arguments.quick else SCORES:
+        for protect in PROTECTED[score == "lsnm" :]:  # the verdict is for everyone
             for rows in SIZES:
                 figures = fresh(rows, score, protect)
                 print(
@@ -85,12 +88,11 @@ def main() -> int:
                     f"{figures['gib']:>10.2f}{figures['start']:>13.2f}",
                     flush=True,
                 )
-                if score == "hsic" and rows == SIZES[-1]:
-                    seconds = figures["start"] + figures["wall"]
-                    where = f"{rows:,} rows, protect={protect!r}"
-                    targets[f"{where}: {seconds:.1f} s with the start, at most {MOST_SECONDS:.0f}"] = (
-                        seconds <= MOST_SECONDS
-                    )
+                if (score, rows) in MOST_SECONDS:
+                    start, most = figures["start"] * (score == "hsic"), MOST_SECONDS[score, rows]
+                    used = start + figures["processor"]
+                    where = f"{score}, {rows:,} rows, protect={protect!r}"
+                    targets[f"{where}: {used:.1f} s of processor, at most {most:.0f}"] = used <= most
                     targets[f"{where}: {figures['gib']:.2f} GiB, at most {MOST_GIB:.0f}"] = figures["gib"] <= MOST_GIB
     return report(targets)
 

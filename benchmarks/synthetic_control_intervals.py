@@ -106,6 +106,37 @@ def ceiling(n: int, rng: Any) -> Any:
     return np.minimum(factor(n, rng, 0.06, 0.04), 0.6)
 
 
+def ties(n: int, rng: Any) -> Any:
+    """As ``factor``, told to the next tenth."""
+    return np.round(factor(n, rng), 1)
+
+
+def delays(n: int, rng: Any) -> Any:
+    """One common walk that reaches each unit up to three periods late."""
+    steps = 0.1 * rng.standard_normal(T + 3)
+    common, late = np.cumsum(steps), rng.integers(0, 4, (n, 1))
+    own = rng.uniform(-0.3, 0.3, (n, 1)) + 0.04 * rng.standard_normal((n, T))
+    return common[3 + np.arange(T) - late] - common[0] + own
+
+
+def spikes(n: int, rng: Any) -> Any:
+    """As ``factor``, with one cell in fifty half a unit off."""
+    return factor(n, rng) + 0.5 * np.where(rng.random((n, T)) < 0.02, rng.choice([-1, 1], (n, T)), 0)
+
+
+def tails(n: int, rng: Any) -> Any:
+    """As ``factor``, its noise Student's with two degrees of freedom."""
+    return factor(n, rng, 0.0) + 0.04 * rng.standard_t(2, (n, T))
+
+
+def turning(n: int, rng: Any) -> Any:
+    """A common walk whose loadings are drawn anew, half of them, when the treatment starts."""
+    common = np.cumsum(0.08 * rng.standard_normal((1, T)), axis=1)
+    before, after = rng.normal(1, 0.4, (2, n, 1))
+    loading = np.where(np.arange(T) < BEFORE, before, (before + after) / 2)
+    return loading * common + 0.05 * rng.standard_normal((n, T))
+
+
 FAMILIES: dict[str, tuple[Panel, float]] = {
     "factor": (factor, 1.0), "volatility": (volatility, 1.0), "trend": (trend, 1.0),
     "autoregression": (autoregression, 1.0), "far inside": (factor, 20.0),
@@ -114,6 +145,9 @@ FAMILIES: dict[str, tuple[Panel, float]] = {
     # Named after the defaults were frozen, and shown as they came out.
     "adoption*": (adoption, 1.0), "counts*": (counts, 4.0), "crash*": (crash, 2.0), "strays*": (strays, 4.0),
     "ceiling*": (ceiling, 0.6),
+    # Named after scales were settled anew, and shown as they came out.
+    "ties**": (ties, 1.5), "delays**": (delays, 1.5), "spikes**": (spikes, 1.5), "tails**": (tails, 4.0),
+    "turning**": (turning, 1.5),
 }  # fmt: skip
 """Each with half the width of its bounds: 20 times too wide where they lie far."""
 

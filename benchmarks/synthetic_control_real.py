@@ -112,6 +112,20 @@ def beside_pysyncon(real: panels.RealPanel) -> tuple[float, float, float, float]
     return (*judged(simplex_weights(donors[:start].T, y[:start])), *min(found, key=lambda pair: pair[1]))
 
 
+def beside_mlsynth(real: panels.RealPanel) -> float | None:
+    """Return the ATT of mlsynth's simplex weights; ``None`` without it."""
+    try:
+        import pandas
+        from mlsynth import VanillaSC
+    except ImportError:
+        return None
+    wide = pandas.DataFrame(real.values, index=list(real.units), columns=list(real.times)).ffill(axis=1).bfill(axis=1)
+    long = wide.stack().rename("y").rename_axis(["unit", "time"]).reset_index()
+    long["treated"] = ((long["unit"] == real.target) & (long["time"] >= real.start)).astype(int)
+    asked = {"df": long, "outcome": "y", "treat": "treated", "unitid": "unit", "time": "time", "display_graphs": False}
+    return float(VanillaSC(asked).fit().effects.att)
+
+
 def _trend(answer: dpc.SyntheticControl) -> float:
     t = np.arange(len(answer.past) + len(answer.observed))
     slope, level = np.polyfit(t[: len(answer.past)], answer.past, 1)
@@ -153,6 +167,12 @@ def main() -> int:
             met[f"{real.target}: ATT {att:.5g} within 1 % of pysyncon's {other:.5g}"] = (
                 abs(att - other) <= 0.01 * abs(other)
             )
+            third = beside_mlsynth(real)
+            if third is not None:
+                print(f"  mlsynth {third:.6g}")
+                met[f"{real.target}: ATT {att:.5g} within .01 % of mlsynth's {third:.5g}"] = (
+                    abs(att - third) <= 1e-4 * abs(third)
+                )
             met[f"{real.target}: the past is fitted no worse"] = loss <= other_loss * (1 + 1e-9)
     except DataAbsentError as error:
         print(f"skipped: {error}")

@@ -208,7 +208,7 @@ def main() -> int:
     asked = parser.parse_args()
     kinds = {name: kind for name, kind in ATTACKS.items() if asked.only in name}
     with dpc.simulated_noise(1):
-        designs(kinds, ((asked.rows, asked.epsilon),), asked.pairs, asked.noises, hsic=False)
+        designs(kinds, ((asked.rows, asked.epsilon),), asked.pairs, asked.noises, votes=False)
     return 0
 
 

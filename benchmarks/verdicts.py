@@ -1,13 +1,14 @@
 """Verdicts and forced leans: how often each is right, on designs whose truth is known and on the Tübingen pairs.
 
-    python -m benchmarks verdicts [--pairs P] [--noises R] [--fresh] [--real | --designs] [--largest]
+    python -m benchmarks verdicts [--pairs P] [--noises R] [--fresh] [--real | --designs] [--largest] [--at N EPSILON]
 
 A pair's blocks are those of the public call; what noise makes of their exact counts is drawn R times.  So the counts
 cost time and the noise does not.  Half of the pairs are named effect first.  ± is one standard error over the pairs.
 
 * ``right``, ``wrong``: an arrow; where no arrow is right, every arrow is wrong.  ``answered``: all but undecided.
-* ``lean``: the forced choice of ``method="votes"`` by ``lsnm``, the whole ε on one count, and by ``hsic``.
-* ``--fresh``: twice five designs that were named after all defaults were set.
+* ``lean``: the forced choice of ``method="votes"`` by ``lsnm``, the whole ε on one count, and by ``hsic``;
+  not with ``--no-votes``.
+* ``--fresh``: three times five designs that were named after all defaults were set.
   ``--largest``: n = 20,000 and 100,000, too.
 """
 
@@ -201,6 +202,38 @@ FRESH |= {
 """These five after the rule for heaps and coarse columns."""
 
 
+def bathtub(n: int, rng: Rng) -> Columns:
+    age = rng.uniform(0, 10, n)
+    return age, 0.1 * (age - rng.uniform(4, 6)) ** 2 + rng.gamma(2, rng.uniform(0.1, 0.3), n)
+
+
+def discount(n: int, rng: Rng) -> Columns:
+    price = rng.lognormal(0, 0.5, n)
+    return price, 5 - rng.uniform(1, 2) * np.log(price) + rng.uniform(0.2, 0.5) * rng.normal(size=n)
+
+
+def altitude(n: int, rng: Rng) -> Columns:
+    metres = rng.gamma(2.0, 300.0, n)
+    return metres, 15 - 0.0065 * metres + rng.uniform(0.5, 2) * rng.laplace(size=n)
+
+
+def weather(n: int, rng: Rng) -> Columns:
+    heat = rng.normal(size=n)
+    return np.exp(0.5 * heat) + 0.3 * rng.normal(size=n), heat**2 + rng.uniform(0.3, 1) * rng.normal(size=n)
+
+
+def trends(n: int, rng: Rng) -> Columns:
+    time = rng.uniform(0, 1, n)
+    return time + 0.2 * rng.normal(size=n), np.sin(rng.uniform(2, 5) * time) + 0.2 * rng.normal(size=n)
+
+
+FRESH |= {
+    "bathtub": (True, bathtub), "discount": (True, discount), "altitude": (True, altitude),
+    "weather": (False, weather), "trends": (False, trends),
+}  # fmt: skip
+"""These five after a block's lean had to bear a look at its ranks."""
+
+
 def of_columns(columns: Columns, loss: dpc.Loss) -> dpc.Table:
     named = dict(zip(NAMES, columns, strict=True))
     bounds = {name: dpc.Bounded(float(np.nanmin(v)), float(np.nanmax(v))) for name, v in named.items()}
@@ -244,7 +277,7 @@ COLUMNS = ("right", "wrong", "neither", "both", "unlinked", "undecided", "lean o
 
 
 def of_pair(
-    columns: Columns, place: int, epsilons: tuple[float, float], noises: int, hsic: bool
+    columns: Columns, place: int, epsilons: tuple[float, float], noises: int, votes: bool
 ) -> list[float]:
     """Return the shares of ``COLUMNS`` for a pair of which x is the cause; every other one is named effect first.
 
@@ -259,7 +292,7 @@ def of_pair(
     shares = [said.get(f"{one} causes {other[one]}", 0.0) for one in (right, wrong)]
     shares += [said.get(name, 0.0) for name in ("neither fits", "both fit", "not linked", "undecided", f"lean {right}")]
     for score in ("lsnm", "hsic"):
-        if score == "hsic" and not hsic:
+        if not votes:
             shares.append(math.nan)
             continue
         count, blocks, _ = exact_counts(named, epsilons[0], place, method="votes", score=score)
@@ -277,7 +310,7 @@ def show(name: str, rows: list[list[float]], weights: list[float] | None = None)
     print(f"{name:<26}{cells}   answered {1 - centre[5]:.2f}", flush=True)
 
 
-def designs(kinds: dict[str, Any], sizes: tuple[tuple[int, float], ...], pairs: int, noises: int, hsic: bool) -> None:
+def designs(kinds: dict[str, Any], sizes: tuple[tuple[int, float], ...], pairs: int, noises: int, votes: bool) -> None:
     for n, epsilon in sizes:
         began = time.process_time()
         print(f"\nn = {n:,}, ε = {epsilon:g}; {pairs} pairs a design, {noises} noises")
@@ -285,12 +318,12 @@ def designs(kinds: dict[str, Any], sizes: tuple[tuple[int, float], ...], pairs: 
         for name, (causal, draw) in kinds.items():
             rng = np.random.default_rng([sum(map(ord, name)), n])
             show(name + ("" if causal else " *"), [
-                of_pair(draw(n, rng), place, (epsilon, epsilon), noises, hsic) for place in range(pairs)
+                of_pair(draw(n, rng), place, (epsilon, epsilon), noises, votes) for place in range(pairs)
             ])  # fmt: skip
         print(f"{time.process_time() - began:.0f} s of processor.  *: no arrow is right")
 
 
-def real(noises: int, most: int, hsic: bool) -> None:
+def real(noises: int, most: int, votes: bool) -> None:
     """Print the Tübingen pairs of one cause and one effect column with 500 rows or more, 4,000 of them at most."""
     pairs = [pair for pair in tuebingen(1000) if len(pair.cause) >= 500][:most]
     print(f"\nTübingen: {len(pairs)} pairs of 500 rows or more, at most 4,000 of each")
@@ -298,7 +331,7 @@ def real(noises: int, most: int, hsic: bool) -> None:
         rows = []
         for place, pair in enumerate(pairs):
             keep = np.random.default_rng(place).permutation(len(pair.cause))[:4_000]
-            rows.append(of_pair((pair.cause[keep], pair.effect[keep]), place, (made, epsilon), noises, hsic))
+            rows.append(of_pair((pair.cause[keep], pair.effect[keep]), place, (made, epsilon), noises, votes))
         print(f"ε = {epsilon:g}".replace("inf", "∞ (blocks of ε = 1)"))
         print(" " * 26 + "".join(f"{name:>14.14}" for name in COLUMNS))
         show("unweighted", rows)
@@ -311,22 +344,26 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--noises", type=int, default=50)
     parser.add_argument("--most", type=int, default=1000, help="real pairs, the largest first")
+    parser.add_argument("--at", nargs=2, type=float, metavar=("N", "EPSILON"), help="the designs at this size alone")
     parser.add_argument("--only", default="", help="designs whose name has this word")
-    for flag in ("--fresh", "--real", "--designs", "--largest", "--no-hsic"):
+    for flag in ("--fresh", "--real", "--designs", "--largest", "--no-votes"):
         parser.add_argument(flag, action="store_true")
     asked = parser.parse_args()
-    hsic, everything = not asked.no_hsic, not (asked.real or asked.designs or asked.fresh or asked.largest)
+    votes = not asked.no_votes
+    everything = not (asked.real or asked.designs or asked.fresh or asked.largest or asked.at)
     made, fresh = ({name: kinds[name] for name in kinds if asked.only in name} for kinds in (DESIGNS, FRESH))
     with dpc.simulated_noise(1):
+        if asked.at:
+            designs(made, ((int(asked.at[0]), asked.at[1]),), asked.pairs, asked.noises, votes)
         if asked.designs or everything:
-            designs(made, ((4_000, 1.0), (1_000, 1.0)), asked.pairs, asked.noises, hsic)
+            designs(made, ((4_000, 1.0), (1_000, 1.0)), asked.pairs, asked.noises, votes)
         if asked.largest or everything:
-            designs(made, ((20_000, 0.5), (100_000, 0.1)), asked.pairs, asked.noises, hsic)
+            designs(made, ((20_000, 0.5), (100_000, 0.1)), asked.pairs, asked.noises, votes)
         if asked.fresh or everything:
-            designs(fresh, ((4_000, 1.0),), asked.pairs, asked.noises, hsic)
+            designs(fresh, ((4_000, 1.0),), asked.pairs, asked.noises, votes)
         if asked.real or everything:
             try:
-                real(asked.noises, asked.most, hsic)
+                real(asked.noises, asked.most, votes)
             except DataAbsentError as absent:
                 print(absent)
     return 0

@@ -88,6 +88,17 @@ def test_an_unfit_predicate_is_refused(name: str, words: dict[str, Any], error: 
         table_of(arrow(), missing="impute").where("age", at_least=20)
 
 
+def test_parts_that_no_value_meets_are_refused_before_anything_is_paid() -> None:
+    """Seen to fail: "f" and "m" at once was paid for."""
+    table = table_of(arrow())
+    for one, other in ((("sex", {"among": ["f"]}), ("sex", {"among": ["m"]})),
+                       (("age", {"at_least": 60}), ("age", {"at_most": 59.5}))):  # fmt: skip
+        for first, second in ((one, other), (other, one)):
+            with pytest.raises(ParameterError, match="nobody would be in the subgroup"):
+                table.where(first[0], **first[1]).where(second[0], **second[1])
+    assert table.where("age", at_least=60).where("age", at_most=60).where("sex", among=["f"]).n == table.n
+
+
 def test_an_empty_subgroup_is_answered_as_one_that_says_nothing() -> None:
     rng = np.random.default_rng(2)
     frame = {"age": rng.uniform(0, 50, 600), "sex": rng.choice(["f", "m"], 600), "x": rng.random(600)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -81,3 +82,50 @@ def test_a_subgroup_is_named_where_everybody_would_stand() -> None:
     """Seen to fail: the effect in a subgroup was headed "everybody"."""
     said = ask("--epsilon", "1", "--trial", "--where", "site == 'south'").stdout
     assert "everybody with site" in said and "'south'" in said and "8000 rows in all" in said
+
+
+TEN_LINES = """
+import dpcausal as dpc
+schema = dpc.Schema.from_toml("schema.toml")
+ledger = dpc.Ledger.create("python.ledger", budget=dpc.PureDP(1))
+table = dpc.Table("trial.csv", schema, ledger)
+found = dpc.effect(table, treatment="arm", outcome="score", adjust=[], groups="site", loss=dpc.PureDP(1))
+print(found)
+found.plot().figure.savefig("forest.png")
+"""
+
+
+def test_a_study_goes_from_raw_file_to_forest_plot_in_ten_lines_of_python_and_in_three_commands() -> None:
+    """The third command is the same as the second: the question is asked again of what it saved, free."""
+    assert len(TEN_LINES.split("\n")) <= 10
+    told: dict[str, Any] = {}
+    exec(TEN_LINES, told)
+    assert Path("forest.png").stat().st_size > 1_000 and len(told["found"].by_group) == 2
+    question = "effect trial.csv --treatment arm --outcome score --trial --groups site --schema schema.toml --epsilon 1"
+    for words in (
+        "ledger create own.ledger --epsilon 1", f"{question} --ledger own.ledger --plot own.png --release own.json",
+        "ask own.json effect --treatment arm --outcome score",
+    ):  # fmt: skip
+        done = run(*words.split())
+        assert done.exit_code == 0, done.stderr
+    assert Path("own.png").stat().st_size > 1_000 and "95% interval" in done.stdout
+
+
+def test_persons_followed_through_periods_from_a_file_to_an_event_study_and_asked_again() -> None:
+    rng = np.random.default_rng(1)
+    who, year = np.divmod(np.arange(6_000 * 4), 4)
+    start = np.array(["2", ""])[rng.integers(0, 2, 6_000)][who]
+    wage = rng.normal(size=24_000) + (start == "2") * (year >= 2)
+    pd.DataFrame({"who": who, "year": year, "start": start, "wage": wage}).to_csv("workers.csv", index=False)
+    Path("workers.toml").write_text(
+        '[year]\nlevels = [0, 1, 2, 3]\n[start]\nlevels = [2]\nother = "never"\n[wage]\nlower = -6\nupper = 8\n'
+    )
+    run("ledger", "create", "did.ledger", "--epsilon", "1", "--delta", "1e-6")
+    question = "did workers.csv --person who --time year --outcome wage --cohort start --schema workers.toml"
+    paid = "--ledger did.ledger --epsilon 1 --delta 1e-6 --plot events.png --release paths.json"
+    found = run(*f"{question} {paid}".split())
+    assert found.exit_code == 0, found.stderr
+    assert "Effect on wage, against the never treated" in found.stdout and "a period (" in found.stdout
+    assert Path("events.png").stat().st_size > 1_000
+    again = run("ask", "paths.json", "did", "--control", "not-yet")
+    assert again.exit_code == 0 and "against the not yet treated" in again.stdout

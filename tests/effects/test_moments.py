@@ -130,6 +130,8 @@ def test_slopes_come_out_within_their_errors_and_asking_again_is_free_and_so_is_
             assert fit[name].noise_error < fit[name].standard_error
         assert release.ols("w", ["x"], constant_spread=True)["x"].estimate == pytest.approx(1, abs=0.2)  # type: ignore[attr-defined]
     assert asked.ledger.head == head
+    for part in ("noisy joint moments of y, x, w, a; 10000 rows", "times above the noise", "Guarantee: NONE"):
+        assert part in str(before) and part in after.summary()
     assert fit.summary() and fit.to_json() and len(fit.plot().get_yticklabels()) == 3
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.errors import BudgetExceededError, ParameterError
+from dpcausal.errors import BudgetExceededError, DpCausalError, ParameterError
 from dpcausal.study.draft import declared
 from dpcausal.study.lines import lines_of
 from dpcausal.study.standing import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK
@@ -264,3 +264,22 @@ def test_a_plan_and_an_answer_show_themselves_as_text_in_a_notebook(study: Path)
     assert plan._repr_html_().startswith("<pre>") and "answered" in plan._repr_html_()
     page = plan.standings[0].answer._repr_html_()
     assert "smoker and sick given age" in page and page.count("<") == 2
+
+
+def test_data_of_one_name_in_two_folders_are_not_given_each_others_answers(study: Path) -> None:
+    text = study.read_text().split("[[question]]")[0] + LINKED
+    for folder in ("first", "second"):
+        Path(folder).mkdir()
+        Path(folder, "study.csv").write_text(Path("study.csv").read_text())
+        study.write_text(text.replace('"study.csv"', f'"{folder}/study.csv"'))
+        assert dpc.Study.open(study).run().standings[0].answer.guarantee.kept == "", folder
+
+
+def test_a_budget_that_is_not_the_ledgers_is_refused_by_plan_run_and_report(study: Path) -> None:
+    written(LINKED)
+    dpc.Study.open(study).run()
+    study.write_text(study.read_text().replace("epsilon = 2.0, delta", "epsilon = 9.0, delta"))
+    changed = dpc.Study.open(study)
+    for call in (lambda: changed.plan(accuracy=False), changed.run, changed.report):
+        with pytest.raises(DpCausalError, match=r"budget is ApproxDP\(2, 1e-06\) for good"):
+            call()

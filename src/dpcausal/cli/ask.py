@@ -24,14 +24,14 @@ KnowledgeOption = Annotated[
     Path | None, typer.Option("--knowledge", help="TOML file: tiers, forbidden and required, as lists of lists.")
 ]
 
-QUESTIONS = {"discover": "discover", "effect": "effect", "regression": "ols"}
+QUESTIONS = {"discover": "discover", "effect": "effect", "regression": "ols", "did": "did"}
 """What may be asked of a release, and the method that answers."""
 
 
 @app.command("ask")
 def ask_command(
     release: Annotated[Path, typer.Argument(help="A file of --save-release.")],
-    question: Annotated[str, typer.Argument(help="discover, effect or regression.")],
+    question: Annotated[str, typer.Argument(help="discover, effect, regression or did.")],
     alpha: Annotated[float | None, typer.Option(help="Level of the tests. Of discover.")] = None,
     max_order: Annotated[int | None, typer.Option(help="Largest conditioning set. Of discover.")] = None,
     search: Annotated[str | None, typer.Option(help="score or pc. Of discover.")] = None,
@@ -41,7 +41,8 @@ def ask_command(
     adjust: Annotated[list[str] | None, typer.Option(help="Columns, as a,b; repeatable. Of effect.")] = None,
     groups: Annotated[str | None, typer.Option(help="A column. Of effect.")] = None,
     regressors: Annotated[list[str] | None, typer.Option(help="Columns, as a,b; repeatable. Of regression.")] = None,
-    coverage: Annotated[float | None, typer.Option(help="Of the intervals. Of effect and regression.")] = None,
+    coverage: Annotated[float | None, typer.Option(help="Of the intervals. Of all but discover.")] = None,
+    control: Annotated[str | None, typer.Option(help="never or not-yet. Of did; of effect a level.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a saved release again: it costs nothing, however often, and reads no data."""
@@ -49,6 +50,7 @@ def ask_command(
         given: dict[str, Any] = {
             "alpha": alpha, "max_order": max_order, "search": search, "treatment": treatment, "outcome": outcome,
             "adjust": names_in("--adjust", adjust) or None, "groups": groups, "coverage": coverage,
+            "control": control,
             "regressors": names_in("--regressors", regressors) or None,
             "knowledge": None if knowledge is None else knowledge_in(knowledge),
         }  # fmt: skip

@@ -68,7 +68,7 @@ def asks(
 
     These are the ledger, the loss, and ``--method`` with an option for each field of the methods that a word or number
     can fill.  "auto", the default, need not be among ``kinds``: the task then chooses.  ``of_records`` adds whose the
-    records are and which of them are asked.
+    records are and which of them are asked.  A task of one way has no kinds, and no ``--method``.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -108,7 +108,7 @@ def _whole(command: Callable[..., None], kinds: Kinds, of_records: bool) -> Call
             options = {name: given.pop(name) for name in types}
             settings = {
                 "loss": loss_from(given.pop("epsilon"), given.pop("delta"), given.pop("rho")),
-                "method": _built(kinds, given.pop("method"), options),
+                **({"method": _built(kinds, given.pop("method"), options)} if kinds else {}),
                 "accept_large_epsilon": given.pop("accept_large_epsilon"),
                 "again": given.pop("again"),
             }
@@ -119,7 +119,7 @@ def _whole(command: Callable[..., None], kinds: Kinds, of_records: bool) -> Call
 
     own = inspect.signature(command, eval_str=True).parameters.values()
     extra = [
-        _parameter("method", str, f"{', '.join(dict.fromkeys(('auto', *kinds)))}.", "auto"),
+        *([_parameter("method", str, f"{', '.join(dict.fromkeys(('auto', *kinds)))}.", "auto")] if kinds else []),
         *(
             _parameter(name, plain | None, f"{helps[name]} Of {', '.join(takers[name])}.", None)
             for name, plain in types.items()

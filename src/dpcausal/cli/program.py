@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpcausal.cli import ask as ask
+from dpcausal.cli import did as did
 from dpcausal.cli import direction as direction
 from dpcausal.cli import discovery as discovery
 from dpcausal.cli import effects as effects

@@ -17,7 +17,7 @@ from dpcausal.data.rows import Rows, checked_name, checked_rule, checked_weight,
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
-from dpcausal.data.where import Predicate, predicate
+from dpcausal.data.where import Predicate, check_some, predicate
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError
 from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
@@ -266,6 +266,7 @@ class Table(Single):
         if share is not None and (isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1):
             raise ParameterError("share must be a number above 0 and at most 1")
         added = predicate(name, self._schema.column(name), at_least, at_most, among)
+        check_some((*self._inside, added))
         view = object.__new__(Table)
         view._settle(**{slot[1:]: getattr(self, slot) for slot in Table.__slots__})
         view._settle(inside=(*self._inside, added), share=self._share if share is None else float(share))

@@ -62,6 +62,19 @@ def predicate(name: str, column: Column, at_least: object, at_most: object, amon
     return Predicate(name, among=listed, codes=tuple(known[type(one), one] for one in listed))
 
 
+def check_some(predicates: Iterable[Predicate]) -> None:
+    """Refuse predicates of one column that no value meets: nothing would be paid for but noise."""
+    by_column: dict[str, list[Predicate]] = {}
+    for one in predicates:
+        by_column.setdefault(one.name, []).append(one)
+    for name, parts in by_column.items():
+        codes = [set(one.codes) for one in parts if one.among is not None]
+        lows = [one.at_least for one in parts if one.at_least is not None]
+        highs = [one.at_most for one in parts if one.at_most is not None]
+        if (codes and not set.intersection(*codes)) or (lows and highs and max(lows) > min(highs)):
+            raise ParameterError(f"nobody would be in the subgroup: no value of column {name!r} meets all of its parts")
+
+
 def _end(word: str, value: Any, name: str, column: Bounded) -> float | None:
     if value is None:
         return None

@@ -18,7 +18,7 @@ from dpcausal.data.table import Table
 from dpcausal.direction.anm import LEAST_ROWS, Column, Interval
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import NAMES
-from dpcausal.errors import LossError, ParameterError, SchemaError
+from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.mechanisms.subsample import blocks_moved
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
@@ -224,11 +224,3 @@ def pay_pure(loss: Loss, name: str) -> tuple[PureDP | NoPrivacy, str]:
     spent, note = pure_part(loss, f"method {name!r}")
     public.check_least(spent, "a direction", LEAST_EPSILON)
     return spent, note
-
-
-def pay_with_delta(loss: Loss, name: str) -> tuple[ApproxDP, str]:
-    """Return what a method that needs δ spends."""
-    if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
-        raise LossError(f"method {name!r} is paid for in ApproxDP with delta above 0, one answer a call")
-    public.check_least(loss, "a direction", LEAST_EPSILON)
-    return loss, ""

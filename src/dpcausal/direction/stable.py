@@ -112,7 +112,7 @@ def root_scores(x: Column, y: Column, left_y: Column, left_x: Column) -> tuple[f
     return score(x, left_y), score(y, left_x)
 
 
-def training_sensitivity(n: int, m: int, penalty: float, unit: Unit = Unit.TRAINING_ROW) -> Sensitivity:
+def training_sensitivity(n: int, m: int, penalty: float) -> Sensitivity:
     """Return how far one of n training rows moves D, and the two scores of m test rows in l1: 2 (ρ + 2η)/s + rounding.
 
     *Source*: ``stable.md``, training-difference.
@@ -120,11 +120,10 @@ def training_sensitivity(n: int, m: int, penalty: float, unit: Unit = Unit.TRAIN
     >>> round(float(training_sensitivity(4000, 4000, 1.0).bound), 4)
     0.0064
     """
-    shift = prediction_sensitivity(n, penalty, unit=unit).rounded_up
-    each = root_hsic_residual_sensitivity(m, shift, SCORE_WIDTH, RESIDUAL_RANGE, unit=unit)
-    return Sensitivity(
-        2 * Fraction(each.bound) + ROUNDING, Norm.L1, Relation.REPLACE_ONE, "training-difference", unit
-    )
+    shift = prediction_sensitivity(n, penalty, unit=Unit.TRAINING_ROW).rounded_up
+    each = root_hsic_residual_sensitivity(m, shift, SCORE_WIDTH, RESIDUAL_RANGE, unit=Unit.TRAINING_ROW)
+    bound = 2 * Fraction(each.bound) + ROUNDING
+    return Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "training-difference", Unit.TRAINING_ROW)
 
 
 def default_penalty(rows: int, epsilon: float) -> float:
@@ -181,15 +180,11 @@ class StableFit(DirectionMethod[Spent]):
         x, y = (scaled(*pair) for pair in zip(private[:2], question.ranges, strict=True))
         return Halves(x[train], y[train], x[test], y[test])
 
-    def share(self, question: Pair) -> float:
-        """Return the default share of training rows."""
-        return self.default_share
-
     def settle(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
         """Check the share of training rows, λ and the width, and fill their defaults, from public numbers."""
         listed = {name: tuple(given) for name in ("penalty", "width") if isinstance(given := getattr(self, name), list)}
         ready = replace(super().settle(question, spent), **listed)  # type: ignore[arg-type]
-        ready = replace(ready, training_share=checked_share(ready.training_share, self.share(question)))
+        ready = replace(ready, training_share=checked_share(ready.training_share, self.default_share))
         n, m = ready.sizes(question)
         if n > MOST_ROWS:
             raise ParameterError(f"protected regressions take at most {MOST_ROWS} training rows, here {n}")

@@ -116,7 +116,7 @@ def discover_again(
     release: Release, *, knowledge: Knowledge | None, alpha: float | None, max_order: int | None, search: str
 ) -> Discovery:
     """Return the graph of what was released, on other terms: ``Release.discover``."""
-    kind = READERS.get(type(release))
+    kind = READERS.get(type(release.for_graph()))
     if kind is None:
         raise ParameterError(f"no graph is found from a release of {release.kind}")
     options: dict[str, Any] = {"max_order": max_order}

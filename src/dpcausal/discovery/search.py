@@ -52,6 +52,7 @@ def asker(release: Release, terms: Terms) -> Ask:
 
 def search(release: Release, terms: Terms) -> Found:
     """Return the graph of released numbers."""
+    release = release.for_graph()
     if isinstance(release, NoisyWhitened):
         return by_tests(release.names, strongest_first(release, terms), terms)
     skeleton = find_skeleton(release.names, asker(release, terms), terms)

@@ -21,6 +21,7 @@ from dpcausal.effects.rounds import Moments, Noise
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
+from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 
 Reals = npt.NDArray[np.float64]
@@ -81,6 +82,12 @@ class JointMoments(Release):
             sums=(rows * weights[:, None]).T @ rows,
             radius=2 * math.sqrt(d), deviation=0.0, shortened=0.0, towards=np.zeros(d),
         )  # fmt: skip
+
+    def told(self) -> list[str]:
+        if not self.deviation:
+            return []
+        return [f"The least direction stands {self.signal_to_noise:.3g} times above the noise; about "
+                f"{max(self.shortened, 0):.0f} records were shortened."]  # fmt: skip
 
     def ols(
         self, outcome: str, regressors: Sequence[str], *, constant_spread: bool = False, coverage: float = 0.95
@@ -211,6 +218,18 @@ class JointMoments(Release):
         upper = np.triu(generator.normal(0, 1, deviations.shape) * deviations)
         fresh = upper + np.triu(upper, 1).T
         return replace(self, sums=self.sums + fresh, deviation=math.sqrt(2) * self.deviation)
+
+    def for_graph(self) -> NoisyMoments:
+        """Return the covariance in units of the learnt shape, the variance that of its noisiest entry."""
+        along = self.spread / np.linalg.norm(self.spread, axis=1, keepdims=True)
+        means = self.sums[:-1, -1] / self.count
+        covariance = along @ (self.sums[:-1, :-1] / self.count - np.outer(means, means)) @ along.T
+        # The noise of entry (i, j) of A E A′ is that of E times |a_i|² |a_j|² + (a_i · a_j)².
+        most = 1 + float(np.triu((along @ along.T) ** 2, 1).max(initial=0.0))
+        return NoisyMoments(
+            self.names, self.n, (0.0,) * len(self.names), (1.0,) * len(self.names), (covariance + covariance.T) / 2,
+            self.deviation**2 / 2 / self.count**2 * most, min(self.count, self.n), guarantee=self.guarantee,
+        )  # fmt: skip
 
     def numbers(self) -> dict[str, Any]:
         arrays = {name: getattr(self, name).tolist() for name in ("middles", "halves", "centre", "spread", "sums")}

@@ -46,18 +46,18 @@ Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-MOMENTS, TOLD = Fraction(3, 10), Fraction(1, 10)
+MOMENTS, TOLD = Fraction(27, 100), Fraction(2, 25)
 """Shares of ρ of the moments, and of the counts of what was cut; the scores have the rest."""
 SCORES = 1 - MOMENTS - TOLD
 LEAST_SHARE, RARE_ARM = 0.95, 0.1
 """No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not made up for."""
 LEAST_PROBABILITY = 0.05
-LEAST_SIGNAL = 2.6
-"""No interval where the moments are nearer to their noise."""
-MOST_CUT, BALANCED = 0.5, 0.25
-"""No interval where cut scores could move the mean by so many standard errors, a quarter of the cut each; those that
-were cut on either side make up for each other but for a quarter."""
-CUT_BY, LEAST_CUT = 0.24, 2.75
+LEAST_SIGNAL = 2.5
+"""No interval where the moments are nearer to their noise, and no answer where they would be by public numbers."""
+MOST_CUT = 1.0
+"""No interval where cut scores could move the mean by so many standard errors, a quarter of the cut each; where they
+could move it by less, it is so much wider at both ends."""
+CUT_BY, LEAST_CUT = 0.27, 2.75
 """Scores are cut at so many spreads: what costs in noise about what it may cost in skewed tails."""
 MOST_COLUMNS = 40
 OUTCOME, TREATMENT = 0, 1
@@ -289,10 +289,9 @@ class _Mean:
         self.estimate = lines.centre + width * (middle - 0.5)
         self.error = math.hypot(width * math.sqrt(spread / self.count), self.noise)
         _, _, below, above = told.sum(axis=0)
-        # What the cut could have taken away; twice the noise is not told from none.
-        unsure = 2 * math.sqrt(2 * len(cells)) * deviations[1]
-        net, gross = (max(float(number) - unsure, 0.0) for number in (abs(above - below), above + below))
-        taken = max(net, gross * BALANCED) * lines.reach / 4 / self.count
+        # What the cut could have taken away; that much noise is not told from none.
+        unsure = math.sqrt(2 * len(cells)) * deviations[1]
+        taken = max(float(above + below) - unsure, 0.0) * lines.reach / 4 / self.count
         self.reason = ""
         if self.count < 30 + 6 * math.sqrt(3 * variance):
             self.reason = "too few records for the noise"
@@ -302,7 +301,7 @@ class _Mean:
             self.reason = WEAK.format(signal=signal)
         elif taken > MOST_CUT * self.error:
             self.reason = CUT.format(cut=lines.cut)
-        half = reach * self.error
+        half = reach * self.error + taken
         self.interval: Interval | None = None if self.reason else (self.estimate - half, self.estimate + half)
 
 

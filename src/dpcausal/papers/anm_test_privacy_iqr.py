@@ -16,9 +16,10 @@ from dpcausal.dependence.iqr import IqrReach
 from dpcausal.direction.anm import Residuals
 from dpcausal.direction.holdout import Halving
 from dpcausal.direction.iqr_release import score_columns
-from dpcausal.direction.question import Columns, Pair, Released, pay_with_delta
+from dpcausal.direction.question import Columns, Pair, Released
 from dpcausal.errors import FenceError
 from dpcausal.mechanisms.propose_test_release import Calibration, propose_test_release, tested
+from dpcausal.papers.anm_training_privacy import pay_with_delta
 from dpcausal.papers.iqr_intervals import proposal, proposal_sensitivity
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy

@@ -14,12 +14,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from dpcausal.asking import public
 from dpcausal.dependence.hsic import hsic
 from dpcausal.dependence.rank import kendall, spearman
 from dpcausal.direction import stable
 from dpcausal.direction.anm import Column
 from dpcausal.direction.calculators import two_draws_tail
-from dpcausal.direction.question import Columns, Pair, Released, Spent, pay_pure, pay_with_delta
+from dpcausal.direction.question import LEAST_EPSILON, Columns, Pair, Released, Spent, pay_pure
 from dpcausal.direction.stable import StableFit
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
@@ -29,6 +30,14 @@ from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+
+
+def pay_with_delta(loss: Loss, name: str) -> tuple[ApproxDP, str]:
+    """Return what a published method that needs δ spends."""
+    if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
+        raise LossError(f"method {name!r} is paid for in ApproxDP with delta above 0, one answer a call")
+    public.check_least(loss, "a direction", LEAST_EPSILON)
+    return loss, ""
 
 
 def rank_gap(*columns: Column) -> float:

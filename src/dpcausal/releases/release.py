@@ -73,9 +73,27 @@ class Release(ABC):
     def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         """Return the release that ``numbers`` wrote."""
 
+    def for_graph(self) -> Release:
+        """Return it in the form that a graph is searched in: itself, where there is no other."""
+        return self
+
     def under(self, guarantee: Guarantee) -> Self:
         """Return it with the guarantee under which it left."""
         return self if guarantee is self.guarantee else replace(self, guarantee=guarantee)
+
+    def told(self) -> list[str]:
+        """Return in sentences what its numbers say of themselves."""
+        return []
+
+    def summary(self) -> str:
+        """Return in lines what was released and what it cost."""
+        head = f"Released: noisy {self.kind.replace('-', ' ')} of {', '.join(self.names)}; {self.n} " \
+            f"{self.guarantee.records} in all."  # fmt: skip
+        free = "Asked again free, by its methods; to_json() saves it."
+        return "\n".join([head, *self.told(), free, *self.guarantee.lines()])
+
+    def __str__(self) -> str:
+        return self.summary()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the released numbers and the guarantee as JSON's types; amounts of the loss are exact fractions."""

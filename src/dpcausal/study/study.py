@@ -107,8 +107,8 @@ class Study:
     Notes
     -----
     *Guarantee*: that of the ledger: ``run`` spends from it question by question, ``plan``, ``report`` and ``open``
-    spend nothing and read no record.  Answers are kept under the study's ``name``, by default that of its data file:
-    a new version of the data needs a new name.
+    spend nothing and read no record.  Answers are kept under the study's ``name``, by default the path of its data
+    as the file writes it: a new version of the data needs a new name.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class Study:
     @property
     def name(self) -> str:
         """The name under which answers are kept."""
-        return self.told.name or Path(self.told.data).name
+        return self.told.name or self.told.data
 
     @property
     def budget(self) -> Loss:
@@ -301,7 +301,11 @@ class Study:
     def _looked_at(self) -> Any:
         if not self.ledger_path.exists():
             return nullcontext(None)
-        return Ledger.open(self.ledger_path, read_only=True)
+        ledger = Ledger.open(self.ledger_path, read_only=True)
+        if ledger.budget != self.budget:
+            ledger.close()
+            raise self._source.refusal(("budget",), f"the ledger's budget is {ledger.budget} for good")
+        return ledger
 
 
 def trial_left(ledger: Ledger | None, budget: Loss) -> Any:

@@ -1,0 +1,195 @@
+"""Five shapes named after the defaults were frozen, published as they came; and the shapes that break estimates.
+
+    python -m benchmarks effects_shapes                      200 runs a cell, 40 from 100,000 rows on, epsilon 1
+    python -m benchmarks effects_shapes --shapes "steps;ties" --rows 10000
+
+Every shape is asked by the default method.  The truth is the mean of both outcomes, clipped to their bounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import dpcausal as dpc
+from dpcausal.errors import DpCausalError
+
+Drawn = tuple[dict[str, Any], Any, Any, Any]
+"""What is adjusted for, the treatment, the outcome if not treated and if treated."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    draw: Callable[[Any, int], Drawn]
+    outcome: dpc.Bounded
+    columns: dict[str, Any]
+    missing: float = 0.0
+
+    def asked(self, n: int, epsilon: float, seed: int, exact: bool) -> Any:
+        rng = np.random.default_rng([29, n, seed])
+        adjust, a, y0, y1 = self.draw(rng, n)
+        columns = {**adjust, "a": a, "y": np.where(a == 1, y1, y0)}
+        if self.missing:
+            columns["y"] = np.where(rng.random(n) < self.missing * (0.5 + a), np.nan, columns["y"])
+        loss: Any = dpc.NoPrivacy() if exact else dpc.ApproxDP(epsilon, 1e-6)
+        ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(loss)
+        schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": self.outcome, **self.columns})
+        table = dpc.Table(columns, schema, ledger, missing="drop")
+        return dpc.effect(table, treatment="a", outcome="y", adjust=list(self.columns), loss=loss)
+
+    def truth(self) -> float:
+        _, _, y0, y1 = self.draw(np.random.default_rng(0), 2_000_000)
+        low, high = self.outcome.lower, self.outcome.upper
+        return float((np.clip(y1, low, high) * 1.0 - np.clip(y0, low, high)).mean())
+
+
+def coin(rng: Any, p: Any) -> Any:
+    return (rng.random(len(p)) < np.clip(p, 0, 1)).astype(int)
+
+
+def waiting(rng: Any, n: int) -> Drawn:
+    z = rng.integers(0, 3, n)
+    e = rng.exponential(size=n)
+    return {"z": z}, coin(rng, 0.3 + 0.2 * z), np.round(e * (4 + z)), np.round(e * (3 + z))
+
+
+def grades(rng: Any, n: int) -> Drawn:
+    z = rng.integers(0, 5, n)
+    y = np.clip(np.round(3 + 0.3 * z + 1.2 * rng.normal(size=n)), 1, 6)
+    return {"z": z}, coin(rng, 0.2 + 0.15 * z), y, np.where(z == 2, np.maximum(y - 1, 1), y)
+
+
+def spending(rng: Any, n: int) -> Drawn:
+    x, w = rng.normal(size=(2, n))
+    a = coin(rng, 1 / (1 + np.exp(-0.6 * x - 0.4 * (w**2 - 1))))
+    y = rng.gamma(2, np.exp(0.3 * x))
+    return {"x": np.clip(x, -4, 4), "w": np.clip(w, -4, 4)}, a, y, 1.2 * y
+
+
+def pressure(rng: Any, n: int) -> Drawn:
+    z = rng.normal(size=(n, 3))
+    x = z[:, 0]
+    w, v = 0.8 * x + 0.6 * z[:, 1], 0.8 * x + 0.6 * z[:, 2]
+    y = 130 + 6 * x + 3 * w - 2 * v + 8 * rng.standard_t(4, n)
+    names = {"x": x, "w": w, "v": v}
+    return {name: np.clip(one, -4, 4) for name, one in names.items()}, coin(rng, np.where(x > 0.3, 0.8, 0.2)), y, y - 5
+
+
+def wages(rng: Any, n: int) -> Drawn:
+    years, age, sex = rng.integers(8, 19, n), rng.uniform(20, 60, n), rng.integers(0, 2, n)
+    spread = 0.15 + 0.02 * (years - 8)
+    y = 1.5 + 0.08 * years + 0.05 * age - 0.0005 * age**2 - 0.15 * sex + spread * rng.normal(size=n)
+    a = coin(rng, 0.25 + 0.03 * (years - 8) + 0.1 * sex)
+    return {"years": years.astype(float), "age": age, "sex": sex}, a, y, y + 0.06 + 0.1 * sex
+
+
+def line(rng: Any, n: int, p: Any = None, effect: Any = 0.4) -> Drawn:
+    x, w = np.clip(rng.normal(size=(2, n)), -4, 4)
+    y = 0.8 * x - 0.5 * w + rng.normal(size=n)
+    return {"x": x, "w": w}, coin(rng, 0.5 + 0.12 * x if p is None else p(x)), y, y + effect
+
+
+def interactions(rng: Any, n: int) -> Drawn:
+    adjust, a, y, _ = line(rng, n)
+    x, w = adjust["x"], adjust["w"]
+    return adjust, a, y + 0.6 * x * w, y + 0.6 * x * w + 0.4 + 0.5 * x - 0.3 * w**2
+
+
+def ties(rng: Any, n: int) -> Drawn:
+    adjust, a, y, more = line(rng, n)
+    return {name: np.round(one) for name, one in adjust.items()}, a, np.round(y), np.round(more)
+
+
+def clusters(rng: Any, n: int) -> Drawn:
+    adjust, _, y, _ = line(rng, n)
+    shared = rng.normal(size=n // 20 + 1)[np.arange(n) // 20]
+    return adjust, coin(rng, 0.5 + 0.15 * shared), y + 0.7 * shared, y + 0.7 * shared + 0.4
+
+
+def skewed(rng: Any, n: int) -> Drawn:
+    adjust, a, y, _ = line(rng, n)
+    e = np.exp(rng.normal(size=n))
+    return adjust, a, y + e, y + 1.5 * e
+
+
+def rare_level(rng: Any, n: int) -> Drawn:
+    adjust, _, y, _ = line(rng, n)
+    ward = (rng.random(n) < 0.01).astype(int)
+    return {**adjust, "ward": ward}, coin(rng, 0.5 + 0.4 * ward), y + 3 * ward, y + 3 * ward + 0.4
+
+
+X = {"x": dpc.Bounded(-4, 4), "w": dpc.Bounded(-4, 4)}
+WIDE = dpc.Bounded(-12, 12)
+FRESH = {
+    "waiting times": Shape(waiting, dpc.Bounded(0, 20), {"z": dpc.Levels([0, 1, 2])}),
+    "grades": Shape(grades, dpc.Bounded(1, 6), {"z": dpc.Levels(range(5))}),
+    "spending": Shape(spending, dpc.Bounded(0, 30), X),
+    "blood pressure": Shape(pressure, dpc.Bounded(60, 220), X | {"v": dpc.Bounded(-4, 4)}),
+    "wages": Shape(
+        wages, dpc.Bounded(0, 6),
+        {"years": dpc.Bounded(8, 18), "age": dpc.Bounded(20, 60), "sex": dpc.Levels([0, 1])},
+    ),
+}  # fmt: skip
+BREAKING = {
+    "line": Shape(line, WIDE, X),
+    "interactions": Shape(interactions, WIDE, X),
+    "skew": Shape(skewed, dpc.Bounded(-12, 40), X),
+    "steps": Shape(lambda rng, n: line(rng, n, lambda x: np.where(x > 0, 0.75, 0.25)), WIDE, X),
+    "ties": Shape(ties, WIDE, X),
+    "clusters": Shape(clusters, WIDE, X),
+    "outcomes missing by arm": Shape(line, WIDE, X, missing=0.3),
+    "strong confounding": Shape(lambda rng, n: line(rng, n, lambda x: 1 / (1 + np.exp(-2 * x))), WIDE, X),
+    "rare level": Shape(rare_level, WIDE, X | {"ward": dpc.Levels([0, 1])}),
+}
+SHAPES = FRESH | BREAKING
+
+
+def cell(name: str, n: int, epsilon: float, runs: int) -> str:
+    shape, errors, held, widths, own = SHAPES[name], [], [], [], []
+    truth, reasons = shape.truth(), set()
+    for seed in range(runs):
+        try:
+            plain = shape.asked(n, epsilon, seed, True) if seed < 40 else None
+            with dpc.simulated_noise(seed):
+                found = shape.asked(n, epsilon, seed, False)
+        except DpCausalError as error:
+            return f"refused before the spend: {str(error)[:90]}"
+        if plain is not None and plain.standard_error is not None:
+            own.append(plain.standard_error)
+        if found.estimate is not None:
+            errors.append(found.estimate - truth)
+            widths.append(found.standard_error)
+        if found.interval is None:
+            reasons.add(found.interval_reason[:40])
+        else:
+            held.append(found.interval[0] <= truth <= found.interval[1])
+    error = math.sqrt(float(np.mean(np.square(errors)))) if errors else math.nan
+    times = float(np.mean(widths)) / float(np.mean(own)) if errors and own else math.nan
+    coverage = float(np.mean(held)) if held else math.nan
+    low = " LOW" if held and coverage < 0.93 - 3 * math.sqrt(0.0475 / len(held)) else ""
+    return (f"{found.method:<8} truth {truth:.4g}, RMSE {error:.4g}, coverage {coverage:.3f}{low}, × {times:.2f}, "
+            f"shown in {len(held) / runs:.2f} of {runs} {' | '.join(sorted(reasons))}")  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    options = argparse.ArgumentParser()
+    options.add_argument("--runs", type=int, default=200)
+    options.add_argument("--shapes", default=";".join(SHAPES))
+    options.add_argument("--rows", default="200,10000,100000,1000000")
+    options.add_argument("--epsilon", type=float, default=1.0)
+    asked = options.parse_args(arguments)
+    for name in asked.shapes.split(";"):
+        for n in map(int, asked.rows.split(",")):
+            runs = asked.runs if n < 100_000 else max(asked.runs // (5 if n < 1_000_000 else 20), 1)
+            print(f"{name:<24}{n:>8}  {cell(name, n, asked.epsilon, runs)}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
