@@ -103,6 +103,12 @@ def test_claims_that_a_page_names_can_be_explained() -> None:
             assert dpcausal.explain(name)
 
 
+def test_every_page_stands_in_a_list_of_the_site() -> None:
+    listed = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "site").glob("*.md")).splitlines()
+    for page in DOCS:
+        assert page.relative_to(ROOT).with_suffix("").as_posix() in listed, page.name
+
+
 def test_one_version_everywhere() -> None:
     version = dpcausal.__version__
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

@@ -155,7 +155,8 @@ def test_the_pc_of_causal_learn_runs_on_our_tests() -> None:
     from causallearn.search.ConstraintBased.PC import pc
 
     test = paid(10, 1)
-    found = pc(test.placeholder, 0.01, test.in_causal_learn(), node_names=list(test.names), show_progress=False)
+    with dpc.simulated_noise(1):
+        found = pc(test.placeholder, 0.01, test.in_causal_learn(), node_names=list(test.names), show_progress=False)
     assert same(interop.from_causal_learn(found), COLLIDER)
     assert len(test.answers) == len(test.table.ledger.entries())
 
@@ -165,7 +166,8 @@ def test_the_pc_of_pgmpy_runs_on_our_tests_and_pays_each_question_once() -> None
 
     test = paid(10, 1)
     frame = pd.DataFrame(test.placeholder, columns=list(test.names))
-    found = PC(ci_test=test, significance_level=0.01, show_progress=False).fit(frame)
+    with dpc.simulated_noise(1):
+        found = PC(ci_test=test, significance_level=0.01, show_progress=False).fit(frame)
     assert same(interop.from_pgmpy(found.causal_graph_), COLLIDER)
     before = len(test.table.ledger.entries())
     assert before == len(test.answers)

@@ -96,7 +96,7 @@ def _of_levels(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
     large = math.prod(shape) <= MOST_CELLS and reaches(question.n, shape, epsilon)
     if question.pairs > 1:
         return (NoisyCounts(), "a table of counts of few cells") if large else (Gcm(), "more cells than rows can fill")
-    if large and table_wins(question, epsilon):
+    if large and question.n >= LEAST_CELL * question.cells and table_wins(question, epsilon):
         return NoisyCounts(), "a table of counts of so few cells says more"
     return StrataCovariance(), "x and y have two levels, and only levels are given"
 
