@@ -261,7 +261,7 @@ def everyone(pair: Pair, epsilon: float, seed: int) -> bool:
     frame = {"cause": pair.cause, "effect": pair.effect}
     with dpc.simulated_noise(seed):
         table = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss), missing="impute")
-        return dpc.direction(table, "cause", "effect", score="hsic", loss=loss).cause == "cause"
+        return dpc.direction(table, "cause", "effect", score="hsic", loss=loss).lean == "cause"
 
 
 def truth(setting: Setting) -> dict[str, bool]:
