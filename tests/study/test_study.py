@@ -150,6 +150,7 @@ WRONG = {
     "no amount": (HEAD, LINKED.replace("epsilon = 0.5", ""), r"line 13, question: say epsilon"),
     "task": (HEAD, LINKED.replace("ci_test", "ci_tset"), r"line 13, question: linked: task .*did you mean 'ci_test'"),
     "argument": (HEAD, LINKED.replace("given", "gven"), r"ci_test has no argument 'gven'; did you mean 'given'"),
+    "far": (HEAD, LINKED.replace("given", "period"), r"ci_test has no argument 'period'; it takes x, y, given"),
     "lacking": (HEAD, LINKED.replace('y = "sick"', ""), r"line 13, question: linked: ci_test needs y"),
     "twice": (HEAD, LINKED + LINKED, r"line 21, question\.name: 'linked' names another question"),
     "toml": (HEAD + "=", LINKED, r"study\.toml is not TOML"),

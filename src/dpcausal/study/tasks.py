@@ -56,7 +56,8 @@ def check(question: QuestionPart) -> None:
     given = {_python_name(name, parameters) for name in question.arguments}
     unknown = sorted(given - set(parameters))
     if unknown:
-        raise ParameterError(f"{question.task} has no argument {unknown[0]!r}{nearest(unknown[0], parameters)}")
+        meant = nearest(unknown[0], parameters) or f"; it takes {', '.join(parameters)}"
+        raise ParameterError(f"{question.task} has no argument {unknown[0]!r}{meant}")
     lacking = [name for name, one in parameters.items() if one.default is inspect.Parameter.empty and name not in given]
     if lacking:
         raise ParameterError(f"{question.task} needs {', '.join(ALSO.get(name, name) for name in lacking)}")
