@@ -97,3 +97,21 @@ def test_the_deviation_of_a_rank_test_is_never_understated_in_strata_of_one_size
     found, stated = float(np.std(values)), way.deviation(n, 30)
     # A standard deviation of 600 is within 18 % but for 1e-8.
     assert 0.82 < found / stated < 1.18
+
+
+@pytest.mark.parametrize(("given", "method"), [(["g"], "kendall"), (["z"], "neighbours")])
+def test_tests_that_add_up_signs_say_that_links_of_both_signs_cancel(given: list[str], method: str) -> None:
+    """y goes up with x in one half and down in the other: the whole shows little, each half much, and that is said."""
+    rng = np.random.default_rng(3)
+    n = 3_000
+    half, x, z = rng.integers(0, 2, n), rng.normal(size=n), rng.uniform(size=n)
+    y = np.where(half == 1, x, -x) + 0.5 * rng.normal(size=n)
+    numbers = {"x": x, "y": y, "z": z}
+    schema = dpc.Schema({"g": dpc.Levels([0, 1]), **dict.fromkeys(numbers, dpc.Bounded(-4, 4))})
+    loss = dpc.PureDP(2)
+    with dpc.simulated_noise(4):
+        table = dpc.Table({"g": half, **numbers}, schema, dpc.Ledger.in_memory(dpc.PureDP(9)))
+        whole = dpc.ci_test(table, "x", "y", given=given, loss=loss)
+        part = dpc.ci_test(table.where("g", among=[1]), "x", "y", given=given[1:], loss=loss)
+    assert whole.method == method and part.pvalue < 1e-6 < whole.pvalue
+    assert "positive in some rows and negative in others cancels here" in whole.summary()

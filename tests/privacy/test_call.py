@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcausal.errors import LossError, UnprovenError
+from dpcausal.errors import BudgetExceededError, LossError, UnprovenError
 from dpcausal.privacy.call import check_consent, check_large, pure_part
 from dpcausal.privacy.division import divided
 from dpcausal.privacy.ledger import Ledger
@@ -77,3 +77,11 @@ def test_an_unproven_variant_needs_the_consent_of_true() -> None:
     for consent in (False, 1, "yes", None):
         with pytest.raises(UnprovenError, match=r"accept_unproven=True.*in-memory"):
             check_consent(consent, "the variant")  # type: ignore[arg-type]
+
+
+def test_a_delta_above_the_half_that_a_count_has_is_refused_with_that_reason() -> None:
+    ledger = Ledger.in_memory(ApproxDP(3, 1e-6))
+    ledger.allot(PureDP(0.5), task="test")
+    with pytest.raises(BudgetExceededError, match="half of the budget's delta"):
+        ledger.allot(ApproxDP(0.5, 1e-6), task="test")
+    ledger.allot(ApproxDP(0.5, 4e-7), task="test")

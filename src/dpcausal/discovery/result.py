@@ -145,7 +145,10 @@ class Discovery(Result):
         silent = len(self.untested - self.graph.skeleton)
         if silent:
             lines.append(f"Nothing is said of {silent} {'pair' if silent == 1 else 'pairs'} that noise left untested.")
-        lines.append("Pairs that only a third column links, as in an exclusive or, are not seen.")
+        lines.append(
+            "An edge that is not shown may be weak, or lost in the noise; pairs that only a third column links, as in "
+            "an exclusive or, are not seen."
+        )
         if self.reported:
             lines.append(f"Loss that the replicated system reports of itself: {self.reported}.")
         return lines

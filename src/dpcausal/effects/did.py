@@ -167,7 +167,8 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
         return "scale-histograms", "ellipse-moments", "cohort-sums", "gaussian"
 
     def caveats(self, question: Paths, spent: Paid) -> tuple[str, ...]:
-        return ("right if cohorts would have moved alike without treatment, which the test before it cannot show",)
+        tested = "which no earlier period tests" if len(question.times) == 2 else "which the test before it cannot show"
+        return (f"right if cohorts would have moved alike without treatment, {tested}",)
 
     def release(
         self, private: Table, question: Paths, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment

@@ -142,7 +142,8 @@ class Effect(Result):
             reach = one.reason if one.interval is None else f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"
             size = "no answer" if one.estimate is None else f"{one.estimate:+.4g}"
             lines.append(f"  {one.group}: {size} ({reach})")
-        lines.append(f"Adjusted for: {', '.join(self.adjusted_for) or 'nothing'}.")
+        bare = "nothing: a bare difference, which is the effect if treatment was drawn by lot"
+        lines.append(f"Adjusted for: {', '.join(self.adjusted_for) or bare}.")
         if self.e_value is not None and self.robustness_value is not None:
             lines.append(
                 f"E-value {self.e_value:.3g} (of the interval: {self.e_value_limit:.3g}), robustness value "

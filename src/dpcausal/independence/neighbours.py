@@ -20,7 +20,7 @@ from dpcausal.dependence.neighbour_pairs import (
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Sample, cells_of, values_of
 from dpcausal.independence.law import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
-from dpcausal.independence.question import Hypothesis, PureTest, Released, check_single, two_valued
+from dpcausal.independence.question import SIGNED, Hypothesis, PureTest, Released, check_single, two_valued
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.mechanisms.subsample import dealt_order
@@ -86,7 +86,7 @@ class Neighbours(PureTest):
         return replace(self, neighbours=public.whole("neighbours", asked, 1, min(MOST_NEIGHBOURS, question.n // 10)))
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        return (FAR_NEIGHBOURS,)
+        return (SIGNED, FAR_NEIGHBOURS)
 
     def sums(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> PairSums:
         """Return the sums; ties of z are broken by public coins, one a position, or by a hash of the person's own."""

@@ -36,6 +36,10 @@ MOST_GIVEN = 200
 Spent = TypeVar("Spent", bound=PureDP | ApproxDP)
 
 
+SIGNED = "a link that is positive in some rows and negative in others cancels here: ask of each group, with where"
+"""Said by tests that add up signs."""
+
+
 @dataclass(frozen=True)
 class Released:
     """What left: a statistic, and a p-value or only a decision."""

@@ -25,7 +25,7 @@ from dpcausal.dependence.stratum_moments import GRID, spread_sensitivity, stratu
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Integers, Reals, Sample, values_of
 from dpcausal.independence.law import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
-from dpcausal.independence.question import Hypothesis, PureTest, Released, two_valued
+from dpcausal.independence.question import SIGNED, Hypothesis, PureTest, Released, two_valued
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
@@ -95,7 +95,7 @@ class RankTest(PureTest):
         declared = [question.schema[name] for name in (*question.x, *question.y)]
         many = any(isinstance(column, Levels) and len(column) > 2 for column in declared)
         thin = self.strata_in(question) > question.n / 2
-        told = ((COARSE, bool(_numbers(question))), (ORDERED, many), (THIN, thin))
+        told = ((SIGNED, True), (COARSE, bool(_numbers(question))), (ORDERED, many), (THIN, thin))
         return tuple(words for words, holds in told if holds)
 
     def strata_of(self, rows: Sample, question: Hypothesis) -> Integers:

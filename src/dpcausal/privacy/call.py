@@ -48,6 +48,12 @@ def refusal(loss: Loss, budget: Loss, totals: Totals) -> BudgetExceededError:
         reason = "a PureDP budget pays for pure losses only: give a PureDP loss, or begin with a budget of ApproxDP"
     if isinstance(budget, ZCDP) and isinstance(loss, ApproxDP):
         reason = "a ZCDP budget pays for pure and zCDP losses only"
+    both = isinstance(budget, ApproxDP) and isinstance(loss, ApproxDP) and loss.exact_delta > budget.exact_delta / 2
+    if both and totals.spends > 0:
+        reason = (
+            "after a first spend each of the two counts, of epsilon and of rho, has half of the budget's delta: "
+            "ask with a smaller delta, or begin with a budget of a larger one"
+        )
     return BudgetExceededError(str(loss), spent_text(budget, totals), str(remaining(budget, totals)), reason)
 
 
