@@ -45,6 +45,7 @@ class PaidTest:
     -----
     *Guarantee*: that of ``ci_test``, added up by the ledger over questions that the PC chooses by answers before.  The
     PC is given ``placeholder``, zeros in the table's shape: what it computes follows from released answers alone.
+    Answers go by their columns: for another table, loss, method or ``alpha`` make another test.
 
     Examples
     --------
