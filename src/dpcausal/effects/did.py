@@ -209,8 +209,8 @@ def _summed(
     about = steps - shape.middle[cohorts]
     seen = whitened(about, np.zeros(d), np.asarray(np.linalg.inv(shape.spread), dtype=np.float64))
     claim = cohort_sums_sensitivity(number, d, radius, bits)
-    query = Query(cohort_sums(cohorts, number, seen, rows.kept, radius, bits, rows.weights), claim, "sums of paths by cohort")
-    found = np.asarray(gaussian(query, allotment, loss), dtype=np.float64)
+    sums = cohort_sums(cohorts, number, seen, rows.kept, radius, bits, rows.weights)
+    found = np.asarray(gaussian(Query(sums, claim, "sums of paths by cohort"), allotment, loss), dtype=np.float64)
     count, square = factors(radius, bits)
     by_cohort = found[:-1].reshape(number, -1)
     squares = np.stack([unpacked(row, d) for row in by_cohort[:, 1 + d :]]) / square * 4.0**-bits
