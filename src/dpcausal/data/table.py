@@ -18,7 +18,7 @@ from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
 from dpcausal.data.where import Predicate, check_some, predicate
-from dpcausal.errors import ParameterError, RowLimitError, SchemaError
+from dpcausal.errors import ParameterError, RowLimitError, SchemaError, called
 from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.neighbours import Unit
@@ -132,6 +132,7 @@ class Table(Single):
     _max_rows: int
     _stamp: Stamp | None
 
+    @called
     def __init__(
         self, frame: Any, schema: Schema, ledger: Ledger, *, name: str = "", person: str | None = None,
         ids: str = "private", most: int | None = None, weight: tuple[str, float] | None = None,
@@ -236,6 +237,7 @@ class Table(Single):
             public = (*public, "the largest weight")
         return (*public, *(f"the subgroup: {one}" for one in self._inside))
 
+    @called
     def where(
         self, name: str, *, at_least: float | None = None, at_most: float | None = None,
         among: Iterable[str | int | bool] | None = None, share: float | None = None,

@@ -15,7 +15,7 @@ from dpcausal.data.check import SchemaCheck
 from dpcausal.data.panel import Panel
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.table import Table
-from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LedgerError, ParameterError
+from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LedgerError, ParameterError, called
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
 from dpcausal.study import tasks
@@ -186,6 +186,7 @@ class Study:
                      for one in self._standings(subject, ledger)]  # fmt: skip
             return StudyPlan(self.told.title, subject.n, tuple(found), str(trial_left(ledger, self.budget)))
 
+    @called
     def run(self, *, again: Collection[str] = (), partial: bool = False, told: Told | None = None) -> StudyPlan:
         """Ask every question that has no kept answer, and return how all stand.
 
