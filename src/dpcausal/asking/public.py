@@ -73,7 +73,7 @@ def check_table(table: object, persons: bool = False, weights: bool = False) -> 
     if table.unit is not Unit.ROW and not persons:
         raise ParameterError("this question has no proof for persons: ask a table whose rows are one a person")
     if table.weighed and not weights:
-        raise ParameterError("this question cannot weigh rows: ask a table without weight=, or cells, moments, effect")
+        raise ParameterError("no weights here: ask a table without weight=, or cells, moments, effect or did")
 
 
 def check_least(spent: Loss, asker: str, epsilon: Fraction, delta: Fraction = Fraction(1, 10**18)) -> None:

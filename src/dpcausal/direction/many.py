@@ -120,7 +120,8 @@ def direction_all(
         rehearse(score)
     ledger = table.ledger
     named, kept = before_spend(
-        ledger, "direction_all", plans, division.spent, again, zcdp=division.zcdp, correction=correction
+        ledger, "direction_all", plans, division.spent, again, offered=loss, zcdp=division.zcdp,
+        correction=correction,
     )
     if kept is not None:
         return cast(Directions, kept)

@@ -64,6 +64,11 @@ class CellSums(AboutTable[NoisyCells]):
         return question
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are summed."""
+        return tuple(value.name for value in self.values)
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Parts of each column of the cells."""
         return tuple(size_of(self.table.schema.column(name)) for name in self.by)
@@ -74,7 +79,7 @@ class CellSums(AboutTable[NoisyCells]):
         return math.prod(self.sizes) * sum(value.degree + 1 for value in self.values)
 
     def detail(self) -> dict[str, Any]:
-        return {"by": list(self.by), "values": [value.name for value in self.values], **self.table.declared}
+        return {"by": list(self.by), "values": list(self.names), **self.table.declared}
 
     def report(
         self, settled: Settled[Any], released: NoisyCells, allotment: Allotment, seed: int | None

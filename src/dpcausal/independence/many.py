@@ -111,7 +111,8 @@ def ci_tests(
         raise ParameterError("a hypothesis is named twice: each would be paid for, and may answer otherwise")
     ledger = table.ledger
     named, kept = before_spend(
-        ledger, "ci_tests", plans, division.spent, again, zcdp=division.zcdp, correction=correction
+        ledger, "ci_tests", plans, division.spent, again, offered=loss, zcdp=division.zcdp,
+        correction=correction,
     )
     if kept is not None:
         return cast(Independences, kept)
