@@ -243,8 +243,7 @@ class Study:
             return replace(one, state=BEYOND, reason=str(why))
         if not accuracy:
             return one
-        words = {} if isinstance(subject, Panel) else self._words()
-        return replace(one, forecast=forecast(one.question, self.schema, subject.n, subject, **words))
+        return replace(one, forecast=forecast(one.question, self.schema, subject.n, subject))
 
     def _asked(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, again: bool) -> Standing:
         before = standing(question, subject, ledger)
