@@ -1,4 +1,4 @@
-"""Plans: what is foretold agrees with closed forms, and n and ε that are sought agree with what they were sought for."""
+"""Plans: what is foretold agrees with closed forms; n and ε that are sought give back what they were sought for."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from dpcausal.asking import public
 from dpcausal.data.schema import Schema
-from dpcausal.errors import DpCausalError, InfeasibleError, LossError, ParameterError, nearest
+from dpcausal.errors import DpCausalError, InfeasibleError, LossError, ParameterError, called, nearest
 from dpcausal.planning.prospect import Expected, Prospect
 from dpcausal.planning.prospects import PROSPECTS
 from dpcausal.privacy.call import check_large
@@ -112,6 +112,7 @@ class Plan:
         return draw_plan(self, ax, over)
 
 
+@called
 def plan(
     task: str, *, n: int | None = None, loss: Loss | None = None, accuracy: float | None = None,
     delta: float | None = None, schema: Schema | None = None, accept_large_epsilon: bool = False, **assumed: Any,
