@@ -23,7 +23,7 @@ ASKED = "  {name}: two numbers as 0..110, levels as no, yes; empty leaves it out
 
 @app.command("init")
 def init_command(
-    data: Annotated[Path, typer.Argument(help="CSV with a header, or Parquet.")],
+    data: Annotated[Path, typer.Argument(help="CSV or TSV with a header; Parquet, Stata, SAS, SPSS.")],
     out: Annotated[Path, typer.Option(help="The study file to write; none is replaced.")] = Path("study.toml"),
 ) -> None:
     """Begin a study: asks for the public bounds of each column, and reads nothing but the columns' names."""
