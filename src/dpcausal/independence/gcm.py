@@ -35,7 +35,7 @@ EXACT_PERMUTATIONS = 999
 
 JUMPS = (
     "of several numbers given, curves in each, products of two, two jumps, crossings of two and smooth surfaces are "
-    "learnt inside blocks; where the means of x and y do more than that, as many jumps do, a true null can look dependent"
+    "learnt inside blocks; where the means of x and y do more than that, as many jumps, a true null can look dependent"
 )
 
 
