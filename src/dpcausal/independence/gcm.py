@@ -44,8 +44,8 @@ DRAWN = 20_000
 """Scores of a block that a forecast draws."""
 
 JUMPS = (
-    "of several numbers given, curves in each, products of two, one jump and smooth surfaces are learnt inside blocks; "
-    "where the means of x and y do more than that, as several jumps, a true null can look dependent"
+    "of several numbers given, curves in each, products of two, two jumps, crossings of two and smooth surfaces are "
+    "learnt inside blocks; where the means of x and y do more than that, as many jumps, a true null can look dependent"
 )
 
 
