@@ -104,7 +104,7 @@ def test_the_plan_reads_no_row_where_the_study_says_how_many_there_are(study: Pa
     study.write_text(text)
     plan = dpc.Study.open(study).plan()
     assert [one.state for one in plan.standings] == [TO_ASK] * 3
-    assert "is found in" in plan.standings[0].forecast and "interval of about" in plan.standings[1].forecast
+    assert "is found with a chance of" in plan.standings[0].forecast and "interval of ±" in plan.standings[1].forecast
     found = dpc.Study.open(study, data=None)
     with pytest.raises(ParameterError, match=r"study.toml, line 2, data: there is no file 'study.csv'"):
         found.run()
