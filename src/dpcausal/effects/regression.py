@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dpcausal.effects.linearised import MARGIN
 from dpcausal.effects.result import Interval
+from dpcausal.effects.rounds import LAST_TAIL
 from dpcausal.effects.unmeasured import robustness_limit, robustness_value
 from dpcausal.report import Guarantee, Result
 
@@ -31,6 +32,35 @@ SPREAD = (
     "constant_spread=True if it does not, or release it by meat="
 )
 SIDED = "the rows that were shortened lie on one side: the data are skewed, and slopes may be off by more than noise"
+
+
+BLIND = (
+    "with so few rows at this loss a skew that moves slopes would not be seen: more rows, a larger loss, or say "
+    "normal_rows=True of ols if outcome and regressors are about normal"
+)
+ASSUMED = (
+    "Intervals hold if the outcome spreads alike about the line everywhere, as was said: where it does not and is "
+    "skewed, they miss"
+)
+LEAN, LEAST_SEEN = 0.5, 3.5
+"""What sees a lean of half of the rows that are shortened by so many deviations of noise and chance, sees the skews
+that were tried."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the caller says of the rows, and the coverage asked for."""
+
+    constant_spread: bool
+    normal_rows: bool
+    coverage: float
+
+    @property
+    def reach(self) -> float:
+        """Return the normal quantile."""
+        from scipy.special import ndtri
+
+        return float(ndtri(0.5 + self.coverage / 2))
 
 
 @dataclass(frozen=True)
@@ -59,6 +89,8 @@ class Regression(Result):
         Slopes in the columns' units, the intercept last.
     interval_reason : str
         Why there are no intervals; empty if there are.
+    assumed : str
+        What the intervals rest on that no number here shows; empty without them, or if nothing.
     coverage : float
     signal_to_noise : float
         The least eigenvalue of the moments, about standard, over the norm of their noise.
@@ -73,6 +105,7 @@ class Regression(Result):
     outcome: str
     coefficients: tuple[Coefficient, ...]
     interval_reason: str
+    assumed: str
     coverage: float
     signal_to_noise: float
     shortened: float
@@ -86,12 +119,12 @@ class Regression(Result):
     @staticmethod
     def told(
         release: JointMoments, about: str, outcome: str, coefficients: tuple[Coefficient, ...], reason: str,
-        coverage: float,
+        terms: Terms, spread_known: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Return the fields of an answer about a release."""
         return {
             "about": about, "outcome": outcome, "coefficients": coefficients, "interval_reason": reason,
-            "coverage": coverage,
+            "assumed": "" if reason or spread_known else ASSUMED, "coverage": terms.coverage,
             "signal_to_noise": release.signal_to_noise, "n": release.n, "guarantee": release.guarantee,
             "shortened": float(np.clip(release.shortened / release.count, 0, 1)),
         }  # fmt: skip
@@ -104,6 +137,7 @@ class Regression(Result):
             lines.append(f"  {one.name}: {one.estimate:+.4g}{reach}")
         if self.interval_reason:
             lines.append(f"No intervals: {self.interval_reason}.")
+        lines += [f"{self.assumed}."] if self.assumed else []
         lines.append(f"{self.n} rows, signal to noise {self.signal_to_noise:.3g}.")
         return lines
 
@@ -149,11 +183,9 @@ def line(release: JointMoments, outcome: str, regressors: tuple[str, ...]) -> Li
 
 
 def regress(
-    release: JointMoments, outcome: str, regressors: tuple[str, ...], constant_spread: bool, coverage: float
+    release: JointMoments, outcome: str, regressors: tuple[str, ...], terms: Terms
 ) -> Regression:
     """Return ``JointMoments.ols`` of checked arguments."""
-    from scipy.special import ndtri
-
     places = [release.names.index(name) for name in (outcome, *regressors)]
     fitted, count = line(release, outcome, regressors), release.count
     slopes, lift, inverse = fitted.slopes, fitted.lift, fitted.inverse
@@ -174,14 +206,14 @@ def regress(
     errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (whole, noise))
     residual = np.zeros(len(release.names))
     residual[places] = contrast[:-1]
-    reason, reach = reason_of(release, constant_spread, residual, known), float(ndtri(0.5 + coverage / 2))
+    reason, reach = reason_of(release, terms, residual, known), terms.reach
     robust = _robustness(fitted.moments, count)
     found = tuple(
         coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), reach, reason,
                     None if robust is None or name == "intercept" else robust[place])
         for place, name in enumerate((*regressors, "intercept"))
     )  # fmt: skip
-    return Regression(**Regression.told(release, f"{outcome} on", outcome, found, reason, coverage))
+    return Regression(**Regression.told(release, f"{outcome} on", outcome, found, reason, terms, known))
 
 
 def coefficient(
@@ -194,7 +226,7 @@ def coefficient(
 
 
 def reason_of(
-    release: JointMoments, constant_spread: bool, residual: Reals | None = None, spread_known: bool = False
+    release: JointMoments, terms: Terms, residual: Reals | None = None, spread_known: bool = False
 ) -> str:
     """Return why nothing read off these moments has an interval; empty if it has.
 
@@ -207,7 +239,15 @@ def reason_of(
         sided = sided or one_sided(release, residual, ONE_SIDED_RESIDUAL)
     least = LEAST_SIGNAL if spread_known or residual is None else LEAST_OF_A_LINE
     reason = WEAK.format(least) if release.signal_to_noise < least else SIDED if sided else ""
-    return reason or ("" if constant_spread or spread_known else SPREAD)
+    if not reason and release.deviation and not terms.normal_rows and lean_seen(release) < LEAST_SEEN:
+        reason = BLIND
+    return reason or ("" if terms.constant_spread or terms.normal_rows or spread_known else SPREAD)
+
+
+def lean_seen(release: JointMoments) -> float:
+    """Return by how many deviations a lean of half of the shortened rows would show, from public numbers."""
+    rows = LAST_TAIL * release.n
+    return LEAN * rows / math.sqrt(release.noise.count**2 + rows)
 
 
 def one_sided(release: JointMoments, residual: Reals | None, level: float) -> bool:
