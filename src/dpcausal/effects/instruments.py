@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.effects.linearised import Centred, inverse, symmetric
-from dpcausal.effects.regression import Coefficient, Regression, Terms, coefficient, reason_of
+from dpcausal.effects.regression import LEAST_SIGNAL, Coefficient, Regression, Terms, coefficient, reason_of
 from dpcausal.effects.result import Interval
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def two_stage(
     of_stage = np.linalg.solve(S[np.ix_(exogenous, exogenous)], S[exogenous, a])[:k]
     covariance = moments.covariance(moments.gradients(a, exogenous)[:k], len(exogenous) + 1)
     strength = float(of_stage @ inverse(covariance) @ of_stage) / k
-    reason = reason_of(release, terms)
+    reason = reason_of(release, terms, moments.residuals((y, exogenous), (a, exogenous)), LEAST_SIGNAL)
     weak = reason or (WEAK_INSTRUMENTS if strength < LEAST_STRENGTH else "")
     reach = terms.reach
     found: tuple[Coefficient, ...] = tuple(
@@ -100,7 +100,7 @@ def unrefuted(
     purged = np.eye(len(S))[Z]
     if W:
         purged[:, W] = -np.linalg.solve(S[np.ix_(W, W)], S[np.ix_(W, Z)]).T
-    (_, of_y), (_, of_a) = (moments.slopes(place, W) if W else (None, np.eye(len(S))[place]) for place in (0, 1))
+    (_, of_y), (_, of_a) = (moments.slopes(place, W) for place in (0, 1))
     (_, left_y), (_, left_a) = (moments.slopes(place, exogenous) for place in (0, 1))
     squares = purged @ S @ purged.T
     free = max(moments.count - len(exogenous) - 1, 1.0)

@@ -23,15 +23,18 @@ Reals = npt.NDArray[np.float64]
 LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
 """No interval below: there its measured coverage falls short.  That of a slope holds from 3 on if the spread is
 constant; where it may not be, the side that shortened rows lie on is not seen so near the noise."""
-ONE_SIDED, ONE_SIDED_RESIDUAL = 0.05, 0.2
-"""Levels of the tests that the shortened rows lie on no side: of all columns, of the residual asked for."""
+ONE_SIDED = 0.2
+"""Level of the test that the shortened rows lie on no side of what is left over."""
 
 WEAK = "the moments are too near their noise (signal to noise below {:g}): more rows, a larger loss or fewer columns"
 SPREAD = (
     "the spread of the outcome about the line may differ from place to place, which second moments do not tell: say "
     "constant_spread=True if it does not, or release it by meat="
 )
-SIDED = "the rows that were shortened lie on one side: the data are skewed, and slopes may be off by more than noise"
+SIDED = (
+    "the rows that were shortened lie on one side of the line: the outcome is skewed, and slopes may be off by more "
+    "than noise"
+)
 
 
 BLIND = (
@@ -204,9 +207,10 @@ def regress(
         sampling = inverse @ meat.over(regressors) @ inverse * count / max(count - len(slopes), 1.0)
     noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
     errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (whole, noise))
-    residual = np.zeros(len(release.names))
-    residual[places] = contrast[:-1]
-    reason, reach = reason_of(release, terms, residual, known), terms.reach
+    residual = np.zeros((1, len(release.names)))
+    residual[0, places] = contrast[:-1]
+    least = LEAST_SIGNAL if known else LEAST_OF_A_LINE
+    reason, reach = reason_of(release, terms, residual, least, known), terms.reach
     robust = _robustness(fitted.moments, count)
     found = tuple(
         coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), reach, reason,
@@ -225,23 +229,20 @@ def coefficient(
     return Coefficient(name, estimate, error, noise, ends, robust, limit)
 
 
-def reason_of(
-    release: JointMoments, terms: Terms, residual: Reals | None = None, spread_known: bool = False
-) -> str:
-    """Return why nothing read off these moments has an interval; empty if it has.
+def reason_of(release: JointMoments, terms: Terms, residuals: Reals, least: float, spread_known: bool = False) -> str:
+    """Return why what is read off these moments has no interval; empty if it has.  ``residuals``: rows of columns.
 
-    Shortening moves slopes by the products of regressors and residuals, which sum to nothing where residuals are as
-    often on either side: of a residual, a row of columns, the side is looked at by itself, and where the spread may go
-    with the regressors no other.
+    Shortening moves slopes by the products of regressors and residuals over the shortened rows.  In the metric of the
+    rows the two are orthogonal, so a residual that is symmetric given the regressors, however these lie, changes its
+    sign and no row's length: the products sum to nothing.  So that of residuals is the side that is looked at.
     """
-    sided = not spread_known and one_sided(release, None, ONE_SIDED)
-    if residual is not None:
-        sided = sided or one_sided(release, residual, ONE_SIDED_RESIDUAL)
-    least = LEAST_SIGNAL if spread_known or residual is None else LEAST_OF_A_LINE
-    reason = WEAK.format(least) if release.signal_to_noise < least else SIDED if sided else ""
-    if not reason and release.deviation and not terms.normal_rows and lean_seen(release) < LEAST_SEEN:
-        reason = BLIND
-    return reason or ("" if terms.constant_spread or terms.normal_rows or spread_known else SPREAD)
+    if release.signal_to_noise < least:
+        return WEAK.format(least)
+    if one_sided(release, residuals, ONE_SIDED):
+        return SIDED
+    if release.deviation and not terms.normal_rows and lean_seen(release) < LEAST_SEEN:
+        return BLIND
+    return "" if terms.constant_spread or terms.normal_rows or spread_known else SPREAD
 
 
 def lean_seen(release: JointMoments) -> float:
@@ -250,17 +251,14 @@ def lean_seen(release: JointMoments) -> float:
     return LEAN * rows / math.sqrt(release.noise.count**2 + rows)
 
 
-def one_sided(release: JointMoments, residual: Reals | None, level: float) -> bool:
-    """Return whether the directions of the shortened rows add up to more than noise and chance would make them."""
+def one_sided(release: JointMoments, residuals: Reals, level: float) -> bool:
+    """Return whether the shortened rows' directions, along residuals, add up to more than noise and chance make."""
     from scipy.special import chdtri
 
-    towards, free, spread = release.towards, len(release.names), 1 / len(release.names)
-    if residual is not None:
-        # Shortened rows may all lie along the residual: the square of a direction is then 1 there, not 1/d.
-        along = release.spread.T @ (release.halves * residual)
-        towards, free, spread = towards @ along[:, None] / max(float(np.linalg.norm(along)), 1e-300), 1, 1.0
-    variance = release.noise.count**2 + max(release.shortened, 0.0) * spread
-    return variance > 0 and float(towards @ towards) / variance > float(chdtri(free, level))
+    _, values, along = np.linalg.svd((residuals * release.halves) @ release.spread, full_matrices=False)
+    towards = along[values > 1e-9 * max(float(values[0]), 1e-300)] @ release.towards
+    variance = release.noise.count**2 + max(release.shortened, 0.0)
+    return variance > 0 and float(towards @ towards) / variance > float(chdtri(len(towards), level))
 
 
 def _robustness(moments: Reals, count: float) -> list[float] | None:
