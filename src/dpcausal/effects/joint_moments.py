@@ -18,7 +18,7 @@ from dpcausal.effects.meat import Meat, told
 from dpcausal.effects.mediation import mediated, partial, shaken
 from dpcausal.effects.regression import Regression, Terms, line, regress
 from dpcausal.effects.rounds import Moments, Noise
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
 from dpcausal.releases.moments import NoisyMoments
@@ -89,6 +89,7 @@ class JointMoments(Release):
         return [f"The least direction stands {self.signal_to_noise:.3g} times above the noise; about "
                 f"{max(self.shortened, 0):.0f} records were shortened."]  # fmt: skip
 
+    @called
     def ols(
         self, outcome: str, regressors: Sequence[str], *, constant_spread: bool = False, normal_rows: bool = False,
         coverage: float = 0.95,
@@ -111,6 +112,7 @@ class JointMoments(Release):
         named, on = self._named(outcome=outcome), self._listed("regressors", regressors, 1, outcome)
         return regress(self, named, on, _terms(constant_spread, coverage, normal_rows))
 
+    @called
     def iv(
         self, outcome: str, treatment: str, *, instruments: Sequence[str], given: Sequence[str] = (),
         constant_spread: bool = False, coverage: float = 0.95,
@@ -132,6 +134,7 @@ class JointMoments(Release):
         held = self._listed("given", given, 0, outcome, treatment, *by)
         return two_stage(self, named, moved, by, held, _terms(constant_spread, coverage))
 
+    @called
     def partial(
         self, x: str, y: str, *, given: Sequence[str] = (), constant_spread: bool = False, coverage: float = 0.95
     ) -> Regression:
@@ -142,6 +145,7 @@ class JointMoments(Release):
             raise ParameterError("x and y must be different columns")
         return partial(self, one, other, held, _terms(constant_spread, coverage))
 
+    @called
     def mediation(
         self, treatment: str, mediator: str, outcome: str, *, given: Sequence[str] = (), constant_spread: bool = False,
         coverage: float = 0.95,
@@ -155,6 +159,7 @@ class JointMoments(Release):
         held = self._listed("given", given, 0, *names)
         return mediated(self, names[0], names[1], names[2], held, _terms(constant_spread, coverage))
 
+    @called
     def sensitivity(
         self, outcome: str, treatment: str, *, given: Sequence[str] = (), explains: tuple[float, float] | None = None,
         constant_spread: bool = False, coverage: float = 0.95,
