@@ -15,7 +15,7 @@ from dpcausal.data.periods import Label, period_label
 from dpcausal.data.rows import checked_name
 from dpcausal.data.schema import Bounded
 from dpcausal.data.treated import checked, membership
-from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.errors import ParameterError, SchemaError, called
 from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
 
@@ -123,6 +123,7 @@ class Panel(Single):
     _times: tuple[Label, ...]
     _treated: tuple[Any, ...] | str
 
+    @called
     def __init__(
         self,
         frame: Any,
