@@ -8,7 +8,7 @@ cost time and the noise does not.  Half of the pairs are named effect first.  ±
 * ``right``, ``wrong``: an arrow; where no arrow is right, every arrow is wrong.  ``answered``: all but undecided.
 * ``lean``: the forced choice of ``method="votes"`` by ``lsnm``, the whole ε on one count, and by ``hsic``;
   not with ``--no-votes``.
-* ``--fresh``: three times five designs that were named after all defaults were set.
+* ``--fresh``: four times five designs that were named after all defaults were set.
   ``--largest``: n = 20,000 and 100,000, too.
 """
 
@@ -232,6 +232,39 @@ FRESH |= {
     "weather": (False, weather), "trends": (False, trends),
 }  # fmt: skip
 """These five after a block's lean had to bear a look at its ranks."""
+
+
+def opposed(n: int, rng: Rng) -> Columns:
+    x = rng.gamma(2.0, 1.0, n)
+    return x, np.sqrt(x) * rng.uniform(0.8, 1.5) - rng.gamma(2.0, rng.uniform(0.1, 0.2), n)
+
+
+def commute(n: int, rng: Rng) -> Columns:
+    km = rng.gamma(1.5, 6.0, n)
+    return km, 8 + 2 * km**0.8 + rng.gamma(3.0, rng.uniform(1, 3), n)
+
+
+def shares(n: int, rng: Rng) -> Columns:
+    total, part = rng.lognormal(0, 0.4, n), rng.beta(4, 4, n)
+    return total * part, total * (1 - part)
+
+
+def hidden_spread(n: int, rng: Rng) -> Columns:
+    spread = np.exp(0.5 * rng.normal(size=n))
+    return spread * rng.normal(size=n), spread * np.abs(rng.normal(size=n)) + 0.2 * rng.normal(size=n)
+
+
+def outdoors(n: int, rng: Rng) -> Columns:
+    degrees = rng.normal(8, 8, n)
+    heating = np.log1p(np.exp((18 - degrees) / 3)) + rng.uniform(0.3, 0.8) * rng.normal(size=n)
+    return heating, 20 + 0.1 * degrees + 0.002 * degrees**2 + rng.uniform(0.3, 0.8) * rng.normal(size=n)
+
+
+FRESH |= {
+    "opposed skew": (True, opposed), "commute": (True, commute), "shares of one total": (False, shares),
+    "hidden spread": (False, hidden_spread), "outdoors": (False, outdoors),
+}  # fmt: skip
+"""These five after a lean had to name an effect of parts whose skewnesses do not cancel."""
 
 
 def of_columns(columns: Columns, loss: dpc.Loss) -> dpc.Table:
