@@ -137,6 +137,45 @@ def turning(n: int, rng: Any) -> Any:
     return loading * common + 0.05 * rng.standard_normal((n, T))
 
 
+def merging(n: int, rng: Any) -> Any:
+    """Units that come from afar and close in on a common walk, each at its own speed."""
+    gap, speed = rng.normal(0, 0.5, (n, 1)), rng.uniform(0.05, 0.5, (n, 1))
+    return walks(n, rng, 1.0, 0.06, 1) + gap * np.exp(-speed * np.arange(T)) + 0.03 * rng.standard_normal((n, T))
+
+
+def neighbours(n: int, rng: Any) -> Any:
+    """Autoregressions on a ring whose steps nine neighbours share, in an order of no meaning."""
+    steps = rng.standard_normal((n, T))
+    near = sum(np.roll(steps, shift, axis=0) for shift in range(-4, 5)) / 3
+    rows = np.zeros((n, T))
+    for t in range(T):
+        rows[:, t] = (0.8 * rows[:, t - 1] if t else 0) + 0.06 * near[:, t] + 0.03 * steps[:, t]
+    return rng.permutation(rows + rng.uniform(-0.3, 0.3, (n, 1)))
+
+
+def bursts(n: int, rng: Any) -> Any:
+    """As ``factor``, with calm and wild spells of each unit: the logarithm of its noise is an autoregression."""
+    size = np.zeros((n, T))
+    for t in range(T):
+        size[:, t] = (0.9 * size[:, t - 1] if t else 0) + (0.35 if t else 0.8) * rng.standard_normal(n)
+    return factor(n, rng, 0.05 * np.exp(size))
+
+
+def shares(n: int, rng: Any) -> Any:
+    """Shares between 0 and 1 of a common factor in the log odds; many lie near an end."""
+    odds = rng.normal(0, 2, (n, 1)) + rng.normal(1, 0.4, (n, 1)) * walks(n, rng, 0.9, 0.4, 1)
+    return 1 / (1 + np.exp(-odds - 0.2 * rng.standard_normal((n, T)))) - 0.5
+
+
+def pauses(n: int, rng: Any) -> Any:
+    """As ``factor``, where a unit in a pause, which begins and ends at random, is at one fifth below all."""
+    idle = np.zeros((n, T), dtype=bool)
+    for t in range(T):
+        before = idle[:, t - 1] if t else rng.random(n) < 0.15
+        idle[:, t] = np.where(before, rng.random(n) < 0.6, rng.random(n) < 0.07)
+    return np.where(idle, -0.7, factor(n, rng))
+
+
 FAMILIES: dict[str, tuple[Panel, float]] = {
     "factor": (factor, 1.0), "volatility": (volatility, 1.0), "trend": (trend, 1.0),
     "autoregression": (autoregression, 1.0), "far inside": (factor, 20.0),
@@ -148,6 +187,9 @@ FAMILIES: dict[str, tuple[Panel, float]] = {
     # Named after scales were settled anew, and shown as they came out.
     "ties**": (ties, 1.5), "delays**": (delays, 1.5), "spikes**": (spikes, 1.5), "tails**": (tails, 4.0),
     "turning**": (turning, 1.5),
+    # Named after factors of the past less its level and 1.5 periods were settled, and shown as they came out.
+    "merging***": (merging, 1.5), "neighbours***": (neighbours, 1.5), "bursts***": (bursts, 4.0),
+    "shares***": (shares, 0.5), "pauses***": (pauses, 1.5),
 }  # fmt: skip
 """Each with half the width of its bounds: 20 times too wide where they lie far."""
 

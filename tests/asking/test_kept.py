@@ -179,7 +179,7 @@ def test_exact_and_simulated_answers_are_neither_kept_nor_given_for_released_one
 def test_a_law_of_x_has_no_words_so_its_question_is_not_kept() -> None:
     ledger = dpc.Ledger.in_memory(BUDGET)
     law = dpc.ModelX(lambda z: 0.0 * z[:, 0], 1.0)
-    assert kept.asked_of(ledger, "t", []) and not kept.asked_of(dpc.Ledger.without_privacy(), "t", [])
+    assert kept.asked_of(ledger, "t", [], LOSS) and not kept.asked_of(dpc.Ledger.without_privacy(), "t", [], LOSS)
     with pytest.raises(UnspokenError):
         spoken(law)
     for _ in range(2):

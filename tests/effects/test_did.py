@@ -91,6 +91,45 @@ def test_rows_of_two_cohorts_one_twice_too_long_attain_the_bound_and_a_person_le
     assert np.linalg.norm(start) < 0.74 * bound and (cohort_sums(here, 2, long, ~kept, 1.0, bits) == 0).all()
 
 
+@pytest.mark.proves("cohort-sums")
+def test_parts_of_persons_keep_the_bound_and_whole_ones_are_the_sums_without_weights() -> None:
+    rng, bits = np.random.default_rng(4), cohort_bits(5, RADIUS)
+    bound, reached = float(cohort_sums_sensitivity(2, 2, RADIUS, bits).bound), 0.0
+    for _ in range(800):
+        rows = rng.choice([-3.0, -RADIUS, 0.1, RADIUS, 3.0], size=(6, 2))
+        cohorts, weights = rng.integers(0, 2, 6), rng.choice([0.0, 1 / 3, 1.0], size=6)
+        one, other = (
+            cohort_sums(cohorts[who], 2, rows[who], np.ones(5, bool), RADIUS, bits, weights[who])
+            for who in ([0, 1, 2, 3, 4], [5, 1, 2, 3, 4])
+        )
+        reached = max(reached, float(np.linalg.norm(one - other)) / bound)
+        whole = cohort_sums(cohorts, 2, rows, weights > 0, RADIUS, bits)
+        assert (whole == cohort_sums(cohorts, 2, rows, weights > 0, RADIUS, bits, np.ones(6))).all()
+    assert 0.97 < reached <= 1
+
+
+def test_weighted_persons_count_by_the_mean_of_their_weights_and_the_interval_is_never_narrower() -> None:
+    y, g = made(600)
+    rng = np.random.default_rng(3)
+    weight = rng.uniform(0, 4, 600)
+    columns = frame(y, g) | {"w": np.repeat(weight, 6) * np.tile([0.5, 1.5], 1800)}
+
+    def weighted(**options: Any) -> Any:
+        held = dpc.Table(columns, SCHEMA, dpc.Ledger.without_privacy(), person="id", weight=("w", 8.0), **options)
+        return dpc.did(held, time="t", outcome="y", cohort="g", loss=dpc.NoPrivacy())
+
+    found = weighted()
+    for one in found.by_cohort:
+        own, change = g == int(one.cohort), y[:, int(one.time) - 1] - y[:, int(one.cohort) - 2]
+        means = [np.average(change[who], weights=weight[who]) for who in (own, g == 99)]
+        assert one.estimate == pytest.approx(means[0] - means[1], abs=1e-8)
+        errors = [(weight[who] ** 2 @ (change[who] - mean) ** 2) / weight[who].sum() ** 2
+                  for who, mean in zip((own, g == 99), means, strict=True)]  # fmt: skip
+        assert one.standard_error >= np.sqrt(sum(errors))
+    assert weighted(most=6).att.estimate == pytest.approx(found.att.estimate, abs=1e-8)
+    assert weighted(most=9).att.estimate == pytest.approx(found.att.estimate, abs=1e-8)
+
+
 @pytest.mark.parametrize("control", ["never", "not-yet"])
 def test_without_noise_effects_and_errors_are_those_of_callaway_and_santanna(control: str) -> None:
     y, g = made(900)

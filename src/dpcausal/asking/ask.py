@@ -59,7 +59,7 @@ def ask(
     check_large(loss, accept_large_epsilon)
     settled = settle(question, method, loss, accept_unproven=accept_unproven)
     ledger = question.ledger
-    asked, found = before_spend(ledger, question.task, [settled], settled.spent, again, note=settled.note)
+    asked, found = before_spend(ledger, question.task, [settled], settled.spent, again, offered=loss)
     if found is not None:
         return cast(Answer, found)
     allotment = ledger.allot(

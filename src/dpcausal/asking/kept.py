@@ -15,12 +15,11 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, TypeVar
 
-from dpcausal.asking.method import Method, Settled
+from dpcausal.asking.form import form_of
+from dpcausal.asking.method import Settled
 from dpcausal.asking.spoken import UnspokenError, heard, spoken
-from dpcausal.data.panel import Panel
-from dpcausal.data.table import Table
 from dpcausal.errors import LedgerError, ParameterError
-from dpcausal.privacy.allotment import Allotment, json_text
+from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss
 from dpcausal.privacy.noise import simulated
@@ -53,18 +52,18 @@ def foreseeing() -> Iterator[None]:
 
 
 def before_spend(
-    ledger: Ledger, task: str, plans: Sequence[Settled[Any]], loss: Loss, again: bool, *, zcdp: ZCDP | None = None,
-    **more: Any,
+    ledger: Ledger, task: str, plans: Sequence[Settled[Any]], loss: Loss, again: bool, *, offered: Loss,
+    zcdp: ZCDP | None = None, **more: Any,
 ) -> tuple[str, Any]:  # fmt: skip
     """Return what stands for exactly this call, and its kept answer or ``None``."""
-    asked = asked_of(ledger, task, plans, paid=loss, **more)
+    asked = asked_of(ledger, task, plans, offered, **more)
     if _foreseeing.get():
         raise Foreseen(task, tuple(plans), loss, zcdp, asked)
     return asked, recalled(ledger, asked, again)
 
 
-def asked_of(ledger: Ledger, task: str, plans: Sequence[Settled[Any]], **more: Any) -> str:
-    """Return what stands for exactly this call, 64 hexadecimal digits; empty where no answer is kept.
+def asked_of(ledger: Ledger, task: str, plans: Sequence[Settled[Any]], offered: Loss, **more: Any) -> str:
+    """Return what stands for exactly this call, 64 hexadecimal digits of its form; empty where no answer is kept.
 
     That is without a name, without privacy, under simulated noise, and where a part of the question is an object that
     has no words, as a model of x.
@@ -72,29 +71,9 @@ def asked_of(ledger: Ledger, task: str, plans: Sequence[Settled[Any]], **more: A
     if not ledger.private or simulated():
         return ""
     try:
-        told = [{"question": _public(plan.question), "method": _public(plan.method), "loss": spoken(plan.spent)}
-                for plan in plans]  # fmt: skip
-        return sha256(json_text([task, told, spoken(more)]).encode()).hexdigest()
+        return sha256(form_of(task, plans, offered, **more).encode()).hexdigest()
     except UnspokenError:
         return ""
-
-
-def _public(value: Any) -> Any:
-    """Return a question or a method by its fields; a table, panel or method inside by what is public of it."""
-    if not type(value).__module__.startswith("dpcausal."):
-        raise UnspokenError("a method of the caller's: its name does not say what it does")
-    told = {}
-    for name in value.__dataclass_fields__:
-        part = getattr(value, name)
-        if isinstance(part, (Table, Panel)):
-            if not part.name:
-                raise UnspokenError("a table without a name")
-            told[name] = spoken(part.identity)
-        elif isinstance(part, Method):
-            told[name] = _public(part)
-        else:
-            told[name] = spoken(part)
-    return [type(value).__name__, told]
 
 
 def recalled(ledger: Ledger, asked: str, again: bool) -> Any:

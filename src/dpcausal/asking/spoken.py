@@ -1,4 +1,4 @@
-"""Public values and results as JSON's types, and back as they were: what a kept answer and its question are made of.
+"""Public values and results as JSON's types, and back as they were: what a kept answer is made of.
 
 Results are frozen dataclasses of released and public values.  A class goes by its bare name, so that a kept answer
 outlives a file that was moved; only dataclasses and enums of this library come back, their fields set as they were.
@@ -97,8 +97,7 @@ def _made_of(name: str, given: dict[str, Any], marks: Mapping[str, Any]) -> Any:
     kind = _kind(name, set(given))
     made = object.__new__(kind)
     for field in fields(kind):
-        fresh: Any = field.default_factory
-        value = fresh() if _made(field) else given[field.name]
+        value = given[field.name] if field.name in given else _default(field)
         object.__setattr__(made, field.name, value)
     if name == "Guarantee":
         for field_name, value in marks.items():
@@ -106,18 +105,31 @@ def _made_of(name: str, given: dict[str, Any], marks: Mapping[str, Any]) -> Any:
     return made
 
 
+def _default(field: Any) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
 def _kind(name: str, told: set[str] | None) -> Any:
-    """Return the enum, or the frozen dataclass of just these fields, that has this name in the library."""
+    """Return the enum, or the frozen dataclass, that has this name in the library and took these fields.
+
+    It may have more by now, each with a default that stands for answers of before; of several classes the one of just
+    these fields.
+    """
     import_module("dpcausal.library")  # the same classes whatever a program has used so far
-    found = set()
+    found, grown = set[Any](), set[Any]()
     for module in [one for path, one in list(sys.modules.items()) if path.startswith("dpcausal.")]:
         kind = getattr(module, name, None)
         if not isinstance(kind, type) or kind.__module__ != module.__name__:
             continue
-        if (told is None and issubclass(kind, Enum)) or (
-            told is not None and is_dataclass(kind) and {one.name for one in fields(kind) if not _made(one)} == told
-        ):
+        if told is None and issubclass(kind, Enum):
             found.add(kind)
-    if len(found) == 1:
-        return found.pop()
+        elif told is not None and is_dataclass(kind):
+            now = {one.name: one for one in fields(kind) if not _made(one)}
+            if set(now) == told:
+                found.add(kind)
+            elif told < set(now) and all(_default(now[later]) is not MISSING for later in set(now) - told):
+                grown.add(kind)
+    fitting = found or grown
+    if len(fitting) == 1:
+        return fitting.pop()
     raise LookupError(name)

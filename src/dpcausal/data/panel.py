@@ -13,7 +13,7 @@ from dpcausal.data.panel_cells import Cells, array_cells, filled, frame_cells
 from dpcausal.data.periods import Label, period_label, unit_name
 from dpcausal.data.rows import checked_name
 from dpcausal.data.schema import Bounded
-from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.errors import ParameterError, SchemaError, called
 from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
 
@@ -118,6 +118,7 @@ class Panel(Single):
     _times: tuple[Label, ...]
     _treated: tuple[Any, ...]
 
+    @called
     def __init__(
         self,
         frame: Any,

@@ -20,7 +20,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.noisy_cells import COUNTS_ONLY, NoisyCells, Value, levels_of, value_of
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, called
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
@@ -64,6 +64,11 @@ class CellSums(AboutTable[NoisyCells]):
         return question
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are summed."""
+        return tuple(value.name for value in self.values)
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Parts of each column of the cells."""
         return tuple(size_of(self.table.schema.column(name)) for name in self.by)
@@ -74,7 +79,7 @@ class CellSums(AboutTable[NoisyCells]):
         return math.prod(self.sizes) * sum(value.degree + 1 for value in self.values)
 
     def detail(self) -> dict[str, Any]:
-        return {"by": list(self.by), "values": [value.name for value in self.values], **self.table.declared}
+        return {"by": list(self.by), "values": list(self.names), **self.table.declared}
 
     def report(
         self, settled: Settled[Any], released: NoisyCells, allotment: Allotment, seed: int | None
@@ -112,6 +117,7 @@ class ByCells(Method[CellSums, PureDP | ZCDP]):
         return noisy_cells(question, NoPrivacy(), allotment)
 
 
+@called
 def cells(
     table: Table, *, by: Iterable[str], values: Iterable[str] = (), loss: Loss, accept_large_epsilon: bool = False,
     again: bool = False,

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments
+from dpcausal.dependence.second_moments import clip_rows, grid_bits, scaled, second_moments
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
 
@@ -35,7 +35,9 @@ def factors(radius: float, bits: int) -> tuple[float, float]:
     return float(math.floor(length / math.sqrt(2))), 1 / (math.sqrt(2) * length)
 
 
-def cohort_sums(cohorts: Integers, number: int, rows: Reals, kept: Mask, radius: float, bits: int) -> Reals:
+def cohort_sums(
+    cohorts: Integers, number: int, rows: Reals, kept: Mask, radius: float, bits: int, weights: Reals | None = None
+) -> Reals:
     """Return count, sums and squares of each cohort and last what was lost, as in ``cohort-sums``: units of 2^(−bits).
 
     Parameters
@@ -45,6 +47,8 @@ def cohort_sums(cohorts: Integers, number: int, rows: Reals, kept: Mask, radius:
     rows : float array, shape (n, d)
     kept : bool array, shape (n,)
         A person that is not kept has no sums.
+    weights : float array, shape (n,), optional
+        In [0, 1]: what part of a person each is.
 
     Notes
     -----
@@ -58,9 +62,22 @@ def cohort_sums(cohorts: Integers, number: int, rows: Reals, kept: Mask, radius:
     count, square = factors(radius, bits)
     found = []
     for cohort in range(number):
-        here = inside[kept & (cohorts == cohort)]
-        found += [[count * float(len(here))], here.sum(axis=0), square * second_moments(here)]
-    return np.concatenate([*found, [lost[kept].sum()]])
+        here = kept & (cohorts == cohort)
+        own, part = inside[here], None if weights is None else weights[here]
+        sums = [_total(np.full(len(own), count), part), *(_total(column, part) for column in own.T)]
+        found += [np.array(sums), square * (second_moments(own) if part is None else _squares(own, part))]
+    return np.concatenate([*found, [_total(lost[kept], None if weights is None else weights[kept])]])
+
+
+def _total(values: Reals, parts: Reals | None) -> float:
+    """Return the sum of whole numbers, or of a part of each, made whole person by person."""
+    return float(values.sum() if parts is None else np.rint(parts * values).sum())
+
+
+def _squares(own: Reals, parts: Reals) -> Reals:
+    """Return ``second_moments`` of parts of rows."""
+    upper = [(i, i) for i in range(own.shape[1])] + [*zip(*np.triu_indices(own.shape[1], 1), strict=True)]
+    return scaled(np.array([_total(own[:, i] * own[:, j], parts) for i, j in upper]), own.shape[1])
 
 
 def cohort_sums_sensitivity(number: int, columns: int, radius: float, bits: int) -> Sensitivity:

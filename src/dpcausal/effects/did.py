@@ -23,7 +23,7 @@ from dpcausal.effects.ellipsoid import whitened
 from dpcausal.effects.noisy_paths import NoisyPaths
 from dpcausal.effects.rounds import HISTOGRAM, Shape, Summed, learnt_shape, noise_of, shrinkage, tail_radius
 from dpcausal.effects.staggered import LEAST_COUNT, LEAST_RATIO, Staggered
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError, called
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
@@ -65,7 +65,7 @@ class Paths(AboutTable[Staggered]):
     @classmethod
     def of(cls, table: Any, time: Any, outcome: Any, cohort: Any, control: Any, coverage: Any) -> Paths:
         """Return the question of checked arguments."""
-        public.check_table(table, persons=True)
+        public.check_table(table, persons=True, weights=True)
         if table.unit is Unit.ROW:
             raise ParameterError("did follows persons: make the table with person=, the column that names them")
         if table.missing != "drop":
@@ -107,7 +107,8 @@ class Paths(AboutTable[Staggered]):
     def steps(self) -> tuple[Reals, npt.NDArray[np.int64], Rows]:
         """Return each person's steps from period to period on [−1, 1], cohort, and whether the path is whole.
 
-        A person counts who has an outcome in every period and one cohort; of several rows in a period, their mean.
+        A person counts who has an outcome in every period and one cohort; of several rows in a period, their mean.  A
+        weight is the mean of the person's own.
         """
         n, T = self.table.n, len(self.times)
         rows = self.table.parts(self.names)
@@ -122,7 +123,11 @@ class Paths(AboutTable[Staggered]):
         kept = (counts > 0).all(axis=1) & (own**2 == number * squares)
         steps = np.clip(np.diff(levels, axis=1) / self.bounds.width, -1.0, 1.0)
         cohorts = np.where(kept, own // number, 0).astype(np.int64)
-        return np.where(kept[:, None], steps, 0.0), cohorts, Rows({}, kept, {})
+        weights = None
+        if self.table.weighed and rows.weights is not None:
+            part = self.table.declared.get("most", number) / number
+            weights = np.minimum(np.bincount(owners[rows.kept], rows.weights[rows.kept], n) * part, 1.0)
+        return np.where(kept[:, None], steps, 0.0), cohorts, Rows({}, kept, {}, weights=weights)
 
     def report(self, settled: Settled[Any], released: NoisyPaths, allotment: Allotment, seed: int | None) -> Staggered:
         return released.under(self.guarantee(settled, allotment)).did(control=self.control, coverage=self.coverage)
@@ -185,10 +190,11 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
         book_exact("did", allotment)
         steps, cohorts, rows = question.steps()
         d, number = steps.shape[1], len(question.cohorts)
-        parts = [steps[rows.kept & (cohorts == cohort)] for cohort in range(number)]
+        masses = rows.kept * (np.ones(len(steps)) if rows.weights is None else rows.weights)
+        parts = [(steps[cohorts == cohort], masses[cohorts == cohort]) for cohort in range(number)]
         return _paths(
-            question, Shape(np.zeros((number, d)), np.eye(d)), np.array([float(len(one)) for one in parts]),
-            np.stack([one.sum(axis=0) for one in parts]), np.stack([one.T @ one for one in parts]),
+            question, Shape(np.zeros((number, d)), np.eye(d)), np.array([float(mass.sum()) for _, mass in parts]),
+            np.stack([mass @ one for one, mass in parts]), np.stack([(one.T * mass) @ one for one, mass in parts]),
             0.0, 2 * math.sqrt(d), 0.0,
         )  # fmt: skip
 
@@ -203,8 +209,8 @@ def _summed(
     about = steps - shape.middle[cohorts]
     seen = whitened(about, np.zeros(d), np.asarray(np.linalg.inv(shape.spread), dtype=np.float64))
     claim = cohort_sums_sensitivity(number, d, radius, bits)
-    query = Query(cohort_sums(cohorts, number, seen, rows.kept, radius, bits), claim, "sums of paths by cohort")
-    found = np.asarray(gaussian(query, allotment, loss), dtype=np.float64)
+    sums = cohort_sums(cohorts, number, seen, rows.kept, radius, bits, rows.weights)
+    found = np.asarray(gaussian(Query(sums, claim, "sums of paths by cohort"), allotment, loss), dtype=np.float64)
     count, square = factors(radius, bits)
     by_cohort = found[:-1].reshape(number, -1)
     squares = np.stack([unpacked(row, d) for row in by_cohort[:, 1 + d :]]) / square * 4.0**-bits
@@ -259,6 +265,7 @@ def _suffices(question: Paths, rho: ZCDP, n: int) -> bool:
     return size >= least and 1 + deviation**2 / size <= MOST_WIDTH**2
 
 
+@called
 def did(
     table: Table, *, time: str, outcome: str, cohort: str, loss: Loss, control: str = "never", coverage: float = 0.95,
     accept_large_epsilon: bool = False, again: bool = False,
@@ -269,7 +276,8 @@ def did(
     ----------
     table : Table
         One row a person and period, made with ``person=``; its ledger pays, once.  Persons without a row in every
-        period, or with two cohorts, are left out.
+        period, or with two cohorts, are left out.  With ``weight=`` effects are those of the weighted persons; their
+        intervals count weights as shares of the largest, which is never too narrow.
     time : str
         A column of levels, the periods in order.
     outcome : str

@@ -57,11 +57,11 @@ whole symmetric matrix, and its noise is spread nearly as that of an isotropic s
 FINENESS = 2.0**-24
 """Released slopes and loadings are rounded to it, so that another machine's solver gives the same numbers."""
 
-PRIOR = 0.6
+PRIOR = 1.5
 """Periods that the common residual variance counts for in a unit's own."""
 
-GAP = 2.0
-"""A factor is told from noise of a unit's own where its eigenvalue is above so many means of the smaller ones."""
+GAP = 4.0
+"""A factor is left out of a unit's own noise where its eigenvalue is above so many means of the smaller ones."""
 
 PROOFS = ("row-radius", "clipped-sum", "direction-products")
 
@@ -171,9 +171,9 @@ def release(scaled: Reals, grid: Grid, allotment: Allotment, loss: ZCDP | NoPriv
 class Forecaster:
     """The regression of the future on the past that a released model implies, in steps.
 
-    ``slopes`` (T0, m) are those of each later period; ``basis`` (k, T0) is orthonormal and holds the level and what
-    the factors are before the start; ``rest`` is the variance that no factor holds; ``loadings`` are (k − 1, T);
-    ``covariance`` (T, T) is that of all periods, without what noise hides.
+    ``slopes`` (T0, m) are those of each later period; ``basis`` (k, T0) is orthonormal and holds the level and the
+    factors of the past; ``rest`` is the variance that neither holds; ``loadings`` (k − 1, T) say how all periods go
+    with these factors; ``covariance`` (T, T) is that of all periods, without what noise hides.
     """
 
     start: int
@@ -217,32 +217,33 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     (w + √(w² − 2Ts²))/2: the value whose noisy image w is.  What is left is spread evenly: s_r².
     L = Σ (w − s_r²)₊ vv',  slopes = (L_pre,pre + s_r² I)⁻¹ L_pre,post.
 
-    With many donors the noise of units' own passes that threshold too and serves the slopes; factors, which a unit's
-    scale leaves out, are the eigenvalues that stand out from those below, fewer than half of the periods before.
+    A unit's scale leaves out its level and the factors of the past, fewer than half of its periods: eigenvectors, of
+    what L + s_r² I says of the past less its level, that stand out from those below.  The rest of them is common.
     """
     periods = len(model.mean)
     values, vectors = np.linalg.eigh((model.directions + model.directions.T) / 2)
-    vectors *= np.where(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(periods)] < 0, -1.0, 1.0)
     s = model.noise
     kept = values > max(s * math.sqrt(2 * periods), 0.0)
     shrunk = (values + np.sqrt(np.maximum(values * values - 2 * periods * s * s, 0))) / 2
     shrunk = np.where(kept, shrunk, 0)
-    rank = int(kept.sum())
     left = max(float(np.trace(model.directions)), 0.0) - float(shrunk.sum())
     # No smaller than a solve in floats can tell from 0 beside the largest eigenvalue; directions have length 1.
-    floor = max(left / max(periods - rank, 1), 1e-11 * float(shrunk.max()), 1e-15)
-    low = (vectors * np.maximum(shrunk - floor, 0)) @ vectors.T
-    slopes = np.linalg.solve(low[:start, :start] + floor * np.eye(start), low[:start, start:])
-    order = np.argsort(-shrunk)
-    spectrum, factors = np.maximum(shrunk, floor)[order], 0
-    while factors < min(rank, (start - 1) // 2) and spectrum[factors] > GAP * spectrum[factors + 1 :].mean():
+    floor = max(left / max(periods - int(kept.sum()), 1), 1e-11 * float(shrunk.max()), 1e-15)
+    whole = (vectors * np.maximum(shrunk - floor, 0)) @ vectors.T + floor * np.eye(periods)
+    slopes = np.linalg.solve(whole[:start, :start], whole[:start, start:])
+    level = np.full((start, 1), 1 / math.sqrt(start))
+    moved = np.eye(start) - level @ level.T
+    values, vectors = np.linalg.eigh(moved @ whole[:start, :start] @ moved)
+    values, vectors, factors = values[:0:-1], vectors[:, :0:-1], 0  # the least is the level's, 0
+    while factors < (start - 1) // 2 and values[factors] > GAP * values[factors + 1 :].mean():
         factors += 1
-    order, own = order[:factors], float(spectrum[factors:].mean())
-    basis = np.linalg.qr(np.column_stack([np.ones(start), vectors[:start, order]]))[0].T
-    loadings = (vectors[:, order] * np.sqrt(shrunk[order] * model.spread)).T
+    own, found = float(values[factors:].mean()), vectors[:, :factors]
+    found = found * np.where(found[np.argmax(np.abs(found), axis=0), np.arange(factors)] < 0, -1.0, 1.0)
+    loadings = (whole[:, :start] @ found * np.sqrt(model.spread / values[:factors])).T
     rest = max(FINENESS * round(own / FINENESS), 1e-15) * model.spread
-    whole = _fine((low + floor * np.eye(periods)) * model.spread)
-    return Forecaster(start, model.mean.astype(np.float64), _fine(slopes), _fine(basis), rest, _fine(loadings), whole)
+    basis = np.column_stack([level, found]).T
+    mean = model.mean.astype(np.float64)
+    return Forecaster(start, mean, _fine(slopes), _fine(basis), rest, _fine(loadings), _fine(whole * model.spread))
 
 
 def _fine(values: Reals) -> Reals:
