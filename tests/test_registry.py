@@ -172,9 +172,8 @@ def test_a_mechanism_shows_its_name_and_its_worst_pair_at_the_gate(row: Mechanis
     one, other = recording.passages
     assert one.event.mechanism == other.event.mechanism == row.name
     assert one.event == other.event
-    norm = Norm(one.event.norm)
-    assert distance(one.value, other.value, norm) == pytest.approx(one.bound, rel=1e-8)
-    assert one.bound == 1 or norm is Norm.SMOOTH
+    assert distance(one.value, other.value, Norm(one.event.norm)) == pytest.approx(one.bound, rel=1e-8)
+    assert one.bound == 1
 
 
 @pytest.mark.parametrize("epsilon", CLAIMED)
