@@ -36,9 +36,9 @@ class Table(Single):
     ----------
     frame : frame, mapping or path
         A pandas, polars (eager or lazy) or pyarrow table, a DuckDB relation, a mapping of one-dimensional numpy
-        arrays, or the path of a ``.csv`` or ``.parquet`` file.  *Private.*  It must not change afterwards: each
-        question reads it again.  A question about a frame whose columns, types or rows have changed is refused before
-        it spends.  The order of its rows is kept.
+        arrays, or the path of a file: CSV, TSV, Parquet, Stata, SAS, SPSS.  *Private.*  It must not change afterwards:
+        each question reads it again.  A question about a frame whose columns, types or rows have changed is refused
+        before it spends.  The order of its rows is kept.
     schema : Schema
         The columns that may be used, each with its bounds or levels.  *Public.*
     ledger : Ledger
