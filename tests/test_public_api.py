@@ -5,8 +5,10 @@ import pydoc
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 import dpcausal as dpc
 
@@ -17,7 +19,7 @@ NAMES = {
     "ci_tests", "Relation", "Release", "Schema", "Study", "SyntheticControl", "Table", "Unit", "ZCDP",
     "average_effect", "calculators",
     "cells", "did", "direction", "direction_all", "discover", "effect", "errors", "explain", "interop",
-    "plan_synthetic_control",
+    "Plan", "plan", "plan_synthetic_control",
     "power", "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
 }  # fmt: skip
 
@@ -83,3 +85,52 @@ def test_a_saved_release_is_read_by_a_program_that_asked_nothing_else(tmp_path: 
         [sys.executable, "-c", program, str(tmp_path / "r.json")], capture_output=True, text=True, check=True
     )
     assert told.stdout == "joint-moments\n"
+
+
+FUNCTIONS = sorted(
+    name for name in NAMES if inspect.isfunction(getattr(dpc, name)) and name != "simulated_noise"
+)  # fmt: skip
+MORE = [dpc.Table, dpc.Panel, dpc.Table.where, dpc.Ledger.create, dpc.Ledger.open_or_create, dpc.Study.run]
+
+
+@pytest.mark.parametrize("function", [*(getattr(dpc, name) for name in FUNCTIONS), *MORE])
+def test_a_call_that_does_not_fit_is_told_how_it_is_written(function: Any) -> None:
+    """Seen to fail: bare TypeErrors, which named a count of places."""
+    taken = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
+    first = taken[-1].name
+    calls = [(("secret",) * 14, {}, "takes other arguments by name"), ((), {first[:-1] + "q": 1}, "no argument")]
+    if any(one.default is one.empty for one in taken if one.name != "self"):
+        calls.append(((), {}, " needs "))
+    for arguments, named, rule in calls:
+        with pytest.raises(dpc.errors.CallError) as told:
+            function(*arguments, **named)
+        words = str(told.value)
+        assert rule in words and "secret" not in words and words.endswith(")") and isinstance(told.value, TypeError)
+
+
+def test_a_typo_is_told_with_the_nearest_name() -> None:
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    table = dpc.Table({"a": np.zeros(500), "b": np.zeros(500)},
+                      dpc.Schema({"a": dpc.Bounded(0, 1), "b": dpc.Bounded(0, 1)}), ledger)  # fmt: skip
+    loss = dpc.PureDP(0.5)
+    for call, rule in (
+        (lambda: dpc.effect(table, "a", "b"), r"effect\(table, treatment=\.\.\., outcome=\.\.\., adjust=\.\.\., loss"),
+        (lambda: dpc.effect(table, treatmnt="a", outcome="b", adjust=[], loss=loss), "did you mean 'treatment'"),
+        (lambda: dpc.ci_test(table, "a", "b", given=[], loss=loss, alhpa=0.1), "did you mean 'alpha'"),
+        (lambda: dpc.ci_test(table, "a", "b", given=[], loss=loss, blcks=4), "did you mean 'blocks'"),
+        (lambda: dpc.methods.Gcm(blcks=4), "Gcm has no option 'blcks'; did you mean 'blocks'"),
+        (lambda: dpc.methods.Gcm(4), "takes its options by name"),
+        (lambda: dpc.ci_test(table, "a", given=[], loss=loss, x="b"), "has 'x' twice"),
+    ):
+        with pytest.raises(dpc.errors.ParameterError, match=rule):
+            call()
+    assert not ledger.entries()
+
+
+def test_a_type_error_from_inside_is_not_taken_for_a_call_that_does_not_fit() -> None:
+    @dpc.errors.called
+    def fails(one: int) -> int:
+        return one + ""  # type: ignore[operator]
+
+    with pytest.raises(TypeError, match="unsupported operand"):
+        fails(1)

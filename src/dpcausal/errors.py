@@ -4,6 +4,7 @@
 
     DpCausalError
     ├── ParameterError            a public argument is out of its range (also a ValueError)
+    │   ├── CallError             arguments that a function does not take, or lacks (also a TypeError)
     │   └── LossError             a privacy amount is malformed or of a kind the method cannot pay in
     ├── SchemaError               the schema, or a column's declared type, does not fit (also a ValueError)
     ├── RowLimitError             more rows would be collected than the stated limit
@@ -22,7 +23,11 @@ built from a record, a count of bad values or a row number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
@@ -46,6 +51,46 @@ class DpCausalError(Exception):
 
 class ParameterError(DpCausalError, ValueError):
     """A public argument is outside its stated range."""
+
+
+class CallError(ParameterError, TypeError):
+    """A function was called with arguments that it does not take, or without those that it needs."""
+
+
+def called(function: Function) -> Function:
+    """Give a public function an error that says what a call lacks or has too much, and how it is written."""
+
+    @wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except TypeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                raise  # from inside
+        raise CallError(_misfit(function, arguments, named))
+
+    return cast(Function, call)
+
+
+def _misfit(function: Callable[..., Any], arguments: tuple[Any, ...], named: Iterable[str]) -> str:
+    from inspect import Parameter, signature  # slow to load
+
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[-1]
+    taken = {one: part for one, part in signature(function).parameters.items() if part.kind is not part.VAR_KEYWORD}
+    places = [one for one, part in taken.items() if part.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    taken = {one: part for one, part in taken.items() if one not in ("self", "cls")}
+    needed = [one for one, part in taken.items() if part.default is Parameter.empty]
+    written = ", ".join(one if one in places else f"{one}=..." for one in needed)
+    unknown = next((one for one in named if one not in taken), None)
+    lacking = [one for one in needed if one not in {*places[: len(arguments)], *named}]
+    twice = next((one for one in named if one in places[: len(arguments)]), None)
+    if unknown is not None:
+        told = f"{name} has no argument {unknown!r}{nearest(unknown, taken) or '; it takes ' + ', '.join(taken)}"
+    elif len(arguments) > len(places):
+        told = f"{name} takes other arguments by name"
+    else:
+        told = f"{name} has {twice!r} twice" if twice else f"{name} needs {', '.join(lacking)}"
+    return f"{told}: {name}({written})"
 
 
 class LossError(ParameterError):

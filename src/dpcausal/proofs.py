@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from dpcausal.errors import ParameterError, nearest
+from dpcausal.errors import ParameterError, called, nearest
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ def claims() -> dict[str, Claim]:
     return found
 
 
+@called
 def explain(claim: str) -> str:
     """Return the text of a claim: what is claimed, what it assumes, the proof, the source.
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+import dpcausal as dpc
 from dpcausal.asking.method import Method
 from dpcausal.asking.public import chosen, refuse_options
 from dpcausal.errors import ParameterError
@@ -61,13 +62,13 @@ def test_what_is_no_method_is_refused(method: Any) -> None:
         ("second", {"blocks": 4}, r"methods\.First\(blocks=4\)"),
         (Second(), {"width": [1]}, r"methods\.Second\(width=\.\.\.\)"),
         (3, {"width": "a"}, r"methods\.Second\(width='a'\)"),
-        ("first", {"depth": 4}, "depth is no argument here"),
+        ("first", {"depth": 4}, "direction has no argument 'depth'"),
     ],
 )
 def test_a_misplaced_option_names_the_object_that_takes_it(method: Any, misplaced: Any, told: str) -> None:
-    refuse_options({}, method, KNOWN)
+    refuse_options({}, method, KNOWN, dpc.direction)
     with pytest.raises(ParameterError, match=told):
-        refuse_options(misplaced, method, KNOWN)
+        refuse_options(misplaced, method, KNOWN, dpc.direction)
 
 
 def test_a_method_inside_another_is_told_with_its_own_options() -> None:

@@ -114,7 +114,8 @@ def test_a_query_whose_rows_are_known_to_change_is_refused(spark: SparkSession) 
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     drawn = rows.withColumn("x", functions.rand(1))
     clock = rows.withColumn("x", functions.unix_timestamp().cast("double"))
-    nested = spark.sql("SELECT id / 9 AS x FROM range(9) WHERE id >= (SELECT min(r) - 1 FROM (SELECT rand() AS r FROM range(3)))")
+    least = "SELECT min(r) - 1 FROM (SELECT rand() AS r FROM range(3))"
+    nested = spark.sql(f"SELECT id / 9 AS x FROM range(9) WHERE id >= ({least})")
     below = rows.union(rows.limit(3))
     first = rows.groupBy("x").agg(functions.first("x").alias("y")).select("x")
     for frame in (drawn, clock, nested, below, first, rows.sample(0.5, 1), rows.limit(3), rows.dropDuplicates(["x"])):

@@ -93,7 +93,7 @@ def test_auto_takes_the_table_where_its_noise_is_less_and_strata_where_there_are
 
 
 def test_what_fails_is_said_by_public_facts_with_every_answer() -> None:
-    near, jumps = "jump often between neighbours in z", "as several jumps"
+    near, jumps = "jump often between neighbours in z", "as many jumps"
     for x, given, words in (("x", ["z"], near), ("x", ["z", "w"], jumps), ("a", ["s"], None)):
         told = " ".join(asked(columns(500, 1), x, "b", given).guarantee.caveats)
         assert [one in told for one in (near, jumps)] == [words == near, words == jumps]

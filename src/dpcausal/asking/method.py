@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from dpcausal.errors import ParameterError
+from dpcausal.errors import CallError, ParameterError, nearest
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss, NoPrivacy
@@ -70,6 +70,15 @@ class Method(ABC, Generic[Asked, Paid]):
 
     ``release`` and ``exact`` are total: nothing in them may fail or warn for a reason that lies in a value.
     """
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """Refuse options that it does not have, with the nearest that it has."""
+        known = [field.name for field in fields(cls)]
+        unknown = next((name for name in options if name not in known), None)
+        if arguments or unknown is not None:
+            told = "takes its options by name" if arguments else f"has no option {unknown!r}{nearest(unknown, known)}"
+            raise CallError(f"{cls.__name__} {told}: {', '.join(f'{name}=...' for name in known) or 'it has none'}")
+        return super().__new__(cls)
 
     name: ClassVar[str]
     """Its short name, as ``method=`` takes it and the result shows it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from fractions import Fraction
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -101,15 +102,18 @@ def chosen(method: object, kind: type[Any], known: Mapping[str, Callable[[], Met
 
 
 def refuse_options(
-    misplaced: Mapping[str, object], method: object, known: Mapping[str, type[Method[Any, Any]]]
-) -> None:
-    """Refuse keywords that a public function does not take, and name the object that takes them."""
+    misplaced: Mapping[str, object], method: object, known: Mapping[str, type[Method[Any, Any]]],
+    function: Callable[..., Any],
+) -> None:  # fmt: skip
+    """Refuse keywords that a public function does not take, and name the object that takes them, or the nearest one."""
     for name, value in misplaced.items():
         asked = known.get(method) if isinstance(method, str) else type(method)
         kinds = [kind for kind in (asked, *known.values()) if isinstance(kind, type) and issubclass(kind, Method)]
         taker = next((kind for kind in kinds if name in {field.name for field in fields(kind)}), None)
         if taker is None:
-            raise ParameterError(f"{name} is no argument here")
+            options = {field.name for kind in kinds for field in fields(kind)}
+            meant = nearest(name, [*signature(function).parameters, *sorted(options)])
+            raise ParameterError(f"{function.__name__} has no argument {name!r}{meant}")
         room = "papers" if taker.__module__.startswith("dpcausal.papers") else "methods"
         shown = repr(value) if value is None or isinstance(value, (bool, int, float, str)) else "..."
         raise ParameterError(f"{name}= belongs to the method: method=dpc.{room}.{taker.__name__}({name}={shown})")

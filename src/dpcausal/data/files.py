@@ -1,4 +1,4 @@
-"""Tables in files: CSV, TSV (both also gzipped) and Parquet, read by pyarrow, only the asked columns.
+"""Tables in files: CSV, TSV (both also gzipped) and Parquet, read by pyarrow, only the asked columns; Stata and SAS.
 
 A folder, or a pattern such as ``data/2024-*.parquet``, is the Parquet files in it, by name; names that begin with a dot
 or an underscore do not count.  ``duckdb:///file.db?table=t`` is a table of a DuckDB file, which counts it itself.
@@ -25,12 +25,11 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpcausal.data.arrays import ACCEPTED
-from dpcausal.data.frame import distinct, source_of
-from dpcausal.data.source import BATCH, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
+from dpcausal.data.fields import FieldColumns
+from dpcausal.data.frame import source_of
+from dpcausal.data.packages import READERS, PackageSource
+from dpcausal.data.source import BATCH, Collected, Declared, Kind, Source, Streaming, withheld
 from dpcausal.data.unchanged import DATABASE, files_of
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 
@@ -42,8 +41,6 @@ LONGEST_PATH = 4096
 
 TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 """How the names of files of text end."""
-
-_NUMBER = r"^[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf(inity)?))[ \t]*$"
 
 
 def file_source(path: str | PathLike[str]) -> Source:
@@ -57,7 +54,7 @@ def file_source(path: str | PathLike[str]) -> Source:
     except (OSError, ValueError):  # a part of it is too long
         files = [name]
     several = files != [name]
-    if not several and not name.name.lower().endswith((*TEXTS, ".parquet")):
+    if not several and not name.name.lower().endswith((*TEXTS, *READERS, ".parquet")):
         raise ParameterError(f"{ACCEPTED}; {written!r} ends otherwise")
     try:
         is_there = bool(files) and all(file.is_file() for file in files)
@@ -71,6 +68,8 @@ def file_source(path: str | PathLike[str]) -> Source:
         return _database(url["path"], url["table"])
     if several:
         return FolderSource(written, files)
+    if name.suffix.lower() in READERS:
+        return PackageSource(name)
     return ParquetSource(name) if name.suffix.lower() == ".parquet" else CsvSource(name)
 
 
@@ -213,42 +212,11 @@ class CsvSource(Streaming):
             with self._batches(names) as batches:
                 return batches.read_all().rename_columns(list(names))
 
-        return CsvColumns(withheld(table, self._unread))
+        return FieldColumns(withheld(table, self._unread))
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         from pyarrow import Table
 
         with self._batches(names) as batches:
             for batch in batches:
-                yield CsvColumns(Table.from_batches([batch]).rename_columns(list(names)))
-
-
-class CsvColumns:
-    """Collected columns of bytes."""
-
-    def __init__(self, table: Any) -> None:
-        self._table = table
-
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
-
-    def numbers(self, name: str) -> NDArray[np.float64]:
-        import pyarrow
-        from pyarrow import compute
-
-        fields = self._table[name]
-        plain = compute.if_else(compute.match_substring_regex(fields, _NUMBER), fields, None)
-        text = compute.utf8_trim_whitespace(plain.cast(pyarrow.string()))
-        numbers: NDArray[np.float64] = text.cast(pyarrow.float64()).fill_null(np.nan).to_numpy()
-        return numbers
-
-    def integers(self, name: str) -> None:
-        """Return ``None``: each field is text."""
-
-    def distinct(self, name: str) -> Distinct | None:
-        return distinct(self._table[name])
-
-    def objects(self, name: str) -> Iterator[Sequence[object]]:
-        for chunk in self._table[name].chunks:
-            yield [field.decode("utf-8", "surrogateescape") for field in chunk.to_pylist()]
-
+                yield FieldColumns(Table.from_batches([batch]).rename_columns(list(names)))

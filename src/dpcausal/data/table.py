@@ -18,7 +18,7 @@ from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.unchanged import Stamp, confirm
 from dpcausal.data.where import Predicate, check_some, predicate
-from dpcausal.errors import ParameterError, RowLimitError, SchemaError
+from dpcausal.errors import ParameterError, RowLimitError, SchemaError, called
 from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.neighbours import Unit
@@ -36,9 +36,9 @@ class Table(Single):
     ----------
     frame : frame, mapping or path
         A pandas, polars (eager or lazy) or pyarrow table, a DuckDB relation, a mapping of one-dimensional numpy
-        arrays, or the path of a ``.csv`` or ``.parquet`` file.  *Private.*  It must not change afterwards: each
-        question reads it again.  A question about a frame whose columns, types or rows have changed is refused before
-        it spends.  The order of its rows is kept.
+        arrays, or the path of a file: CSV, TSV, Parquet, Stata, SAS, SPSS.  *Private.*  It must not change afterwards:
+        each question reads it again.  A question about a frame whose columns, types or rows have changed is refused
+        before it spends.  The order of its rows is kept.
     schema : Schema
         The columns that may be used, each with its bounds or levels.  *Public.*
     ledger : Ledger
@@ -132,6 +132,7 @@ class Table(Single):
     _max_rows: int
     _stamp: Stamp | None
 
+    @called
     def __init__(
         self, frame: Any, schema: Schema, ledger: Ledger, *, name: str = "", person: str | None = None,
         ids: str = "private", most: int | None = None, weight: tuple[str, float] | None = None,
@@ -236,6 +237,7 @@ class Table(Single):
             public = (*public, "the largest weight")
         return (*public, *(f"the subgroup: {one}" for one in self._inside))
 
+    @called
     def where(
         self, name: str, *, at_least: float | None = None, at_most: float | None = None,
         among: Iterable[str | int | bool] | None = None, share: float | None = None,

@@ -13,6 +13,7 @@ from dpcausal.direction.progress import progress
 from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import rehearse
+from dpcausal.errors import called
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.loss import Loss
 
@@ -20,6 +21,7 @@ Score = Literal["lsnm", "hsic", "spearman", "kendall", "iqr", "variance", "igci"
 Protect = Literal["everyone", "test", "training"]
 
 
+@called
 def direction(
     table: Table,
     first: str,
@@ -103,7 +105,7 @@ def direction(
     >>> answer.verdict, answer.cause, answer.guarantee.private
     ('x causes y', 'x', False)
     """
-    public.refuse_options(misplaced, method, METHODS)
+    public.refuse_options(misplaced, method, METHODS, direction)
     question = Pair.of(table, first, second, score, protect, alpha)
     check_large(loss, accept_large_epsilon)
     way, besides = chosen(method, question, loss)

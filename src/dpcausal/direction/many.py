@@ -23,7 +23,7 @@ from dpcausal.direction.question import DEFAULT_SCORES, PUBLIC, DirectionMethod
 from dpcausal.direction.question import Pair as PairQuestion
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import rehearse, shared_fits
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.division import Division, divided
 from dpcausal.privacy.loss import Loss, exact_amount
@@ -36,6 +36,7 @@ MOST_RELEASES = 2000
 Pair = tuple[str, str]
 
 
+@called
 def direction_all(
     table: Table,
     pairs: Sequence[Pair] | None = None,
@@ -110,7 +111,7 @@ def direction_all(
     >>> [(one.verdict, one.lean, one.score, one.spent) for one in answers.directions]
     [('x causes y', 'x', 'lsnm', PureDP(2)), (None, 'x', 'igci', PureDP(2))]
     """
-    public.refuse_options(misplaced, method, METHODS)
+    public.refuse_options(misplaced, method, METHODS, direction_all)
     public.one_of("protect", protect, tuple(DEFAULT_SCORES))
     public.one_of("correction", correction, get_args(Correction))
     scores = DEFAULT_SCORES[protect] if scores is None else scores

@@ -14,11 +14,12 @@ from dpcausal.discovery.methods import METHODS, READERS, method_of
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, checked_terms, discovered
 from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.search import search as search_release
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.loss import Loss
 from dpcausal.releases.release import Release
 
 
+@called
 def discover(
     table: Table,
     *,
@@ -106,7 +107,7 @@ def discover(
     """
     question = Graph.of(table, columns, knowledge, alpha)
     way = method_of(method, question, loss)
-    public.refuse_options(misplaced, way, METHODS)
+    public.refuse_options(misplaced, way, METHODS, discover)
     return ask(
         question, way, loss, accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon, again=again
     )

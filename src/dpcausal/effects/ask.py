@@ -11,9 +11,11 @@ from dpcausal.data.table import Table
 from dpcausal.effects.methods import METHODS, method_of
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.result import Effect
+from dpcausal.errors import called
 from dpcausal.privacy.loss import Loss
 
 
+@called
 def effect(
     table: Table,
     *,
@@ -104,5 +106,5 @@ def effect(
     """
     question = Contrast.of(table, treatment, outcome, adjust, groups, estimand, treated, control, coverage)
     way = method_of(method, question, loss)
-    public.refuse_options(misplaced, way, METHODS)
+    public.refuse_options(misplaced, way, METHODS, effect)
     return ask(question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)

@@ -23,7 +23,7 @@ from dpcausal.effects.ellipsoid import whitened
 from dpcausal.effects.noisy_paths import NoisyPaths
 from dpcausal.effects.rounds import HISTOGRAM, Shape, Summed, learnt_shape, noise_of, shrinkage, tail_radius
 from dpcausal.effects.staggered import LEAST_COUNT, LEAST_RATIO, Staggered
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError, called
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
@@ -265,6 +265,7 @@ def _suffices(question: Paths, rho: ZCDP, n: int) -> bool:
     return size >= least and 1 + deviation**2 / size <= MOST_WIDTH**2
 
 
+@called
 def did(
     table: Table, *, time: str, outcome: str, cohort: str, loss: Loss, control: str = "never", coverage: float = 0.95,
     accept_large_epsilon: bool = False, again: bool = False,

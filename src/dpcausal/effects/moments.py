@@ -21,7 +21,7 @@ from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.meat import MEAT, deviation_of, meat_of
 from dpcausal.effects.regression import forecast
 from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, last_radius, learnt_moments, noise_of, tail_radius
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError, called
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import gaussian_part
@@ -175,6 +175,7 @@ def _width(columns: int, n: int, rho: ZCDP) -> float:
     return forecast(columns, n, last_radius(columns, n, rho), math.sqrt(2 * rho.part(LAST).rho))
 
 
+@called
 def moments(
     table: Table, columns: Iterable[str], *, loss: Loss, meat: tuple[str, Iterable[str]] | None = None,
     accept_large_epsilon: bool = False, again: bool = False,

@@ -17,7 +17,7 @@ from dpcausal.effects.contrast import effect_of_cells
 from dpcausal.effects.corner_counts import functionals
 from dpcausal.effects.result import Effect
 from dpcausal.effects.standardise import Sums
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
 from dpcausal.releases.release import Release
@@ -62,6 +62,7 @@ class NoisyCells(Release):
     counts: Reals
     variance: float
 
+    @called
     def effect(
         self, *, treatment: str, outcome: str, adjust: Sequence[str] = (), groups: str | None = None,
         estimand: str = "ate", treated: object = None, control: object = None, coverage: float = 0.95,

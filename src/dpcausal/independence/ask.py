@@ -8,12 +8,14 @@ from typing import Any
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask
 from dpcausal.data.table import Table
+from dpcausal.errors import called
 from dpcausal.independence.methods import METHODS
 from dpcausal.independence.question import Hypothesis, IndependenceTest
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.loss import Loss
 
 
+@called
 def ci_test(
     table: Table,
     x: str | Sequence[str],
@@ -85,7 +87,7 @@ def ci_test(
     >>> t.decision, t.guarantee.loss, t.guarantee.private
     ('dependent', PureDP(1), False)
     """
-    public.refuse_options(misplaced, method, METHODS)
+    public.refuse_options(misplaced, method, METHODS, ci_test)
     return ask(
         Hypothesis.of(table, x, y, given, alpha), public.chosen(method, IndependenceTest, METHODS), loss,
         accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon, again=again,

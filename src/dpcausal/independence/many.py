@@ -13,7 +13,7 @@ from dpcausal.asking.correction import Correction, adjusted
 from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Settled
 from dpcausal.data.table import Table
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, called
 from dpcausal.independence.methods import ALL, METHODS
 from dpcausal.independence.question import PUBLIC, Hypothesis, IndependenceTest
 from dpcausal.independence.results import Independences
@@ -29,6 +29,7 @@ MOST_HYPOTHESES = 2000
 ONE_OF_MANY = "one of many tests: the loss is that of all together, and its own decision is not adjusted for them"
 
 
+@called
 def ci_tests(
     table: Table,
     hypotheses: Sequence[Named],
@@ -95,7 +96,7 @@ def ci_tests(
     >>> found.decisions
     ('dependent', 'not shown')
     """
-    public.refuse_options(misplaced, method, METHODS)
+    public.refuse_options(misplaced, method, METHODS, ci_tests)
     public.one_of("correction", correction, get_args(Correction))
     if progress is not None and not callable(progress):
         raise ParameterError("progress must be a function of (done, all)")

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcausal.asking import public
 from dpcausal.data.table import Table
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, called
 from dpcausal.independence.ask import ci_test
 from dpcausal.independence.hsic import PermutedHsic
 from dpcausal.independence.methods import METHODS
@@ -67,6 +67,7 @@ class Power:
         )
 
 
+@called
 def power(
     n: int,
     *,
@@ -120,7 +121,7 @@ def power(
         raise ParameterError("the seed must be a whole number of at least 0")
     if design is not None and not callable(design):
         raise ParameterError("design must be a function of (n, seed)")
-    public.refuse_options(misplaced, method, METHODS)
+    public.refuse_options(misplaced, method, METHODS, power)
     way = public.chosen(method, IndependenceTest, METHODS)
     check_large(loss, accept_large_epsilon)
     if design is None and getattr(way, "model_x", ...) is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError
+from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError, called
 from dpcausal.privacy.allotment import Allotment, caveats_of, json_text, plain, worded
 from dpcausal.privacy.call import check_budget, check_kind
 from dpcausal.privacy.composition import Cost, Remaining, Totals, remaining
@@ -122,11 +122,13 @@ class Ledger(Single):
         self._store, self._budget, self._closed = store, store.account().budget, False
 
     @classmethod
+    @called
     def create(cls, path: str | os.PathLike[str], *, budget: Loss) -> Ledger:
         """Make a new ledger file, its owner's alone, where none is yet, on a local disk."""
         return cls(Store.create(_checked(path), loss_text(check_budget(budget))))
 
     @classmethod
+    @called
     def open(
         cls, path: str | os.PathLike[str], expected_head: str | None = None, *, read_only: bool = False
     ) -> Ledger:
@@ -141,6 +143,7 @@ class Ledger(Single):
         return cls(Store(_checked(path), expected_head, read_only=read_only))
 
     @classmethod
+    @called
     def open_or_create(cls, path: str | os.PathLike[str], *, budget: Loss) -> Ledger:
         """Open the ledger file of this budget, or make it; one of another budget is a LedgerError."""
         try:

@@ -34,6 +34,9 @@ SURFACE, SURFACE_WIDTHS = 5.0, (1.0, 0.5)
 LEAST_SIDE = 5
 """Rows on either side of a jump."""
 
+EIGHTHS, CUT_MOVES, MOST_CROSSED = np.arange(1, 8) / 8, 2, 30
+"""Where a crossing's cuts are tried first, how often each is moved after that, and most columns for it."""
+
 ALPHAS = np.logspace(-2, 4, 19)
 UNDERSMOOTHING = 0.3
 
@@ -85,7 +88,10 @@ def _kernels(given: Given, U: Reals) -> Iterator[Reals]:
     products = (z @ z.T) ** 2 + (u @ u.T) ** 2
     yield flat + curves[0] + products + (together * (z @ z.T + curves[0]) if given.levels.shape[1] else 0.0)
     if z.shape[1]:
-        side = standardised(_jump(z, U))
+        sides = standardised(_jumps(z, U))
+        yield flat + curves[0] + SLOPE * (sides @ sides.T)
+    if 1 < z.shape[1] <= MOST_CROSSED:
+        side = standardised(_crossing(z, _beside(z, U)))
         yield flat + curves[0] + SLOPE * np.multiply.outer(side, side)
     if z.shape[1] > 1:
         apart = (z**2).sum(axis=1)
@@ -94,21 +100,52 @@ def _kernels(given: Given, U: Reals) -> Iterator[Reals]:
             yield flat + SURFACE * np.exp(-0.5 * squares / width**2)
 
 
-def _jump(z: Reals, U: Reals) -> Reals:
-    """Return on which side of the cut each row lies that, beside slopes, splits the responses best; 0 if none does."""
-    n = len(z)
-    slopes, _ = np.linalg.qr(np.column_stack([np.ones(n), z]))
-    R = standardised(U - slopes @ (slopes.T @ U))
+def _beside(columns: Reals, U: Reals) -> Reals:
+    """Return what slopes in the columns leave of the responses."""
+    slopes, _ = np.linalg.qr(np.column_stack([np.ones(len(U)), columns]))
+    return standardised(U - slopes @ (slopes.T @ U))
+
+
+def _cut(column: Reals, R: Reals) -> tuple[float, Reals]:
+    """Return how well the best cut of a column splits the responses, and on which side of it, ±1, each row lies."""
+    n = len(column)
     below = np.arange(1, n)
-    best, side = 0.0, np.zeros(n)
-    for column in z.T:
-        order = np.argsort(column, kind="stable")
-        gains = (np.cumsum(R[order], axis=0)[:-1] ** 2).sum(axis=1) / (below * (n - below))
-        gains[(np.diff(column[order]) <= 0) | (np.minimum(below, n - below) < LEAST_SIDE)] = 0.0
-        place = int(np.argmax(gains)) if n > 1 else 0
-        if n > 1 and gains[place] > best:
-            best, side = float(gains[place]), (column > column[order[place]]).astype(np.float64)
-    return side
+    order = np.argsort(column, kind="stable")
+    before = np.cumsum(R[order], axis=0)
+    gains = ((before[:-1] - before[-1:] * (below / n)[:, None]) ** 2).sum(axis=1) / (below * (n - below))
+    gains[(np.diff(column[order]) <= 0) | (np.minimum(below, n - below) < LEAST_SIDE)] = 0.0
+    place = int(np.argmax(gains)) if n > 1 else 0
+    if n < 2 or gains[place] <= 0:
+        return 0.0, np.zeros(n)
+    return float(gains[place]), np.where(column > column[order[place]], 1.0, -1.0)
+
+
+def _jumps(z: Reals, U: Reals) -> Reals:
+    """Return the sides of the cut that, beside slopes, splits the responses best, and of the best beside that one."""
+    first = max((_cut(column, _beside(z, U)) for column in z.T), key=_gain)[1]
+    rest = _beside(np.column_stack([z, first]), U)
+    return np.column_stack([first, max((_cut(column, rest) for column in z.T), key=_gain)[1]])
+
+
+def _crossing(z: Reals, R: Reals) -> Reals:
+    """Return the product of the sides of two columns' cuts that goes best with the responses.
+
+    The best of all cuts at eighths, then each of the two is moved to where it is best beside the other.
+    """
+    sides = np.hstack([np.where(column[:, None] > np.quantile(column, EIGHTHS), 1.0, -1.0) for column in z.T])
+    gains = sum(((sides * column[:, None]).T @ sides) ** 2 for column in R.T)
+    columns = np.repeat(np.arange(z.shape[1]), EIGHTHS.size)
+    best = int(np.argmax(np.where(np.equal.outer(columns, columns), 0.0, gains)))
+    one, other = best // columns.size, best % columns.size
+    left, right = sides[:, one], sides[:, other]
+    for _ in range(CUT_MOVES):
+        _, left = _cut(z[:, columns[one]], R * right[:, None])
+        _, right = _cut(z[:, columns[other]], R * left[:, None])
+    return np.asarray(left * right)
+
+
+def _gain(cut: tuple[float, Reals]) -> float:
+    return cut[0]
 
 
 def _curve(column: Reals, width: float) -> Reals:

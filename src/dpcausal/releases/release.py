@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator
@@ -132,6 +132,7 @@ class Release(ABC):
         release = kind.of_form(form, form.words("names", different=True), form.whole("n", 0))
         return release.under(guarantee_in(form.part("guarantee")))
 
+    @called
     def discover(
         self, *, knowledge: Knowledge | None = None, alpha: float | None = None, max_order: int | None = None,
         search: str = "auto",

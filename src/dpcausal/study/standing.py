@@ -13,7 +13,9 @@ from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss, parse_loss
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.report import plain
+from dpcausal.study.spelling import in_toml
 from dpcausal.study.tasks import ask
+from dpcausal.study.words import loss_in_words
 
 if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart
@@ -27,7 +29,7 @@ TO_ASK, ANSWERED, SPENT, CANNOT, BEYOND = (
 class Standing:
     """One question: its state, what it costs, by which method, what public numbers foretell, its answer if kept.
 
-    ``asked`` stands for exactly this call in the ledger.
+    ``asked`` stands for exactly this call in the ledger; ``error`` is why it cannot be asked or is refused.
     """
 
     question: QuestionPart
@@ -40,10 +42,12 @@ class Standing:
     forecast: str = ""
     asked: str = ""
     answer: Any = field(default=None, repr=False)
+    error: DpCausalError | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON's types, the answer as its own ``to_dict``."""
-        told = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "answer"}
+        plainly = self.__dataclass_fields__.keys() - {"answer", "error"}
+        told = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name in plainly}
         each = self.answer if isinstance(self.answer, tuple) else (self.answer,)
         answer = None if self.answer is None else [one.to_dict() for one in each]
         return told | {"question": self.question.name, "task": self.question.task, "answer": answer}
@@ -51,7 +55,7 @@ class Standing:
     def line(self) -> str:
         """Return it in a line."""
         what = f"{self.question.name}: {self.question.task}"
-        how = "" if self.cost is None else f", {self.method}, {self.cost}"
+        how = "" if self.cost is None else f", {self.method}, {loss_in_words(self.cost)}"
         told = f": {self.reason}" if self.reason else ""
         return f"{what}{how}: {self.state}{told}"
 
@@ -68,11 +72,18 @@ def foreseen(question: QuestionPart, subject: Table | Panel) -> Foreseen | DpCau
     raise LedgerError("a task ended before its spend")
 
 
-def standing(question: QuestionPart, subject: Table | Panel, ledger: Ledger | None) -> Standing:
-    """Return how a question stands with a ledger, which is looked at only; nothing is spent and no row is read."""
+def standing(
+    question: QuestionPart, subject: Table | Panel, ledger: Ledger | None, *, trial: Ledger | None = None,
+    again: bool = False,
+) -> Standing:  # fmt: skip
+    """Return how a question stands with a ledger, which is looked at only; nothing is spent and no row is read.
+
+    What plan and run go by.  A ``trial`` of the same budget counts what is still to ask, and says what is beyond it;
+    ``again`` asks anew whatever is kept.
+    """
     found = foreseen(question, subject)
     if isinstance(found, DpCausalError):
-        return Standing(question, CANNOT, str(found))
+        return Standing(question, CANNOT, in_toml(str(found)), error=found)
     caveats = tuple(dict.fromkeys(caveat for plan in found.plans for caveat in plan.caveats))
     first = found.plans[0].method
     told: dict[str, Any] = {
@@ -80,10 +91,15 @@ def standing(question: QuestionPart, subject: Table | Panel, ledger: Ledger | No
         "asked": found.asked,
     }  # fmt: skip
     try:
-        answer = None if ledger is None or not found.asked else recalled(ledger, found.asked, False)
+        answer = None if ledger is None or not found.asked else recalled(ledger, found.asked, again)
     except LedgerError as error:
-        return Standing(question, SPENT, str(error), **told)
-    return Standing(question, TO_ASK if answer is None else ANSWERED, answer=answer, **told)
+        return Standing(question, SPENT, in_toml(str(error)), error=error, **told)
+    if answer is not None:
+        return Standing(question, ANSWERED, answer=answer, **told)
+    why = None if trial is None else refused(found, trial)
+    if why is not None:
+        return Standing(question, BEYOND, in_toml(str(why)), error=why, **told)
+    return Standing(question, TO_ASK, **told)
 
 
 def replayed(ledger: Ledger | None, budget: Loss) -> Ledger:

@@ -11,16 +11,16 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcausal.asking.kept import Foreseen
 from dpcausal.data.check import SchemaCheck
 from dpcausal.data.panel import Panel
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.table import Table
-from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LedgerError, ParameterError
+from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LedgerError, ParameterError, called
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
 from dpcausal.study import tasks
 from dpcausal.study.forecast import forecast, stand_in
+from dpcausal.study.spelling import in_toml
 from dpcausal.study.standing import (
     ANSWERED,
     BEYOND,
@@ -28,8 +28,6 @@ from dpcausal.study.standing import (
     SPENT,
     TO_ASK,
     Standing,
-    foreseen,
-    refused,
     replayed,
     standing,
 )
@@ -79,9 +77,11 @@ class StudyPlan:
     def _closing(self) -> list[str]:
         """Return what a run would do next."""
         asked = sum(one.state == TO_ASK for one in self.standings)
-        beyond = [one.question.name for one in self.standings if one.state == BEYOND]
-        if beyond:
-            return [f"Beyond the budget: {', '.join(beyond)}.  A run asks nothing; partial=True asks what fits."]
+        named = {state: ", ".join(one.question.name for one in self.standings if one.state == state)
+                 for state in (CANNOT, BEYOND)}  # fmt: skip
+        if any(named.values()):
+            lines = [f"{state.capitalize()}: {names}." for state, names in named.items() if names]
+            return [*lines, "A run asks nothing; partial=True asks the others."]
         return [f"A run asks {asked} and pays for {'it' if asked == 1 else 'them'}."] if asked else []
 
     def _repr_html_(self) -> str:
@@ -182,11 +182,11 @@ class Study:
         """
         with self._looked_at() as ledger:
             subject = self._public_subject()
-            trial = replayed(ledger, self.budget)
-            each = (standing(question, subject, ledger) for question in self.told.question)
-            found = [self._priced(one, subject, trial, accuracy) if one.state == TO_ASK else one for one in each]
+            found = [self._with_forecast(one, subject) if accuracy and one.state == TO_ASK else one
+                     for one in self._standings(subject, ledger)]  # fmt: skip
             return StudyPlan(self.told.title, subject.n, tuple(found), str(trial_left(ledger, self.budget)))
 
+    @called
     def run(self, *, again: Collection[str] = (), partial: bool = False, told: Told | None = None) -> StudyPlan:
         """Ask every question that has no kept answer, and return how all stand.
 
@@ -197,7 +197,7 @@ class Study:
         again : names of questions
             Paid anew, whatever is kept.
         partial : bool
-            Ask what the budget admits where it does not admit all; otherwise nothing is asked then.
+            Ask the others where one cannot be asked, or is beyond the budget; otherwise nothing is asked then.
         told : function of (done, all, words), optional
             Called after each question, with public words.
         """
@@ -208,7 +208,7 @@ class Study:
             subject = self._subject(ledger)
             self._check_n(subject)
             if not partial:
-                self._check_budget(subject, ledger)
+                self._check_all(self._standings(subject, ledger, again))
             found = []
             for done, question in enumerate(self.told.question, start=1):
                 found.append(self._asked(question, subject, ledger, question.name in again))
@@ -225,26 +225,30 @@ class Study:
 
         return write_report(self, self.path.parent / path)
 
-    def _check_budget(self, subject: Table | Panel, ledger: Ledger) -> None:
-        """Refuse a study of which a part is beyond the budget: what comes later would be paid from what it lacks."""
+    def _standings(self, subject: Table | Panel, ledger: Ledger | None, again: Collection[str] = ()) -> list[Standing]:
+        """Return how all questions stand: what plan shows, and what run goes by before it pays for the first."""
         trial = replayed(ledger, self.budget)
-        for question in self.told.question:
-            one = standing(question, subject, ledger)
-            why = refused(found, trial) if one.state == TO_ASK and isinstance(
-                found := foreseen(question, subject), Foreseen) else None  # fmt: skip
-            if isinstance(why, BudgetExceededError):
-                told = f"question {question.name!r}, after those before it; partial=True asks what fits"
-                raise BudgetExceededError(why.asked, why.spent, why.left, told)
+        return [
+            standing(question, subject, ledger, trial=trial, again=question.name in again)
+            for question in self.told.question
+        ]
 
-    def _priced(self, one: Standing, subject: Table | Panel, trial: Ledger, accuracy: bool) -> Standing:
-        found = foreseen(one.question, subject)
-        why = None if isinstance(found, DpCausalError) else refused(found, trial)
-        if why is not None:
-            return replace(one, state=BEYOND, reason=str(why))
-        if not accuracy:
-            return one
-        words = {} if isinstance(subject, Panel) else self._words()
-        return replace(one, forecast=forecast(one.question, self.schema, subject.n, subject, **words))
+    def _check_all(self, found: list[Standing]) -> None:
+        """Refuse a study of which a part cannot be asked, or is beyond the budget, with its line; nothing is spent."""
+        problems = []
+        for place, one in enumerate(found):
+            if one.state == CANNOT:
+                told = f"question {one.question.name!r} cannot be asked: {one.reason}"
+                problems.append(str(self._source.refusal(("question", place), told)))
+            elif isinstance(one.error, BudgetExceededError) and not problems:
+                where = str(self._source.refusal(("question", place), f"question {one.question.name!r}"))
+                told = f"{where}, after those before it; partial=True asks the others"
+                raise BudgetExceededError(in_toml(one.error.asked), one.error.spent, one.error.left, told)
+        if problems:
+            raise ParameterError("\n".join([*problems, "nothing was asked or spent; partial=True asks the others"]))
+
+    def _with_forecast(self, one: Standing, subject: Table | Panel) -> Standing:
+        return replace(one, forecast=forecast(one.question, self.schema, subject.n, subject))
 
     def _asked(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, again: bool) -> Standing:
         before = standing(question, subject, ledger)
@@ -255,11 +259,12 @@ class Study:
         except LedgerDamagedError:
             raise
         except BudgetExceededError as error:
-            return replace(before, state=BEYOND, reason=str(error))
+            return replace(before, state=BEYOND, reason=in_toml(str(error)))
         except LedgerError as error:
-            return replace(before, state=SPENT if "no answer is kept" in str(error) else CANNOT, reason=str(error))
+            state = SPENT if "no answer is kept" in str(error) else CANNOT
+            return replace(before, state=state, reason=in_toml(str(error)))
         except DpCausalError as error:
-            return replace(before, state=CANNOT, reason=str(error))
+            return replace(before, state=CANNOT, reason=in_toml(str(error)))
         return replace(before, state=ANSWERED, reason="", answer=answer)
 
     def _frame(self) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask
 from dpcausal.data.panel import Panel
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.loss import Loss
 from dpcausal.synthetic_control.method import SyntheticMethod
 from dpcausal.synthetic_control.methods import METHODS, chosen
@@ -16,6 +16,7 @@ from dpcausal.synthetic_control.question import Treated
 from dpcausal.synthetic_control.result import SyntheticControl
 
 
+@called
 def synthetic_control(
     panel: Panel,
     *,
@@ -96,7 +97,7 @@ def synthetic_control(
     >>> answer.method, answer.interval[0] < 0.3 < answer.interval[1], answer.guarantee.loss
     ('matched', True, PureDP(1))
     """
-    public.refuse_options(misplaced, method, METHODS)
+    public.refuse_options(misplaced, method, METHODS, synthetic_control)
     question = _of_one(Treated.of(panel, target, coverage, inference, force, start))
     (answer,) = ask(
         question, chosen(method, question.panel, loss), loss, accept_unproven=accept_unproven,
@@ -105,6 +106,7 @@ def synthetic_control(
     return answer
 
 
+@called
 def synthetic_controls(
     panel: Panel,
     *,
@@ -137,12 +139,13 @@ def synthetic_controls(
     >>> [(answer.target, len(answer.effect)) for answer in answers]
     [('early', 3), ('late', 2)]
     """
-    public.refuse_options(misplaced, method, METHODS)
+    public.refuse_options(misplaced, method, METHODS, synthetic_controls)
     question = Treated.of(panel, None, coverage, inference, force, start)
     way = chosen(method, question.panel, loss)
     return ask(question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)
 
 
+@called
 def plan_synthetic_control(
     panel: Panel, *, loss: Loss, target: Any = None, start: Any = None, method: str | SyntheticMethod = "auto",
     coverage: float = 0.9,

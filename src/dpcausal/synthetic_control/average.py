@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpcausal.data.periods import unit_name
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, called
 from dpcausal.report import Guarantee, Result
 from dpcausal.synthetic_control.result import SyntheticControl
 
@@ -49,6 +49,7 @@ class AverageEffect(Result):
         return [*lines, f"{self.coverage:.0%} interval of the average effect: {low:.4g} to {high:.4g}."]
 
 
+@called
 def average_effect(answers: Sequence[SyntheticControl]) -> AverageEffect:
     """Return the average effect on all targets of one call of ``synthetic_controls``, free: it asks no donor.
 
