@@ -19,7 +19,7 @@ NAMES = {
     "ci_tests", "Relation", "Release", "Schema", "Study", "SyntheticControl", "Table", "Unit", "ZCDP",
     "average_effect", "calculators",
     "cells", "did", "direction", "direction_all", "discover", "effect", "errors", "explain", "interop",
-    "plan_synthetic_control",
+    "Plan", "plan", "plan_synthetic_control",
     "power", "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
 }  # fmt: skip
 

@@ -31,6 +31,8 @@ from dpcausal.independence.power import Power as Power
 from dpcausal.independence.power import power as power
 from dpcausal.independence.result import Independence as Independence
 from dpcausal.independence.results import Independences as Independences
+from dpcausal.planning.plan import Plan as Plan
+from dpcausal.planning.plan import plan as plan
 from dpcausal.privacy.ledger import Ledger as Ledger
 from dpcausal.privacy.loss import ZCDP as ZCDP
 from dpcausal.privacy.loss import ApproxDP as ApproxDP

@@ -249,7 +249,7 @@ def test_public_arguments_are_refused_before_anything_is_spent(arguments: dict[s
         ({"max_order": 2, "method": PrivPc()}, r"method=dpc\.papers\.PrivPc\(max_order=2\)"),
         ({"search": "pc", "method": "ci-test"}, r"method=dpc\.methods\.ContingencyTable\(search='pc'\)"),
         ({"test": "kendall"}, r"method=dpc\.methods\.CiTest\(test='kendall'\)"),
-        ({"calibration": "published"}, "no argument here"),
+        ({"calibration": "published"}, "has no argument"),
     ],
 )
 def test_an_option_of_a_method_is_refused_by_the_name_of_its_object(arguments: dict[str, Any], told: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -96,11 +97,11 @@ def _whole(command: Callable[..., None], kinds: Kinds, of_records: bool) -> Call
     for name, kind in kinds.items():
         hints = get_type_hints(kind)
         for field in fields(kind):
-            plain = _plain_type(hints[field.name])
+            plain = plain_type(hints[field.name])
             if plain is not None and name != "auto":
                 takers.setdefault(field.name, []).append(name)
                 types[field.name] = plain
-                helps.setdefault(field.name, _described(kind, field.name))
+                helps.setdefault(field.name, described(kind, field.name))
 
     @wraps(command)
     def run(**given: Any) -> None:
@@ -119,9 +120,9 @@ def _whole(command: Callable[..., None], kinds: Kinds, of_records: bool) -> Call
 
     own = inspect.signature(command, eval_str=True).parameters.values()
     extra = [
-        *([_parameter("method", str, f"{', '.join(dict.fromkeys(('auto', *kinds)))}.", "auto")] if kinds else []),
+        *([parameter("method", str, f"{', '.join(dict.fromkeys(('auto', *kinds)))}.", "auto")] if kinds else []),
         *(
-            _parameter(name, plain | None, f"{helps[name]} Of {', '.join(takers[name])}.", None)
+            parameter(name, plain | None, f"{helps[name]} Of {', '.join(takers[name])}.", None)
             for name, plain in types.items()
         ),
     ]
@@ -160,19 +161,34 @@ def _built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
     if kind is None or not given:
         return "auto" if kind is None or asked == "auto" else kind()
     # One number given once is a number, several are the tuple to choose from.
-    return kind(**{name: _one_or_several(value) for name, value in given.items()})
+    fitting = {name: _one_or_several(value) for name, value in given.items()}
+    return kind(**fitting | ({LAW: _law(fitting[LAW])} if LAW in fitting else {}))
+
+
+def _law(text: str) -> Any:
+    """Return a law of x as a study file has it."""
+    if "=" not in text:
+        return text
+    try:
+        return tomllib.loads(f"law = {{ {text} }}")["law"]
+    except tomllib.TOMLDecodeError:
+        told = "'mean = { intercept = 1, age = 0.5 }, sd = 2', or 'table = [[0.9, 0.1], [0.4, 0.6]]', or fit"
+        raise ParameterError(f"--model-x is written as {told}") from None
 
 
 def _one_or_several(value: Any) -> Any:
     return (value[0] if len(value) == 1 else tuple(value)) if isinstance(value, list) else value
 
 
-def _parameter(name: str, kind: Any, text: str, default: Any) -> inspect.Parameter:
+def parameter(name: str, kind: Any, text: str, default: Any) -> inspect.Parameter:
     annotation = Annotated[kind, typer.Option(help=text)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _plain_type(hint: Any) -> Any:
+LAW = "model_x"
+
+
+def plain_type(hint: Any) -> Any:
     """Return what a command line can give for a field: a whole number, a number, a word, numbers; None for objects."""
     if hint is Any:
         return str
@@ -182,11 +198,13 @@ def _plain_type(hint: Any) -> Any:
         parts = [part for part in get_args(hint) if part is not type(None)]
         if any(get_origin(part) is tuple for part in parts):
             return list[float]
-        return str if str in parts else _plain_type(parts[0]) if len(parts) == 1 else None
+        if any(getattr(part, "__name__", "") == "ModelX" for part in parts):
+            return str
+        return str if str in parts else plain_type(parts[0]) if len(parts) == 1 else None
     return hint if hint in (int, float, str, bool) else None
 
 
-def _described(kind: type, name: str) -> str:
+def described(kind: type, name: str) -> str:
     """Return what a method's docstring says of a field, in its first sentence."""
     for base in kind.__mro__:
         text = inspect.cleandoc(base.__doc__ or "")

@@ -9,6 +9,7 @@ from dpcausal.cli import discovery as discovery
 from dpcausal.cli import effects as effects
 from dpcausal.cli import independence as independence
 from dpcausal.cli import ledger as ledger
+from dpcausal.cli import plan as plan
 from dpcausal.cli import start as start
 from dpcausal.cli import study as study
 from dpcausal.cli import synthetic_control as synthetic_control

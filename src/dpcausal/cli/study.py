@@ -1,4 +1,4 @@
-"""The commands of studies: ``dpcausal init``, ``plan``, ``run`` and ``report``."""
+"""The commands of studies: ``dpcausal init``, ``run`` and ``report``."""
 
 from __future__ import annotations
 
@@ -72,21 +72,6 @@ def _interview(names: list[str], said: dict[str, Any]) -> None:
     said["delta"] = typer.prompt("and delta", type=float, default=1e-6)
 
 
-@app.command("plan")
-def plan_command(
-    study: StudyArgument,
-    accuracy: Annotated[bool, typer.Option(help="Say what accuracy to expect, from made-up rows.")] = True,
-    as_json: JsonOption = False,
-) -> None:
-    """What each question of a study would cost, and whether it can work.  No record is read, nothing is spent."""
-    with exit_codes():
-        from dpcausal.study.study import Study
-
-        found = Study.open(study).plan(accuracy=accuracy)
-        _show(found, as_json)
-        _end(found, {"answered", "to ask"})
-
-
 @app.command("run")
 def run_command(
     study: StudyArgument,
@@ -101,11 +86,11 @@ def run_command(
 
         found = Study.open(study).run(again=again or (), partial=partial, told=None if quiet else announce)
         if as_json:
-            _show(found, as_json)
+            show_plan(found, as_json)
         else:
             print("\n".join(answers(found)))
             print(f"Left of the budget: {found.remaining}. The report: dpcausal report {study}")
-        _end(found, {"answered"})
+        end(found, {"answered"})
 
 
 @app.command("schema")
@@ -146,12 +131,12 @@ def answers(found: StudyPlan) -> list[str]:
     return lines
 
 
-def _show(found: StudyPlan, as_json: bool) -> None:
+def show_plan(found: StudyPlan, as_json: bool) -> None:
     text = found.summary().replace("partial=True", "--partial")
     print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else text)
 
 
-def _end(found: StudyPlan, well: set[str]) -> None:
+def end(found: StudyPlan, well: set[str]) -> None:
     """Leave with a code that says whether something is beyond the budget, or stands otherwise than well."""
     states = {one.state for one in found.standings}
     if "beyond the budget" in states:

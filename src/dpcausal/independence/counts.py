@@ -17,7 +17,7 @@ import numpy as np
 from dpcausal.asking import public
 from dpcausal.data.schema import Levels
 from dpcausal.dependence.contingency import Counts, contingency, contingency_sensitivity
-from dpcausal.dependence.wald import Reals, shares, upper_tail, wald_residuals
+from dpcausal.dependence.wald import Reals, chance_of, of_levels, shares, upper_tail, wald_residuals
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Sample, cells_of, values_of
 from dpcausal.independence.law import LEAST_PVALUE
@@ -82,6 +82,14 @@ class NoisyCounts(PureTest):
         """Return the counts of the rows kept."""
         codes = *(values_of(columns).astype(np.int64) for columns in (rows.x, rows.y)), cells_of(rows.given)
         return contingency([column[rows.kept] for column in codes], self.shape(question))
+
+    def foreseen(self, question: Hypothesis, spent: PureDP, correlation: float) -> float | None:
+        """Return it from the non-central law of one table's statistic."""
+        x, y, strata = self.shape(question)
+        if strata > 1 or min(x, y) < 2:
+            return None
+        variance = geometric_variance(laplace_scale(contingency_sensitivity().bound, spent))
+        return chance_of(of_levels(x, y, question.n, variance, correlation), question.alpha)
 
     def release(
         self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment

@@ -16,14 +16,21 @@ import numpy as np
 from dpcausal.errors import ParameterError
 from dpcausal.independence.blocks import LEAST_KEPT, BlockTest
 from dpcausal.independence.columns import Reals, Sample
-from dpcausal.independence.law import LEAST_PVALUE
+from dpcausal.independence.law import (
+    LEAST_PVALUE,
+    STEPS_PER_UNIT,
+    block_pvalue,
+    farthest_of,
+    noisy_power,
+    reach_of,
+)
 from dpcausal.independence.question import Hypothesis, Released
 from dpcausal.independence.ranks import permutation_score, studentised
 from dpcausal.independence.residuals import residuals
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 
 MOST_COLUMNS = 400
 """Most products of columns of x and y."""
@@ -32,6 +39,9 @@ CUTS = (0.25, 0.5, 0.75)
 """Quantiles, inside the block, at which a weight of the weighted measure changes its sign."""
 
 EXACT_PERMUTATIONS = 999
+
+DRAWN = 20_000
+"""Scores of a block that a forecast draws."""
 
 JUMPS = (
     "of several numbers given, curves in each, products of two, two jumps, crossings of two and smooth surfaces are "
@@ -77,6 +87,26 @@ class Gcm(BlockTest):
     def two_sided(self, question: Hypothesis) -> bool:
         """Return whether it is one pair of columns: of several the largest absolute covariance is scored."""
         return question.pairs == 1
+
+    def foreseen(self, question: Hypothesis, spent: PureDP, correlation: float) -> float | None:
+        """Return it from the law of the sum: blocks score a rank among copies of a normal number of mean √m atanh r."""
+        if not self.two_sided(question) or not self.blocks:
+            return None
+        from scipy.special import ndtr, ndtri
+
+        blocks, coins, copies = self.blocks, generator_from_seed(1), self.resamples or 0
+        rows = max(question.n / blocks - len(question.given) - 2, 1.0)
+        beyond = ndtr(-(math.sqrt(rows) * math.atanh(abs(correlation)) + coins.standard_normal(DRAWN)))
+        ranks = (coins.binomial(copies, beyond) + coins.random(DRAWN)) / (copies + 1)
+        reach, epsilon = reach_of(blocks), spent.epsilon / question.blocks_moved
+        terms = np.clip(-ndtri(ranks) * STEPS_PER_UNIT, -reach, reach)
+
+        def significant(total: float) -> bool:
+            return block_pvalue(math.floor(total), blocks, epsilon, True) <= question.alpha
+
+        farthest = farthest_of(significant, float(reach))
+        mean, spread = blocks * float(terms.mean()), math.sqrt(blocks) * float(terms.std())
+        return noisy_power(mean, spread, 2 * reach / epsilon, farthest)
 
     def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
         if question.pairs > MOST_COLUMNS:

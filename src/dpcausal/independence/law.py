@@ -136,6 +136,28 @@ def bounded_pvalue(value: float, scale: float, deviation: Callable[[float], floa
     return max(LEAST_PVALUE, math.exp(high))
 
 
+def noisy_power(mean: float, deviation: float, scale: float, farthest: float) -> float:
+    """Return P(mean + N + L ≥ farthest) for independent N ~ N(0, deviation²) and L ~ Laplace(scale).
+
+    >>> round(noisy_power(2.8, 1.0, 1e-6, 1.959964), 3), round(noisy_power(0.0, 1.0, 1.0, 0.0), 3)
+    (0.8, 0.5)
+    """
+    tail = normal_laplace_pvalue(farthest - mean, deviation, scale) / 2
+    return tail if farthest >= mean else 1 - tail
+
+
+def farthest_of(significant: Callable[[float], bool], step: float) -> float:
+    """Return the least value from which on a rule holds, a multiple of a 2⁻²⁰ of some doubling of the step."""
+    high = step
+    while not significant(high):
+        high *= 2
+    low = 0.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if significant(middle) else (middle, high)
+    return high
+
+
 def normal_laplace_pvalue(value: float, deviation: float, scale: float) -> float:
     """Return P(|N + L| ≥ |value|) for independent N ~ N(0, deviation²) and L ~ Laplace(scale), in closed form.
 

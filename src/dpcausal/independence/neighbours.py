@@ -13,13 +13,21 @@ from dpcausal.dependence.neighbour_pairs import (
     MOST_NEIGHBOURS,
     PairSums,
     null_variance,
+    pair_counts,
     pair_sums,
     signed_sensitivity,
     untied_sensitivity,
 )
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Sample, cells_of, values_of
-from dpcausal.independence.law import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
+from dpcausal.independence.law import (
+    MISSED,
+    bounded_pvalue,
+    farthest_of,
+    noisy_power,
+    normal_laplace_pvalue,
+    upper_bound,
+)
 from dpcausal.independence.question import SIGNED, Hypothesis, PureTest, Released, check_single, two_valued
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.gate import book_exact
@@ -118,6 +126,16 @@ class Neighbours(PureTest):
             return self.deviation(question, upper_bound(count, laplace_scale(untied.bound, rest), miss))
 
         return Released(noisy / at_most(MISSED * question.alpha), bounded_pvalue(noisy, scale, at_most))
+
+    def foreseen(self, question: Hypothesis, spent: PureDP, correlation: float) -> float | None:
+        """Return it from the normal law: each pair's signs agree as those of a pair of normal numbers do."""
+        if self.tied(question):
+            return None
+        k, deviation = self.neighbours or 1, self.deviation(question)
+        pairs = question.cells * pair_counts(max(question.n // question.cells, k + 1), k)[0]
+        scale = laplace_scale(signed_sensitivity(k, question.unit).bound, spent)
+        farthest = farthest_of(lambda sum: normal_laplace_pvalue(sum, deviation, scale) <= question.alpha, deviation)
+        return noisy_power(pairs * 2 / math.pi * math.asin(abs(correlation)), deviation, scale, farthest)
 
     def deviation(self, question: Hypothesis, untied: float | None = None) -> float:
         """Return the deviation of the signed sum under independence, at most."""

@@ -147,6 +147,13 @@ class IndependenceTest(Method[Hypothesis, Spent]):
     releases_pvalue: ClassVar[bool] = True
     """Otherwise a decision only."""
 
+    def foreseen(self, question: Hypothesis, spent: Any, correlation: float) -> float | None:
+        """Return the chance to find a partial correlation of normal columns, or a V of even levels, where it is known.
+
+        Of a settled method, from public numbers; ``None`` where only rehearsals tell.
+        """
+        return None
+
 
 class PureTest(IndependenceTest[PureDP]):
     """A test that is paid for in pure ε."""

@@ -24,7 +24,14 @@ from dpcausal.dependence.contingency import contingency, contingency_sensitivity
 from dpcausal.dependence.stratum_moments import GRID, spread_sensitivity, stratum_spread
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Integers, Reals, Sample, values_of
-from dpcausal.independence.law import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
+from dpcausal.independence.law import (
+    MISSED,
+    bounded_pvalue,
+    farthest_of,
+    noisy_power,
+    normal_laplace_pvalue,
+    upper_bound,
+)
 from dpcausal.independence.question import SIGNED, Hypothesis, PureTest, Released, two_valued
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.mechanisms.gate import book_exact
@@ -161,6 +168,17 @@ class Kendall(RankTest):
         if self.tied(question) is not None:
             return (*found, "stratum-spread", "geometric")
         return (*found, "contingency-table", "geometric") if question.leaves_out else found
+
+    def foreseen(self, question: Hypothesis, spent: PureDP, correlation: float) -> float | None:
+        """Return it from the normal law, tau being (2/π) asin r, where one stratum holds all and nothing is tied."""
+        if self.tied(question) is not None or self.strata_in(question) > 1:
+            return None
+        paid, sure = (spent.part(COUNTED_SHARE), 1 - MISSED) if question.leaves_out else (spent, 1.0)
+        deviation = self.deviation(question.n, 1)
+        scale = laplace_scale(self.sensitivity(question.n, 1).bound, paid)
+        level = sure * question.alpha
+        farthest = farthest_of(lambda tau: normal_laplace_pvalue(tau, deviation, scale) <= level, deviation)
+        return noisy_power(2 / math.pi * math.asin(abs(correlation)), deviation, scale, farthest)
 
     def tied(self, question: Hypothesis) -> str | None:
         """Return the first of x and y that the schema gives two levels."""

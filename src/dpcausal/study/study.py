@@ -248,8 +248,7 @@ class Study:
             raise ParameterError("\n".join([*problems, "nothing was asked or spent; partial=True asks the others"]))
 
     def _with_forecast(self, one: Standing, subject: Table | Panel) -> Standing:
-        words = {} if isinstance(subject, Panel) else self._words()
-        return replace(one, forecast=forecast(one.question, self.schema, subject.n, subject, **words))
+        return replace(one, forecast=forecast(one.question, self.schema, subject.n, subject))
 
     def _asked(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, again: bool) -> Standing:
         before = standing(question, subject, ledger)

@@ -65,7 +65,7 @@ def check(question: QuestionPart) -> None:
 
 def ask(question: QuestionPart, subject: Table | Panel, again: bool = False) -> Any:
     """Ask a question of a table or panel."""
-    function, kinds = TASKS[question.task]
+    function, _ = TASKS[question.task]
     if (question.task in PANELS) != isinstance(subject, Panel):
         raise ParameterError(f"{question.task} is asked of {'a [panel]' if question.task in PANELS else '[columns]'}")
     if question.where is not None:
@@ -76,7 +76,7 @@ def ask(question: QuestionPart, subject: Table | Panel, again: bool = False) -> 
     parameters = inspect.signature(function).parameters
     words = {_python_name(name, parameters): _value(name, told) for name, told in question.arguments.items()}
     if "method" in parameters:
-        words["method"] = _method(question.method, kinds)
+        words["method"] = method_of(question)
     return function(subject, **words, loss=question.loss(), again=again)
 
 
@@ -93,7 +93,9 @@ def _value(name: str, told: Any) -> Any:
     return [tuple(pair) for pair in told] if name in ("pairs", "hypotheses") and isinstance(told, list) else told
 
 
-def _method(told: str | dict[str, Any], kinds: Kinds) -> Any:
+def method_of(question: QuestionPart) -> Any:
+    """Return the method that a question names: a short name, or the object."""
+    told, kinds = question.method, TASKS[question.task][1]
     if isinstance(told, str):
         return told
     options = dict(told)

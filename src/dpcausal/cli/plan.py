@@ -1,0 +1,108 @@
+"""The command ``dpcausal plan``: of a study file, or of a task under stated assumptions."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from dpcausal.cli.methods import described, parameter, plain_type
+from dpcausal.cli.once import LateCommand, Program
+from dpcausal.cli.shared import (
+    DeltaOption,
+    EpsilonOption,
+    JsonOption,
+    LargeOption,
+    RhoOption,
+    app,
+    exit_codes,
+    loss_from,
+)
+from dpcausal.cli.study import end, show_plan
+from dpcausal.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpcausal.privacy.loss import Loss
+
+TARGET = "The accuracy to reach: a chance, or half the width of an interval; n or epsilon is then sought."
+
+
+def _plan(
+    what: Annotated[str, typer.Argument(metavar="STUDY|TASK", help="A study file; or a task, as ci-test.")],
+    n: Annotated[int | None, typer.Option("--n", help="Records: rows, persons or donors.")] = None,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    target: Annotated[float | None, typer.Option("--target", "--power", help=TARGET)] = None,
+    plot: Annotated[Path | None, typer.Option(help="A picture of the accuracy, to this file.")] = None,
+    over: Annotated[str, typer.Option(help="What the picture goes over: n or epsilon.")] = "n",
+    accuracy: Annotated[bool, typer.Option(help="Of a study: say what accuracy to expect.")] = True,
+    accept_large_epsilon: LargeOption = False,
+    as_json: JsonOption = False,
+    **assumed: Any,
+) -> None:
+    """What to expect, before anything is spent: of each question of a study, or of a task from public numbers."""
+    from dpcausal.planning.prospects import PROSPECTS
+
+    said = {name: value for name, value in assumed.items() if value is not None}
+    task = what.replace("-", "_")
+    if task not in PROSPECTS and (Path(what).suffix or Path(what).exists()):
+        if said or not all(one is None for one in (n, epsilon, delta, rho, target, plot)):
+            raise ParameterError("a study file says all of it: its plan takes --no-accuracy and --json alone")
+        return _of_study(Path(what), accuracy, as_json)
+    from dpcausal.planning.plan import plan
+
+    loss: Loss | None = None if epsilon is None and rho is None else loss_from(epsilon, delta, rho)
+    found = plan(task, n=n, loss=loss, accuracy=target, delta=delta if loss is None else None,
+                 accept_large_epsilon=accept_large_epsilon, **said)  # fmt: skip
+    print(found.to_json() if as_json else found.summary())
+    if plot is not None:
+        found.plot(over=over).figure.savefig(plot)
+    return None
+
+
+def _of_study(path: Path, accuracy: bool, as_json: bool) -> None:
+    from dpcausal.study.study import Study
+
+    found = Study.open(path).plan(accuracy=accuracy)
+    show_plan(found, as_json)
+    end(found, {"answered", "to ask"})
+
+
+def _made() -> Any:
+    """Return the command with an option for each assumption of a task."""
+    from dpcausal.planning.prospects import PROSPECTS
+
+    takers: dict[str, list[str]] = {}
+    for task, kind in PROSPECTS.items():
+        for one in fields(kind):
+            takers.setdefault(one.name, []).append(task)
+
+    def run(**given: Any) -> None:
+        with exit_codes():
+            _plan(**given)
+
+    own = [one for one in inspect.signature(_plan, eval_str=True).parameters.values() if one.name != "assumed"]
+    assumed = [_option(name, PROSPECTS[tasks[0]], tasks) for name, tasks in takers.items()]
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *assumed)]
+    run.__doc__ = _plan.__doc__
+    setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    whole = Program(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    whole.command("plan")(run)
+    return typer.main.get_command(whole)
+
+
+def _option(name: str, kind: type, tasks: list[str]) -> inspect.Parameter:
+    plain = plain_type(get_type_hints(kind)[name])
+    return parameter(name, plain | None, f"{described(kind, name)} Of {', '.join(tasks)}.", None)
+
+
+def _late() -> None: ...
+
+
+_late.__doc__ = _plan.__doc__
+app.command("plan", cls=type("LateCommand", (LateCommand,), {"made": staticmethod(_made)}))(_late)

@@ -1,0 +1,1 @@
+"""What accuracy to expect of a question, and what n or loss an accuracy takes: from public numbers alone."""

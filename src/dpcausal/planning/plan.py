@@ -1,0 +1,257 @@
+"""``plan``: the accuracy that n records and a loss buy, or the n or the ε that an accuracy takes; no data."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from html import escape
+from typing import Any
+
+from dpcausal.asking import public
+from dpcausal.data.schema import Schema
+from dpcausal.errors import DpCausalError, InfeasibleError, LossError, ParameterError, called, nearest
+from dpcausal.planning.prospect import Expected, Prospect
+from dpcausal.planning.prospects import PROSPECTS
+from dpcausal.privacy.call import check_large
+from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.report import data_frame, plain
+
+LEAST_EPSILON, MOST_EPSILON = 0.01, 20.0
+CLOSE = 1.02
+"""What is sought is found to 2 %."""
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""Of the n, or of the loss, where a plan's curve is told."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to expect of a question, before anything is spent.
+
+    Attributes
+    ----------
+    task : str
+    n : int
+        Records.
+    loss : Loss
+    accuracy : float
+        What to expect; ``goal`` says of what.
+    low, high : float
+        The range that it should lie in, where shapes differ from those assumed.
+    goal : str
+        What the accuracy is.
+    solved : str
+        Which of n, loss and accuracy was sought.
+    why : str
+        How it was foretold.
+    assumed : Prospect
+        What was assumed.
+    """
+
+    task: str
+    n: int
+    loss: Loss
+    accuracy: float
+    low: float
+    high: float
+    goal: str
+    solved: str
+    why: str
+    assumed: Prospect = field(repr=False)
+
+    def summary(self) -> str:
+        """Return the plan in sentences."""
+        told = self.assumed.sentence(Expected(self.accuracy, self.low, self.high))
+        assumed = ", ".join(f"{name} {value}" for name, value in self._assumed().items())
+        return (
+            f"{self.task} of {self.n} {self.assumed.records} at {self.loss}: {told}.\n"
+            f"Assumed: {assumed}. Foretold by: {self.why}. Nothing was read or spent."
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
+
+    def _assumed(self) -> dict[str, Any]:
+        told = {one.name: getattr(self.assumed, one.name) for one in fields(self.assumed)}
+        return {name: value if isinstance(value, (int, float, str)) else value.name for name, value in told.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        told = {one.name: plain(getattr(self, one.name)) for one in fields(self) if one.name != "assumed"}
+        return told | {"assumed": self._assumed()}
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return ``to_dict`` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def curve(self, over: str = "n") -> list[dict[str, Any]]:
+        """Return the accuracy for a quarter to four times the n, or the epsilon (``over="epsilon"``), a row each."""
+        public.one_of("over", over, ("n", "epsilon"))
+        rows = []
+        for factor in FACTORS:
+            n = round(self.n * factor) if over == "n" else self.n
+            loss = self.loss if over == "n" else _times(self.loss, factor)
+            found = _tried(self.assumed, n, loss)
+            rows.append({"n": n, "loss": loss, "accuracy": found.accuracy, "low": found.low, "high": found.high})
+        return rows
+
+    def to_frame(self, over: str = "n") -> Any:
+        """Return the curve as a pandas data frame."""
+        return data_frame([row | {"loss": repr(row["loss"])} for row in self.curve(over)])
+
+    def plot(self, ax: Any = None, over: str = "n") -> Any:
+        """Draw the accuracy over n, or over ``"epsilon"``, with its range."""
+        from dpcausal.planning.picture import draw_plan
+
+        return draw_plan(self, ax, over)
+
+
+@called
+def plan(
+    task: str, *, n: int | None = None, loss: Loss | None = None, accuracy: float | None = None,
+    delta: float | None = None, schema: Schema | None = None, accept_large_epsilon: bool = False, **assumed: Any,
+) -> Plan:  # fmt: skip
+    """Return the accuracy to expect of a question, or the records or the loss that an accuracy takes.
+
+    Give two of ``n``, ``loss`` and ``accuracy``; the third is sought.
+
+    Parameters
+    ----------
+    task : str
+        ``"ci_test"``, ``"direction"``, ``"discover"``, ``"effect"``, ``"moments"``, ``"did"`` or
+        ``"synthetic_control"``.
+    n : int, optional
+        Records: rows, persons or donors.
+    loss : Loss, optional
+        What the question may cost.
+    accuracy : float, optional
+        A chance, or half the width of an interval: ``Plan.goal`` says which.
+    delta : float, optional
+        Where the loss is sought: δ beside ε; by default none, or 1e-6 for tasks of Gaussian noise.
+    schema : Schema, optional
+        Then the further arguments are those of the task, by column names, instead of the assumptions' own.
+    accept_large_epsilon : bool
+        Consent to ε above 20.
+    **assumed
+        What is assumed, in public numbers: the fields of the task's prospect, as ``correlation=0.1`` of a test.
+
+    Returns
+    -------
+    Plan
+        ``summary()``, ``plot()``, ``to_frame()`` (its curve), ``to_json()``.
+
+    Raises
+    ------
+    ParameterError, LossError
+        From the arguments.
+    InfeasibleError
+        No n, or no ε, reaches the accuracy: the message says what can be had.
+
+    Notes
+    -----
+    *Guarantee*: no data are taken, so nothing is spent.
+    *Accuracy*: `docs/planning.md` has predicted beside measured values.
+
+    Examples
+    --------
+    >>> import dpcausal as dpc
+    >>> found = dpc.plan("ci_test", n=5_000, loss=dpc.PureDP(1), correlation=0.05)
+    >>> round(found.accuracy, 1)
+    0.9
+    >>> again = dpc.plan("ci_test", loss=dpc.PureDP(1), accuracy=found.accuracy, correlation=0.05)
+    >>> abs(again.n / 5_000 - 1) < 0.05
+    True
+    """
+    if task not in PROSPECTS:
+        raise ParameterError(f"task must be one of {', '.join(PROSPECTS)}{nearest(task, PROSPECTS)}")
+    if [n, loss, accuracy].count(None) != 1:
+        raise ParameterError("give two of n, loss (epsilon) and accuracy (target): the third is what a plan tells")
+    prospect = prospect_of(PROSPECTS[task], schema, assumed)
+    if n is not None:
+        public.whole("n", n, 1, 100_000_000)
+    if isinstance(loss, NoPrivacy):
+        raise LossError("a plan is of a loss: give PureDP, ApproxDP or ZCDP")
+    if loss is not None:
+        check_large(loss, accept_large_epsilon)
+    if accuracy is not None:
+        public.number("accuracy", accuracy, 1e-9, 0.999 if prospect.more_is_better else 1e12)
+    if n is not None and loss is not None:
+        return _told(prospect, n, loss, "accuracy")
+    goal = float(accuracy or 0.0)
+    if loss is not None:
+        paid = loss
+        many = _least(lambda size: (math.ceil(size), paid), prospect, goal, float(prospect.least), float(prospect.most))
+        return _told(prospect, math.ceil(many), loss, "n")
+    whole, beside = int(n or 0), prospect.delta if delta is None else delta
+    epsilon = _least(lambda size: (whole, _pure(size, beside)), prospect, goal, LEAST_EPSILON, MOST_EPSILON)
+    return _told(prospect, whole, _pure(epsilon, beside), "loss")
+
+
+def prospect_of(kind: type[Prospect], schema: Schema | None, assumed: dict[str, Any]) -> Prospect:
+    """Return the prospect of stated assumptions, or of the task's arguments on a schema."""
+    known = {one.name for one in fields(kind)}
+    if schema is not None:
+        known |= set(inspect.signature(kind.of).parameters) - {"schema", "more"}
+    for name in assumed:
+        if name not in known:
+            meant = nearest(name, known) or f"; it takes {', '.join(sorted(known))}"
+            raise ParameterError(f"a plan of {kind.task} assumes no {name}{meant}")
+    return kind(**assumed) if schema is None else kind.of(schema, **assumed)
+
+
+@lru_cache(maxsize=256)
+def _expected(prospect: Prospect, n: int, loss: Loss) -> Expected:
+    return prospect.expected(n, loss)
+
+
+def _tried(prospect: Prospect, n: int, loss: Loss) -> Expected:
+    """Return what to expect, the worst where public numbers refuse the question."""
+    try:
+        return _expected(prospect, n, loss)
+    except DpCausalError as error:
+        worst = 0.0 if prospect.more_is_better else math.inf
+        return Expected(worst, worst, worst, str(error))
+
+
+def _told(prospect: Prospect, n: int, loss: Loss, solved: str) -> Plan:
+    found = _expected(prospect, n, loss)
+    told = found.accuracy, found.low, found.high, prospect.goal
+    return Plan(prospect.task, n, loss, *told, solved, found.why, prospect)
+
+
+def _least(
+    at: Callable[[float], tuple[int, Loss]], prospect: Prospect, goal: float, low: float, high: float
+) -> float:
+    """Return the least size, to 2 %, whose accuracy meets the goal, by bisection of its logarithm."""
+    size = low
+    while not prospect.meets(_tried(prospect, *at(size)), goal):
+        if size >= high:
+            n, loss = at(high)
+            best = _expected(prospect, n, loss)  # whatever refuses the question there is said in its own words
+            raise InfeasibleError(f"even {n} {prospect.records} at {loss} do not do: {prospect.sentence(best)}")
+        low, size = size, min(size * 4, high)
+    high = size
+    while high > low * CLOSE:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if prospect.meets(_tried(prospect, *at(middle)), goal) else (middle, high)
+    return high
+
+
+def _pure(epsilon: float, delta: float) -> Loss:
+    rounded = float(f"{epsilon:.4g}")
+    return ApproxDP(rounded, delta) if delta else PureDP(rounded)
+
+
+def _times(loss: Loss, factor: float) -> Loss:
+    """Return a loss whose noise is smaller by a factor."""
+    from dpcausal.privacy.loss import ZCDP
+
+    if isinstance(loss, ZCDP):
+        return ZCDP(float(f"{loss.rho * factor**2:.4g}"))
+    return _pure(loss.epsilon * factor, loss.delta)  # type: ignore[union-attr]

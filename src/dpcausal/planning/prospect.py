@@ -1,0 +1,93 @@
+"""A task as a plan sees it: public assumptions, and the accuracy that they foretell for n records and a loss."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from dpcausal.data.schema import Column, Schema
+from dpcausal.data.table import Table
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ApproxDP, Loss
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, simulated_noise
+
+REACH = 4.0
+"""A made-up number is moved to within so many standard deviations."""
+
+
+class Expected(NamedTuple):
+    """The accuracy to expect, a range that it should lie in, and what else must be said of it."""
+
+    accuracy: float
+    low: float
+    high: float
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prospect(ABC):
+    """What a plan of a task assumes; its fields are the assumptions, and the command's options are read off them.
+
+    Parameters
+    ----------
+    persons : bool
+        Whether records are persons, whose ids are private.
+    """
+
+    task: ClassVar[str]
+    goal: ClassVar[str]
+    """What its accuracy is, in a few words."""
+    more_is_better: ClassVar[bool]
+    delta: ClassVar[float] = 0.0
+    """The δ where ε is sought and none is given: of tasks that need Gaussian noise."""
+    records: ClassVar[str] = "rows"
+    least: ClassVar[int] = 50
+    most: ClassVar[int] = 1_000_000
+    """Records between which n is sought."""
+
+    persons: bool = False
+
+    @classmethod
+    @abstractmethod
+    def of(cls, schema: Schema, *_: Any, **words: Any) -> Self:
+        """Return the prospect of a call of the task with these arguments on a table of a schema."""
+
+    @abstractmethod
+    def expected(self, n: int, loss: Loss) -> Expected:
+        """Return what to expect; raise what a call would for a public reason."""
+
+    @abstractmethod
+    def sentence(self, found: Expected) -> str:
+        """Return it in words."""
+
+    def table(self, columns: dict[str, Any], schema: Mapping[str, Column]) -> Table:
+        """Return a table of made-up rows, on a ledger that pays for anything."""
+        if self.persons:
+            columns = columns | {"person": np.arange(len(next(iter(columns.values()))))}
+        ledger = Ledger.in_memory(ApproxDP(1_000_000, 0.5))
+        return Table(columns, Schema(schema), ledger, person="person" if self.persons else None)
+
+    def meets(self, found: Expected, target: float) -> bool:
+        """Return whether an accuracy is as good as a target."""
+        return found.accuracy >= target if self.more_is_better else found.accuracy <= target
+
+
+def trials(n: int, most: int, rows: int) -> int:
+    """Return how many made-up tables of n rows are asked: fewer of long ones, at least 40."""
+    return max(40, min(most, rows // n))
+
+
+def rehearsals(n: int) -> Iterator[PublicGenerator]:
+    """Yield public coins for each of n rehearsals, under simulated noise."""
+    for seed in range(1, n + 1):
+        with simulated_noise(seed):
+            yield generator_from_seed(seed)
+
+
+def normal(coins: PublicGenerator, *shape: int) -> Any:
+    """Return standard normal numbers, moved to within ±4."""
+    return coins.standard_normal(shape).clip(-REACH, REACH)

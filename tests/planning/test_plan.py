@@ -1,0 +1,141 @@
+"""Plans: what is foretold agrees with closed forms; n and ε that are sought give back what they were sought for."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+import dpcausal as dpc
+from dpcausal.cli import app
+from dpcausal.errors import InfeasibleError, LossError, ParameterError
+from dpcausal.planning.prospects import PROSPECTS
+
+GAUSSIAN = dpc.ApproxDP(1, 1e-6)
+NUMBERS = {"ci_test": {"correlation": 0.07}, "effect": {}}
+"""A design of each task whose plan takes well under a second."""
+
+
+def loss_of(task: str, epsilon: float = 1.0) -> Any:
+    return dpc.ApproxDP(epsilon, 1e-6) if PROSPECTS[task].delta else dpc.PureDP(epsilon)
+
+
+@pytest.mark.parametrize("task", NUMBERS)
+def test_n_and_epsilon_that_are_sought_give_back_what_they_were_sought_for(task: str) -> None:
+    loss = loss_of(task)
+    there = dpc.plan(task, n=3_000, loss=loss, **NUMBERS[task])
+    n = dpc.plan(task, loss=loss, accuracy=there.accuracy, **NUMBERS[task])
+    epsilon = dpc.plan(task, n=3_000, accuracy=there.accuracy, **NUMBERS[task])
+    assert (there.solved, n.solved, epsilon.solved) == ("accuracy", "n", "loss")
+    assert abs(n.n / 3_000 - 1) < 0.05 and abs(epsilon.loss.epsilon - 1) < 0.12
+    assert type(epsilon.loss) is type(loss)
+
+
+@pytest.mark.parametrize("task", NUMBERS)
+def test_more_records_and_more_loss_never_make_it_worse(task: str) -> None:
+    plan = dpc.plan(task, n=2_000, loss=loss_of(task, 0.5), **NUMBERS[task])
+    better = 1 if plan.assumed.more_is_better else -1
+    for over in ("n", "epsilon"):
+        rows = plan.to_frame(over)
+        assert list(rows.columns) == ["n", "loss", "accuracy", "low", "high"]
+        steps = np.diff(rows["accuracy"].replace(math.inf, 1e9)) * better
+        assert (steps > -0.02 * rows["accuracy"].iloc[-1]).all() and (rows["low"] <= rows["high"]).all()
+
+
+def test_with_much_loss_the_width_is_that_of_two_means() -> None:
+    plan = dpc.plan("effect", n=10_000, loss=dpc.PureDP(20), width=4.0, spread=0.1, share=0.25)
+    expected = 1.96 * 0.4 * math.sqrt(1 / 2_500 + 1 / 7_500)
+    assert abs(plan.accuracy / expected - 1) < 0.05 and plan.low < expected < plan.high
+
+
+@pytest.mark.parametrize(("given", "lost"), [(0, 0), (1, 0.18)])
+def test_with_much_loss_the_chance_is_that_of_a_rank_test(given: int, lost: float) -> None:
+    """Without z that of tau, of efficiency (3/π)² at normal columns; neighbours lose some more: 1 + 1/(2k) of n."""
+    n, r = 1_500, 0.08
+    plan = dpc.plan("ci_test", n=n, loss=dpc.PureDP(20), correlation=r, given=given)
+    shift = 2 / math.pi * math.asin(r) * math.sqrt(n) * 1.5
+    free = stats.norm.sf(1.96 - shift)
+    assert free - lost - 0.03 < plan.accuracy < free + 0.01
+
+
+def test_blocks_that_each_see_little_are_foretold_as_they_are_found() -> None:
+    """200 sums of 8 terms against the formula: within five standard errors, a false alarm below 1e-6."""
+    from dpcausal.privacy.noise import generator_from_seed
+
+    coins, n, loss = generator_from_seed(5), 1_000, dpc.PureDP(3)
+    way = dpc.methods.Gcm(resamples=19, blocks=8)
+    found, tables = 0, 200
+    schema = dpc.Schema({name: dpc.Bounded(-4, 4) for name in "xy"})
+    for seed in range(tables):
+        x, e = coins.normal(size=(2, n))
+        table = dpc.Table({"x": x, "y": 0.07 * x + e}, schema, dpc.Ledger.in_memory(loss), missing="impute")
+        with dpc.simulated_noise(seed):
+            found += dpc.ci_test(table, "x", "y", given=[], loss=loss, method=way).decision == "dependent"
+    told = dpc.plan("ci_test", n=n, loss=loss, correlation=0.07, method=way).accuracy
+    assert abs(found / tables - told) < 5 * math.sqrt(told * (1 - told) / tables)
+
+
+def test_a_plan_takes_no_table_and_says_what_it_assumed() -> None:
+    assert "table" not in inspect.signature(dpc.plan).parameters
+    plan = dpc.plan("ci_test", n=2_000, loss=dpc.PureDP(1), given=1)
+    assert "given 1" in plan.summary() and "Nothing was read or spent" in plan.summary()
+    told = json.loads(plan.to_json())
+    assert told["assumed"]["given"] == 1 and told["loss"] == {"kind": "PureDP", "epsilon": 1.0}
+    assert plan._repr_html_().startswith("<pre>ci_test of 2000 rows")
+
+
+def test_a_schema_says_what_the_columns_are() -> None:
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels(list("xyz")), "z": dpc.Bounded(0, 9, cuts=[3])})
+    plan = dpc.plan("ci_test", schema=schema, x="a", y="b", given=[], n=900, loss=dpc.PureDP(1))
+    assert (plan.assumed.x, plan.assumed.y, plan.assumed.cells) == (2, 3, 1)
+    plan = dpc.plan("effect", schema=schema, treatment="a", outcome="z", adjust=["b"], n=900, loss=dpc.PureDP(1))
+    assert (plan.assumed.width, plan.assumed.cells, plan.assumed.outcome) == (9, 3, 0)
+
+
+WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "two open": ({"n": 100}, ParameterError, "two of n, loss"),
+    "none open": ({"n": 100, "loss": dpc.PureDP(1), "accuracy": 0.5}, ParameterError, "two of n, loss"),
+    "no such assumption": ({"n": 100, "loss": dpc.PureDP(1), "corelation": 1}, ParameterError, "mean 'correlation'"),
+    "no loss": ({"n": 100, "loss": dpc.NoPrivacy()}, LossError, "of a loss"),
+    "a large loss": ({"n": 1_000, "loss": dpc.PureDP(30)}, LossError, "accept_large_epsilon"),
+    "a chance above 1": ({"n": 100, "accuracy": 1.5}, ParameterError, "between 1e-09 and 0.999"),
+    "out of reach": ({"n": 150, "accuracy": 0.9, "correlation": 0.01}, InfeasibleError, "even 150 rows"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_planned_is_refused_in_words(case: str) -> None:
+    words, error, told = WRONG[case]
+    with pytest.raises(error, match=told):
+        dpc.plan("ci_test", **words)
+
+
+def test_an_unknown_task_is_refused_with_the_nearest_one() -> None:
+    with pytest.raises(ParameterError, match="did you mean 'ci_test'"):
+        dpc.plan("ci_tests", n=100, loss=dpc.PureDP(1))
+
+
+def test_the_command_plans_both_ways_and_draws_without_a_ledger(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    there = CliRunner().invoke(app, ["plan", "ci-test", "--n", "2000", "--epsilon", "1", "--plot", "p.png"])
+    assert there.output.startswith("ci_test of 2000 rows at PureDP(1): a link of 0.1 is found with a chance of 0.99")
+    assert Path("p.png").stat().st_size > 1_000
+    back = CliRunner().invoke(app, ["plan", "ci-test", "--epsilon", "1", "--power", "0.8", "--json"])
+    assert 700 < json.loads(back.output)["n"] < 1_500
+    width = ["plan", "effect", "--n", "5000", "--target", "0.02", "--delta", "1e-6", "--json"]
+    assert json.loads(CliRunner().invoke(app, width).output)["loss"]["kind"] == "ApproxDP"
+    for words in (["--n", "100"], ["--n", "2000", "--epsilon", "1", "--width", "3"]):
+        assert CliRunner().invoke(app, ["plan", "ci-test", *words]).exit_code == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.png"]
+
+
+def test_a_study_file_takes_no_assumptions_of_a_task(tmp_path: Path) -> None:
+    refused = CliRunner().invoke(app, ["plan", str(tmp_path / "study.toml"), "--n", "100"])
+    assert refused.exit_code == 2 and "a study file says all of it" in refused.output
