@@ -71,7 +71,8 @@ class Neighbours(PureTest):
     Parameters
     ----------
     neighbours : int, optional
-        On either side; by default a number that grows slowly with the rows a cell, 2 to 16.  Fewer follow means of x and y that change fast with z.
+        On either side; by default a number that grows slowly with the rows a cell, 2 to 16.  Fewer follow means of x
+        and y that change fast with z.
     """
 
     name: ClassVar[str] = "neighbours"
