@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpcausal.data.cleaning import check_declared, check_named
 from dpcausal.data.frame import source_of
-from dpcausal.data.persons import Persons, check_id, check_most
+from dpcausal.data.persons import Persons, check_id, check_most, check_order
 from dpcausal.data.reading import CHANGED, Reading, Records
 from dpcausal.data.rows import Rows, checked_name, checked_rule, checked_weight, levelled
 from dpcausal.data.schema import Bounded, Schema
@@ -354,7 +354,7 @@ class Table(Single):
         needed = (*reading.needed, *([] if self._person is None or self._person in reading.needed else [self._person]))
         if not needed:
             return Rows.of({}, np.ones(self._n, dtype=np.bool_), self._missing)
-        self._check_order()
+        check_order(self._source, self._person)
         collected = self._source.collect(needed)
         if len(collected) != self._rows:
             return None
@@ -376,19 +376,11 @@ class Table(Single):
 
     def check_memory(self) -> None:
         """Refuse, before a spend, a question that needs all rows at once of a table that cannot bring them."""
-        self._check_order()
+        check_order(self._source, self._person)
         if self._rows > self._max_rows:
             raise RowLimitError(
                 f"this question needs all rows in memory at once, at most max_rows = {self._max_rows}: raise it if "
                 "memory allows, or ask for moments, cells or contrasts, which are summed where the rows are"
-            )
-
-    def _check_order(self) -> None:
-        """Refuse rows without an order: they are dealt to blocks by place, and one record could move all others."""
-        if not self._source.ordered and self._person is None:
-            raise ParameterError(
-                f"this question needs its rows in one order, and {self._source.backend} gives them none: tell them "
-                "apart by a column, person='...', or ask for moments, cells or contrasts"
             )
 
     def _persons_in(self, collected: Collected) -> Persons:
