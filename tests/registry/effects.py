@@ -134,7 +134,7 @@ def of_effect(
         rows[:, 3] = np.linspace(-1, 1, length)
         rows[0, 2] = 2 * side - 1
         loss = loss_of(epsilon)
-        return [call(table_of(rows, loss), loss).estimate or 0.0 for _ in range(min(size, 400))]
+        return [call(table_of(rows, loss), loss).estimate or 0.0 for _ in range(min(size, 200))]
 
     return draw
 
@@ -167,7 +167,7 @@ def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
     rows = np.column_stack([np.zeros((2_000, 2)), line, line])
     rows[0, 2:] = 2 * side - 1, 1
     loss = dpc.ApproxDP(epsilon, 1e-6)
-    return [float(joint(table_of(rows, loss), loss).sums[0, 1]) for _ in range(min(size, 400))]
+    return [float(joint(table_of(rows, loss), loss).sums[0, 1]) for _ in range(min(size, 200))]
 
 
 PERIODS = dpc.Schema({"t": dpc.Levels([0, 1, 2]), "g": dpc.Levels([1, 9]), "y": dpc.Bounded(-1, 1)})

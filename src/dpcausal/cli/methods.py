@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -160,7 +161,19 @@ def _built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
     if kind is None or not given:
         return "auto" if kind is None or asked == "auto" else kind()
     # One number given once is a number, several are the tuple to choose from.
-    return kind(**{name: _one_or_several(value) for name, value in given.items()})
+    fitting = {name: _one_or_several(value) for name, value in given.items()}
+    return kind(**fitting | ({LAW: _law(fitting[LAW])} if LAW in fitting else {}))
+
+
+def _law(text: str) -> Any:
+    """Return a law of x as a study file has it."""
+    if "=" not in text:
+        return text
+    try:
+        return tomllib.loads(f"law = {{ {text} }}")["law"]
+    except tomllib.TOMLDecodeError:
+        told = "'mean = { intercept = 1, age = 0.5 }, sd = 2', or 'table = [[0.9, 0.1], [0.4, 0.6]]', or fit"
+        raise ParameterError(f"--model-x is written as {told}") from None
 
 
 def _one_or_several(value: Any) -> Any:
@@ -170,6 +183,9 @@ def _one_or_several(value: Any) -> Any:
 def parameter(name: str, kind: Any, text: str, default: Any) -> inspect.Parameter:
     annotation = Annotated[kind, typer.Option(help=text)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+LAW = "model_x"
 
 
 def plain_type(hint: Any) -> Any:
@@ -182,6 +198,8 @@ def plain_type(hint: Any) -> Any:
         parts = [part for part in get_args(hint) if part is not type(None)]
         if any(get_origin(part) is tuple for part in parts):
             return list[float]
+        if any(getattr(part, "__name__", "") == "ModelX" for part in parts):
+            return str
         return str if str in parts else plain_type(parts[0]) if len(parts) == 1 else None
     return hint if hint in (int, float, str, bool) else None
 

@@ -14,7 +14,7 @@ from dpcausal.discovery.search import Support, support
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import public_generator
 from dpcausal.releases.release import Release
-from dpcausal.report import Guarantee, Result, data_frame, plain
+from dpcausal.report import Guarantee, Result, plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +53,8 @@ class Discovery(Result):
     guarantee : Guarantee
         What was spent and whom it protects.
     """
+
+    named = ("from", "to", "directed", "margin", "support", "tested")
 
     graph: Cpdag
     method: str
@@ -168,13 +170,9 @@ class Discovery(Result):
             "seed": self.seed, "guarantee": self.guarantee.to_dict(),
         }  # fmt: skip
 
-    def to_frame(self) -> Any:
-        """Return one row an edge as a pandas data frame, with the guarantee's loss and unit beside each."""
-        frame = data_frame(self.edges(), ["from", "to", "directed", "margin", "support", "tested"])
-        frame["loss"], frame["unit"] = repr(self.guarantee.loss), self.guarantee.unit.value
-        frame["private"] = self.guarantee.private
-        frame["caveats"] = "; ".join(self.guarantee.caveats)
-        return frame
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the edges."""
+        return self.edges()
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the graph in layers; the widths of the edges show their support, or their margins."""

@@ -13,7 +13,7 @@ from dpcausal.effects.linearised import MARGIN
 from dpcausal.effects.result import Interval
 from dpcausal.effects.rounds import LAST_TAIL
 from dpcausal.effects.unmeasured import robustness_limit, robustness_value
-from dpcausal.report import Guarantee, Result
+from dpcausal.report import Guarantee, Result, flat, plain
 
 if TYPE_CHECKING:
     from dpcausal.effects.joint_moments import JointMoments
@@ -148,10 +148,14 @@ class Regression(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON's types."""
-        from dpcausal.report import plain
-
         told = {**vars(self), "coefficients": [vars(one) for one in self.coefficients]}
         return {name: plain(value) for name, value in told.items()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the coefficients."""
+        shared = {"about": self.about, "outcome": self.outcome, "coverage": self.coverage, "n": self.n,
+                  "interval_reason": self.interval_reason}  # fmt: skip
+        return [flat(vars(one)) | shared for one in self.coefficients]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the slopes with their intervals, the intercept left out."""
