@@ -147,7 +147,7 @@ SHARED: tuple[tuple[str, Any, Any], ...] = (
 
 def _built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
     """Return the method, its options filled; without options the short name, so that the task may choose."""
-    given = {name: value for name, value in options.items() if value not in (None, [])}
+    given = {name: value for name, value in options.items() if value is not None}
     kind = kinds.get(asked)
     if kind is None and asked != "auto":
         known_names = dict.fromkeys(("auto", *kinds))
@@ -189,15 +189,13 @@ LAW = "model_x"
 
 
 def plain_type(hint: Any) -> Any:
-    """Return what a command line can give for a field: a whole number, a number, a word, numbers; None for objects."""
+    """Return what a command line can give for a field: a whole number, a number, a word; None for objects."""
     if hint is Any:
         return str
     if get_origin(hint) is Literal:
         return str
     if get_origin(hint) is UnionType or str(get_origin(hint)) == "typing.Union":
         parts = [part for part in get_args(hint) if part is not type(None)]
-        if any(get_origin(part) is tuple for part in parts):
-            return list[float]
         if any(getattr(part, "__name__", "") == "ModelX" for part in parts):
             return str
         return str if str in parts else plain_type(parts[0]) if len(parts) == 1 else None
