@@ -199,7 +199,7 @@ TASKS = (
     TaskRow("did", "did", ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian"),
             asked_on_neighbours(lambda table: followed(table).release.numbers(), APPROXIMATE, paths_table), of_paths,
             0.0, ("cohorts with what was lost for nothing", "moments with free counts of shortened rows"), 1e-6),
-    TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "second-moments", "gaussian"),
+    TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "gaussian"),
             asked_on_neighbours(lambda table: joint(table).numbers(), APPROXIMATE), of_moments, 0.0,
             ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
     TaskRow("cells", "cells", ("corner-counts", "geometric"), asked_on_neighbours(sums, PURE), of_cells, 0.4,
