@@ -18,7 +18,6 @@ COLLECTED = {
     "effect": {"--adjust"},
     "ask": {"--adjust", "--regressors"},
     "run": {"--again"},
-    "direction": {"--width"},
     "direction-all": {"--pair", "--scores", "--shares"},
 }
 """The options that hold a list; every other holds one value."""

@@ -160,9 +160,7 @@ def _built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
             raise ParameterError(f"--{name.replace('_', '-')} goes with --method {told}")
     if kind is None or not given:
         return "auto" if kind is None or asked == "auto" else kind()
-    # One number given once is a number, several are the tuple to choose from.
-    fitting = {name: _one_or_several(value) for name, value in given.items()}
-    return kind(**fitting | ({LAW: _law(fitting[LAW])} if LAW in fitting else {}))
+    return kind(**given | ({LAW: _law(given[LAW])} if LAW in given else {}))
 
 
 def _law(text: str) -> Any:
@@ -174,10 +172,6 @@ def _law(text: str) -> Any:
     except tomllib.TOMLDecodeError:
         told = "'mean = { intercept = 1, age = 0.5 }, sd = 2', or 'table = [[0.9, 0.1], [0.4, 0.6]]', or fit"
         raise ParameterError(f"--model-x is written as {told}") from None
-
-
-def _one_or_several(value: Any) -> Any:
-    return (value[0] if len(value) == 1 else tuple(value)) if isinstance(value, list) else value
 
 
 def parameter(name: str, kind: Any, text: str, default: Any) -> inspect.Parameter:
