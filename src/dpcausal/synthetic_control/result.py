@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpcausal.data.periods import Label, period_label
 from dpcausal.errors import ParameterError
-from dpcausal.report import Guarantee, Result, data_frame
+from dpcausal.report import Guarantee, Result
 
 Reals = npt.NDArray[np.float64]
 
@@ -126,17 +126,17 @@ class SyntheticControl(Result):
         lines.append(f"Method {self.method}, {self.n} donors{rests}{noise}.")
         return lines
 
-    def to_frame(self) -> Any:
-        """Return a pandas data frame with a row for each period, before the start with nulls for what was released."""
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the periods, before the start with nulls for what was released."""
         arrays = self.counterfactual, self.effect, self.donor_free_forecast
         later = [*[(None, None, None)] * len(self.past), *zip(*(array.tolist() for array in arrays), strict=True)]
         observed = [*self.past.tolist(), *self.observed.tolist()]
-        return data_frame([
+        return [
             {"target": self.target, "time": time, "treated": place >= len(self.past), "observed": seen,
              "counterfactual": told, "effect": effect, "donor_free_forecast": own}
             for place, (time, seen, (told, effect, own)) in enumerate(
                 zip((*self.past_times, *self.times), observed, later, strict=True))
-        ])  # fmt: skip
+        ]  # fmt: skip
 
     def in_time(self, start: Any) -> Reals:
         """Return a placebo in time, free: the effect in each period from ``start`` on until the treatment truly began.
