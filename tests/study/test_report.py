@@ -18,7 +18,7 @@ from dpcausal.study.html import html, levels_in_order, markdown
 from dpcausal.study.registry import record, yaml
 from dpcausal.study.report import facts_of
 from dpcausal.study.words import sources
-from tests.study.made import asked, write
+from tests.study.made import asked, main, write
 
 N = 3000
 
@@ -178,3 +178,13 @@ def test_spends_sources_and_persons_are_told_as_people_write_them(tmp_path: Path
     study.run()
     told = study.report("r.html").with_suffix(".md").read_text()
     assert "| ε = 0.5 |" in told and "PureDP" not in told and "400 persons." in told and "400 rows" not in told
+
+
+def test_the_studies_that_a_browser_looks_at_run_to_the_end(tmp_path: Path) -> None:
+    """What ``make browser`` opens, without the browser; it once was broken for want of this test."""
+    main(tmp_path)
+    for page, answers in (("table", 6), ("panel", 1)):
+        text = (tmp_path / f"{page}.html").read_text()
+        assert text.count('class="answer"') >= answers and "<svg" in text, page
+    told = (tmp_path / "table.md").read_text()
+    assert "It cannot be asked: " in told and "6 answered" in told
