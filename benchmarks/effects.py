@@ -202,7 +202,9 @@ def slope(name: str, n: int, epsilon: float, seed: int, exact: bool) -> Any:
     schema = dpc.Schema({"y": dpc.Bounded(-20, 20), "x": dpc.Bounded(-5, 5), "w": dpc.Bounded(-5, 5)})
     loss = dpc.ApproxDP(epsilon, 1e-5 if name == "competitor" else 1e-6)
     table, loss = _paid({"y": y, "x": x[:, 0], "w": x[:, 1]}, schema, loss, exact)  # type: ignore[assignment]
-    return dpc.moments(table, ["y", "x", "w"], loss=loss).ols("y", ["x", "w"], constant_spread=True)["x"]
+    normal = name in ("competitor", "slope")
+    release = dpc.moments(table, ["y", "x", "w"], loss=loss)
+    return release.ols("y", ["x", "w"], constant_spread=True, normal_rows=normal)["x"]
 
 
 def _paid(columns: Any, schema: Any, loss: Any, exact: bool) -> tuple[dpc.Table, Any]:

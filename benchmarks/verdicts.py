@@ -8,7 +8,7 @@ cost time and the noise does not.  Half of the pairs are named effect first.  ±
 * ``right``, ``wrong``: an arrow; where no arrow is right, every arrow is wrong.  ``answered``: all but undecided.
 * ``lean``: the forced choice of ``method="votes"`` by ``lsnm``, the whole ε on one count, and by ``hsic``;
   not with ``--no-votes``.
-* ``--fresh``: three times five designs that were named after all defaults were set.
+* ``--fresh``: four times five designs that were named after all defaults were set.
   ``--largest``: n = 20,000 and 100,000, too.
 """
 
@@ -234,6 +234,39 @@ FRESH |= {
 """These five after a block's lean had to bear a look at its ranks."""
 
 
+def opposed(n: int, rng: Rng) -> Columns:
+    x = rng.gamma(2.0, 1.0, n)
+    return x, np.sqrt(x) * rng.uniform(0.8, 1.5) - rng.gamma(2.0, rng.uniform(0.1, 0.2), n)
+
+
+def commute(n: int, rng: Rng) -> Columns:
+    km = rng.gamma(1.5, 6.0, n)
+    return km, 8 + 2 * km**0.8 + rng.gamma(3.0, rng.uniform(1, 3), n)
+
+
+def shares(n: int, rng: Rng) -> Columns:
+    total, part = rng.lognormal(0, 0.4, n), rng.beta(4, 4, n)
+    return total * part, total * (1 - part)
+
+
+def hidden_spread(n: int, rng: Rng) -> Columns:
+    spread = np.exp(0.5 * rng.normal(size=n))
+    return spread * rng.normal(size=n), spread * np.abs(rng.normal(size=n)) + 0.2 * rng.normal(size=n)
+
+
+def outdoors(n: int, rng: Rng) -> Columns:
+    degrees = rng.normal(8, 8, n)
+    heating = np.log1p(np.exp((18 - degrees) / 3)) + rng.uniform(0.3, 0.8) * rng.normal(size=n)
+    return heating, 20 + 0.1 * degrees + 0.002 * degrees**2 + rng.uniform(0.3, 0.8) * rng.normal(size=n)
+
+
+FRESH |= {
+    "opposed skew": (True, opposed), "commute": (True, commute), "shares of one total": (False, shares),
+    "hidden spread": (False, hidden_spread), "outdoors": (False, outdoors),
+}  # fmt: skip
+"""These five after a lean had to name an effect of parts whose skewnesses do not cancel."""
+
+
 def of_columns(columns: Columns, loss: dpc.Loss) -> dpc.Table:
     named = dict(zip(NAMES, columns, strict=True))
     bounds = {name: dpc.Bounded(float(np.nanmin(v)), float(np.nanmax(v))) for name, v in named.items()}
@@ -323,19 +356,26 @@ def designs(kinds: dict[str, Any], sizes: tuple[tuple[int, float], ...], pairs: 
         print(f"{time.process_time() - began:.0f} s of processor.  *: no arrow is right")
 
 
-def real(noises: int, most: int, votes: bool) -> None:
-    """Print the Tübingen pairs of one cause and one effect column with 500 rows or more, 4,000 of them at most."""
+def real(noises: int, most: int, votes: bool, deals: int) -> None:
+    """Print the Tübingen pairs of one cause and one effect column with 500 rows or more, 4,000 of them at most.
+
+    The rows of each are dealt into blocks several times, and in both orders of the columns: shares are means of these.
+    """
     pairs = [pair for pair in tuebingen(1000) if len(pair.cause) >= 500][:most]
     print(f"\nTübingen: {len(pairs)} pairs of 500 rows or more, at most 4,000 of each")
     for made, epsilon in ((1.0, math.inf), (1.0, 1.0), (0.5, 0.5)):
         rows = []
         for place, pair in enumerate(pairs):
             keep = np.random.default_rng(place).permutation(len(pair.cause))[:4_000]
-            rows.append(of_pair((pair.cause[keep], pair.effect[keep]), place, (made, epsilon), noises, votes))
+            named = pair.cause[keep], pair.effect[keep]
+            dealt = [of_pair(named, place + 1001 * deal, (made, epsilon), noises, votes) for deal in range(deals)]
+            rows.append(np.mean(dealt, axis=0).tolist())
         print(f"ε = {epsilon:g}".replace("inf", "∞ (blocks of ε = 1)"))
         print(" " * 26 + "".join(f"{name:>14.14}" for name in COLUMNS))
         show("unweighted", rows)
         show("weighted", rows, [pair.weight for pair in pairs])
+        right, wrong = np.sum(rows, axis=0)[:2]
+        print(f"of all arrows {right / max(right + wrong, 1e-9):.2f} are right, {right + wrong:.1f} of them a deal")
 
 
 def main() -> int:
@@ -344,6 +384,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--noises", type=int, default=50)
     parser.add_argument("--most", type=int, default=1000, help="real pairs, the largest first")
+    parser.add_argument("--deals", type=int, default=6, help="deals of each real pair into blocks")
     parser.add_argument("--at", nargs=2, type=float, metavar=("N", "EPSILON"), help="the designs at this size alone")
     parser.add_argument("--only", default="", help="designs whose name has this word")
     for flag in ("--fresh", "--real", "--designs", "--largest", "--no-votes"):
@@ -363,7 +404,7 @@ def main() -> int:
             designs(fresh, ((4_000, 1.0),), asked.pairs, asked.noises, votes)
         if asked.real or everything:
             try:
-                real(asked.noises, asked.most, votes)
+                real(asked.noises, asked.most, votes, asked.deals)
             except DataAbsentError as absent:
                 print(absent)
     return 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from fractions import Fraction
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -171,6 +171,19 @@ def data_frame(rows: list[dict[str, Any]], columns: list[str] | None = None) -> 
     return pandas.DataFrame(rows, columns=columns)
 
 
+def flat(entries: dict[str, Any]) -> dict[str, Any]:
+    """Return entries as those of one row: a list as so many columns, the ends of an interval by their names."""
+    row: dict[str, Any] = {}
+    for name, value in entries.items():
+        if name in ("interval", "band"):
+            row |= {f"{name}_low": value[0] if value else None, f"{name}_high": value[1] if value else None}
+        elif isinstance(value, (list, tuple)) and all(not isinstance(part, (list, dict)) for part in value):
+            row |= {f"{name}_{place}": part for place, part in enumerate(value, start=1)}
+        elif not isinstance(value, (list, tuple, dict)):
+            row[name] = value
+    return row
+
+
 class Result:
     """Base of all results: frozen, picklable, printable, holding released and public values only.
 
@@ -178,6 +191,9 @@ class Result:
     """
 
     guarantee: Guarantee
+
+    named: ClassVar[tuple[str, ...]] = ()
+    """The columns of a frame without a row."""
 
     def headline(self) -> list[str]:
         """Return the answer in sentences, one a line."""
@@ -213,19 +229,16 @@ class Result:
         """Return ``to_dict`` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return its parts, one a row of ``to_frame``: its scalars, unless it has groups, periods, edges or tests."""
+        return [flat({name: value for name, value in self.to_dict().items() if name != "guarantee"})]
+
     def to_frame(self) -> Any:
-        """Return one row as a pandas data frame: scalars as columns, the guarantee's loss and unit beside them."""
-        entries = self.to_dict()
-        guarantee = entries.pop("guarantee")
-        row: dict[str, Any] = {}
-        for name, value in entries.items():
-            if isinstance(value, list) and all(not isinstance(part, (list, dict)) for part in value):
-                row |= {f"{name}_{place}": part for place, part in enumerate(value, start=1)}
-            elif not isinstance(value, (list, dict)):
-                row[name] = value
-        row |= {"loss": repr(self.guarantee.loss), "unit": guarantee["unit"], "private": guarantee["private"]}
-        row["caveats"] = "; ".join(self.guarantee.caveats)
-        return data_frame([row])
+        """Return a tidy pandas data frame, a row for each part, the guarantee's loss and unit beside each."""
+        under = {"loss": repr(self.guarantee.loss), "unit": self.guarantee.unit.value,
+                 "private": self.guarantee.private, "caveats": "; ".join(self.guarantee.caveats)}  # fmt: skip
+        rows = [row | {name: value for name, value in under.items() if name not in row} for row in self.rows()]
+        return data_frame(rows, None if rows else [*self.named, *under])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the released values on a matplotlib axes and return it."""

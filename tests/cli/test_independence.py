@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,10 @@ from typer.testing import CliRunner, Result
 import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.cli.independence import ways
-from dpcausal.independence.methods import METHODS
 
 WAYS = ways()
+LAW = "mean = { intercept = 0.1, Age = 0.5 }, sd = 0.6"
+LAWS = {name for name, kind in WAYS.items() if "model_x" in {field.name for field in fields(kind)}}
 
 NAMES = "x", "y", "Age", "occup"
 
@@ -57,6 +59,7 @@ def test_several_columns_on_a_side_may_have_blanks_around_their_names() -> None:
 def test_every_method_that_is_listed_runs(method: str) -> None:
     given = [] if method in ("hsic", "strata-covariance") else ["--given", "Age"]
     given += [] if method == "auto" or WAYS[method].leaves_out else ["--missing", "impute"]
+    given += ["--model-x", LAW] if method in LAWS else []
     answered = ask(*given, "--method", method, "--json")
     if method == "counts":
         assert answered.exit_code == 2 and "levels only" in answered.stderr
@@ -65,16 +68,39 @@ def test_every_method_that_is_listed_runs(method: str) -> None:
     assert json.loads(answered.stdout)["method"] == ("neighbours" if method == "auto" else WAYS[method].name)
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - set(WAYS)))
-def test_a_method_with_a_model_of_x_is_for_python_and_no_file_is_opened(method: str) -> None:
-    Path("study.ledger").unlink()
-    refused = ask("--method", method)
-    assert refused.exit_code == 2 and refused.stdout == ""
-    assert refused.stderr == f"dpcausal: --method must be one of {', '.join(WAYS)}\n"
+def test_a_law_of_x_on_the_command_is_that_of_python_and_of_a_study() -> None:
+    """Seen to fail: a model of x was for Python alone."""
+    words = {"mean": {"intercept": 0.1, "Age": 0.5}, "sd": 0.6}
+    Path("study.toml").write_text(
+        'title = "t"\ndata = "data.csv"\nledger = "study.ledger"\nbudget = { epsilon = 100.0, delta = 0.001 }\n'
+        + "".join(f"[columns.{name}]\nlower = -1\nupper = 1\n" for name in NAMES)
+        + '[[question]]\nname = "q"\ntask = "ci_test"\nx = "x"\ny = "y"\ngiven = ["Age"]\nepsilon = 1.0\n'
+        'method = { name = "crt", model_x = { mean = { intercept = 0.1, Age = 0.5 }, sd = 0.6 } }\n'
+    )
+    told = ask("--given", "Age", "--method", "crt", "--model-x", LAW, "--name", "data.csv", "--json")
+    assert told.exit_code == 0, told.stderr
+    (of_study,) = dpc.Study.open("study.toml").run().standings
+    assert of_study.answer.statistic == json.loads(told.stdout)["statistic"]  # one question: the kept answer
+    ledger = dpc.Ledger.open("study.ledger")
+    table = dpc.Table("data.csv", dpc.Schema.from_toml("schema.toml"), ledger, name="data.csv")
+    way = dpc.methods.Crt(model_x=words)
+    kept = dpc.ci_test(table, "x", "y", given=["Age"], loss=dpc.PureDP(1), method=way)
+    assert kept.guarantee.kept and len(ledger.entries()) == 1
+    way = dpc.methods.Crt(model_x=words | {"sd": 0.7})
+    assert not dpc.ci_test(table, "x", "y", given=["Age"], loss=dpc.PureDP(1), method=way).guarantee.kept
 
 
-def test_the_methods_for_python_alone_are_those_of_the_two_resampling_families() -> None:
-    assert set(METHODS) - set(WAYS) == {"crt", "crt-decision", "cpt"}
+@pytest.mark.parametrize(
+    ("law", "rule"),
+    [("mean = 1, sd", "--model-x is written as 'mean ="), ("men = 1", "did you mean 'mean'"), ("sd = 1", "has mean"),
+     ("mean = { age = 1 }, sd = 1", "'age' is not given; did you mean 'Age'"), ("table = [[1]]", "Levels"),
+     ('mean = { Age = "a" }, sd = 1', "Age must be a finite number"), ("ft", "must be a ModelX, or 'fit'"),
+     ("mean = 1, sd = -1", "sd must be")],
+)  # fmt: skip
+def test_a_law_that_cannot_be_is_refused_before_a_spend(law: str, rule: str) -> None:
+    refused = ask("--given", "Age", "--method", "crt", "--model-x", law)
+    assert refused.exit_code == 2 and rule in refused.stderr, refused.stderr
+    assert not spends()
 
 
 def test_options_reach_the_test_and_its_entry_in_the_ledger() -> None:

@@ -151,7 +151,7 @@ def test_fewer_neighbours_may_be_asked_for_and_too_many_are_refused() -> None:
     assert found.settings == {"neighbours": 2} and "2 neighbours on either side" in found.summary()
     with pytest.raises(ParameterError, match="neighbours must be a whole number between 1 and 50"):
         asked(columns(500, 1), "x", "y", ["z"], method=dpc.methods.Neighbours(neighbours=51))
-    assert [default_neighbours(n, 1) for n in (100, 500, 1_000, 10**6)] == [2, 5, 11, 16]
+    assert [default_neighbours(n, 1) for n in (100, 500, 1_000, 10**6)] == [2, 4, 7, 16]
 
 
 def test_sorted_rows_and_many_equal_z_say_nothing() -> None:

@@ -205,7 +205,7 @@ def test_many_tests_are_paid_by_one_entry_and_shares_are_kept():
         ({"correction": "none at all"}, "correction"),
         ({"shares": [1, 2]}, "shares"),
         ({"method": "crt-decision"}, "no p-value to adjust"),
-        ({"blcoks": 3}, "no argument here"),
+        ({"blcoks": 3}, "no argument 'blcoks'; did you mean 'blocks'"),
         ({"progress": 3}, "progress"),
         ({"hypotheses": [("x", "y", ["z", "g"]), ("y", "x", ["g", "z"])]}, "named twice"),
     ],

@@ -328,3 +328,20 @@ def test_a_budget_that_is_not_the_ledgers_is_refused_by_plan_run_and_report(stud
     for call in (lambda: changed.plan(accuracy=False), changed.run, changed.report):
         with pytest.raises(DpCausalError, match=r"budget is ApproxDP\(2, 1e-06\) for good"):
             call()
+
+
+def test_a_study_of_a_panel_names_its_treated_units_by_a_rule_and_asks_a_placebo_in_time(tmp_path: Path) -> None:
+    made = dpc.simulate.factor_panel(300, seed=1)
+    rows = [f"{unit},{time},{value}" for unit, one in enumerate(np.vstack([made.target, made.donors]))
+            for time, value in enumerate(one)]  # fmt: skip
+    (tmp_path / "p.csv").write_text("\n".join(["place,time,outcome", *rows]))
+    told = (
+        'title = "Places"\ndata = "p.csv"\nledger = "p.ledger"\nbudget = { epsilon = 4.0 }\n[panel]\nunit = "place"\n'
+        'time = "time"\noutcome = "outcome"\ntarget = 0\nstart = 10\nbounds = { lower = -1.0, upper = 1.0 }\n'
+        'treated = "place <= 9"\n[[question]]\nname = "early"\ntask = "synthetic_control"\nepsilon = 4.0\nstart = 8\n'
+    )
+    (tmp_path / "p.toml").write_text(told)
+    study = dpc.Study.open(tmp_path / "p.toml")
+    assert "Feasible" in str(study.plan())
+    answer = study.run().standings[0].answer
+    assert (answer.n, answer.times) == (291, (8, 9)) and "a placebo in time" in answer.summary()

@@ -56,6 +56,36 @@ def test_panels_with_different_targets_of_one_list_share_a_ledger_and_no_other_d
     assert len(book.entries()) == 2
 
 
+def test_a_rule_of_names_is_shared_by_panels_of_other_units_and_none_of_its_units_is_ever_a_donor() -> None:
+    """Two regions of one ledger: which rows come to the gate is counted out by hand; another rule is refused."""
+    book, rule = ledger(), "unit >= 10 and unit <= 19"
+    whole = frame()
+    for low, target in ((0, 12), (15, 17)):
+        part = {name: column[(whole["unit"] >= low) & (whole["unit"] < low + 30)] for name, column in whole.items()}
+        region = panel(book, target, treated=rule, frame=part)
+        kept = sorted({*range(low, low + 30)} - {*range(10, 20)}, key=str)
+        np.testing.assert_array_equal(region.donors(), part["y"].reshape(30, T)[np.array(kept) - low])
+        dpc.synthetic_control(region, loss=LOSS, force=True)
+    for target, others in ((12, "unit >= 10"), (12, list(range(10, 20))), (12, ()), (25, "unit in [12, 25]")):
+        with pytest.raises(LedgerError, match="targets of panels"):
+            dpc.synthetic_control(panel(book, target, treated=others), loss=LOSS, force=True)
+    assert len(book.entries()) == 2 and book.verify().ok
+
+
+def test_a_replaced_donor_is_a_donor_still_whatever_its_records_say() -> None:
+    """A rule looks at names alone, so n, the periods and who is a donor are the same on neighbours."""
+    rows = np.random.default_rng(1).uniform(-1, 1, (UNITS, T))
+    first = panel(ledger(), 3, treated="unit <= 9", frame=frame(rows))
+    for other in (0.0, np.nan, 1e300, -np.inf):
+        changed = rows.copy()
+        changed[40] = other
+        second = panel(ledger(), 3, treated="unit <= 9", frame=frame(changed))
+        assert (second.n, second.times, second.treated) == (first.n, first.times, first.treated)
+        moved = (second.donors() != first.donors()).any(axis=1)
+        assert np.flatnonzero(moved).tolist() == [30]  # units 0 to 9 are treated, the others by their names as texts
+
+
+
 @pytest.mark.parametrize("treated", [[7], [3, 3], [3, None], "3", 3])
 def test_a_list_of_treated_units_without_the_target_or_with_twins_is_refused(treated: Any) -> None:
     with pytest.raises(ParameterError, match="treated must"):

@@ -127,6 +127,8 @@ def _told(value: Any) -> Any:
         return value if np.isfinite(value) else {"float": str(value)}
     if isinstance(value, (list, tuple)):
         return [_told(part) for part in value]
+    if getattr(value, "words", None) is not None:  # a law of x that was stated
+        return {"stated": _told(value.words)}
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
         return {name: _told(part) for name, part in value.items()}
     raise UnspokenError(type(value).__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,6 +31,10 @@ def synthetic_control_command(
     lower: Annotated[float, typer.Option(help="Public lower bound of the outcome.")],
     upper: Annotated[float, typer.Option(help="Public upper bound of the outcome.")],
     call: Call,
+    treated: Annotated[
+        str, typer.Option(help="Rule of all treated units: none is a donor, panels of one ledger share it.")
+    ] = "",
+    placebo: Annotated[str, typer.Option(help="Ask as if the treatment had begun at this earlier period.")] = "",
     coverage: Annotated[float, typer.Option(help="Nominal coverage of the interval.")] = 0.9,
     plan: Annotated[bool, typer.Option("--plan", help="Say what it would cost and whether it can work.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Run although the donors would add little but noise.")] = False,
@@ -41,12 +45,13 @@ def synthetic_control_command(
     from dpcausal.synthetic_control.ask import plan_synthetic_control, synthetic_control
 
     panel = Panel(data, unit=unit, time=time, outcome=outcome, target=_named(target, data), start=start,
-                  bounds=Bounded(lower, upper), ledger=call.ledger, name=call.name)  # fmt: skip
+                  bounds=Bounded(lower, upper), ledger=call.ledger, name=call.name, treated=treated)  # fmt: skip
+    words: dict[str, Any] = {"start": placebo or None, "coverage": coverage}
     if plan:
         asked = {name: call.settings[name] for name in ("loss", "method")}
-        print(plan_synthetic_control(panel, coverage=coverage, **asked))
+        print(plan_synthetic_control(panel, **words, **asked))
     else:
-        call.show(synthetic_control(panel, coverage=coverage, force=force, **call.settings))
+        call.show(synthetic_control(panel, force=force, **words, **call.settings))
 
 
 def _named(target: str, data: Path) -> str | int:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.panel_cells import Cells, array_cells, filled, frame_cells
-from dpcausal.data.periods import Label, period_label, unit_name
+from dpcausal.data.periods import Label, period_label
 from dpcausal.data.rows import checked_name
 from dpcausal.data.schema import Bounded
+from dpcausal.data.treated import checked, membership
 from dpcausal.errors import ParameterError, SchemaError, called
 from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
@@ -47,10 +49,11 @@ class Panel(Single):
         Where each question about the donors is paid.
     name : str, optional
         Under which answers are kept, as for ``Table``; the targets' series are not part of what tells panels apart.
-    treated : list of units, optional
-        All units that are treated, in this frame or in another of the ledger's, by whatever public rule.  *Public, and
-        not protected*: those that are no targets here are no donors either.  The ledger records this list, once, so
-        panels whose targets are among it share a ledger.  By default the targets alone.
+    treated : list of units or str, optional
+        All units that are treated, in this frame or in another of the ledger's: a list, or a rule about their names, as
+        ``"unit >= 6000 and unit <= 6999"``.  *Public, and not protected*: those that are no targets here are no
+        donors either.  The ledger records list or rule, once, so panels whose targets are among them share a ledger.
+        By default the targets alone.
     missing : str
         What an absent or null cell of a donor counts as, by a rule that looks at this donor only: ``"carry"``, its
         value before, else its first value, else the midpoint of the bounds; or ``"midpoint"``.
@@ -63,8 +66,10 @@ class Panel(Single):
         Donors: units other than the targets.  Public under replace-one.
     times : tuple
         The targets' periods, sorted: whole numbers, or ISO texts.  Public.  Donors' rows at other times do not count.
-    targets, treated : tuple
+    targets : tuple
         Their names.
+    treated : tuple or str
+        The names, or the rule.
     bounds, ledger, missing
 
     Notes
@@ -116,7 +121,7 @@ class Panel(Single):
     _starts: dict[Any, int]
     _target_covariates: dict[Any, Reals]
     _times: tuple[Label, ...]
-    _treated: tuple[Any, ...]
+    _treated: tuple[Any, ...] | str
 
     @called
     def __init__(
@@ -131,15 +136,15 @@ class Panel(Single):
         bounds: Bounded,
         ledger: Ledger,
         name: str = "",
-        treated: Sequence[Any] = (),
+        treated: Sequence[Any] | str = (),
         missing: str = "carry",
         covariates: Mapping[str, Bounded] | None = None,
     ) -> None:
         columns = dict(covariates or {})
         _check_public(bounds, ledger, missing, columns)
         listed = list(target) if isinstance(target, (list, tuple)) else [target]
-        others = _treated(treated, listed)
-        cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed, others)
+        others = checked(treated, listed, unit)
+        cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed, partial(membership, others))
         self._settle(cells, start, bounds, ledger, missing, columns, others, checked_name(name), (unit, time, outcome))
 
     @classmethod
@@ -152,7 +157,7 @@ class Panel(Single):
         bounds: Bounded,
         ledger: Ledger,
         times: Sequence[Any] | None = None,
-        treated: Sequence[Any] = (),
+        treated: Sequence[Any] | str = (),
         missing: str = "carry",
     ) -> Panel:
         """Return a panel from wide arrays.
@@ -173,13 +178,13 @@ class Panel(Single):
         _check_public(bounds, ledger, missing, {})
         panel = cls.__new__(cls)
         series = dict(target) if isinstance(target, Mapping) else {"target": target}
-        others = _treated(treated, list(series))
+        others = checked(treated, list(series))
         panel._settle(array_cells(donors, series, times), start, bounds, ledger, missing, {}, others)
         return panel
 
     def _settle(
         self, cells: Cells, start: Any, bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded],
-        treated: tuple[Any, ...], known_as: str = "", named: tuple[str, ...] = (),
+        treated: tuple[Any, ...] | str, known_as: str = "", named: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         if cells.donors < 1:
             raise SchemaError("a panel needs at least one donor beside its targets")
@@ -232,8 +237,8 @@ class Panel(Single):
         return tuple(self._series)
 
     @property
-    def treated(self) -> tuple[Any, ...]:
-        """The names of all units that are treated, here or in another panel of the ledger; the targets among them."""
+    def treated(self) -> tuple[Any, ...] | str:
+        """All units that are treated, here or in another panel of the ledger, by name or by rule; the targets too."""
         return self._treated
 
     def before_treatment(self, start: Any) -> Panel:
@@ -319,19 +324,7 @@ def _check_public(bounds: Bounded, ledger: Ledger, missing: str, covariates: dic
     if not isinstance(ledger, Ledger):
         raise ParameterError(f"ledger must be a Ledger, got {type(ledger).__name__}")
     if not (isinstance(missing, str) and missing in MISSING):
-        raise ParameterError(f"missing must be one of {', '.join(MISSING)}")
-
-
-def _treated(treated: Sequence[Any], targets: list[Any]) -> tuple[Any, ...]:
-    """Return all units that are treated: the targets, unless a list that holds them is given."""
-    if isinstance(treated, (str, bytes)) or not isinstance(treated, Sequence):
-        raise ParameterError("treated must be a list of units")
-    if not treated:
-        return tuple(targets)
-    names = [unit_name(one) for one in treated]
-    if None in names or len(set(names)) < len(names) or not {unit_name(one) for one in targets} <= set(names):
-        raise ParameterError("treated must name different units, each of the targets among them")
-    return tuple(treated)
+        raise ParameterError(f"missing must be one of {', '.join(MISSING)}: a donor counts with its whole series")
 
 
 def _place(times: tuple[Label, ...], target: Any, start: Any) -> int:

@@ -103,11 +103,13 @@ def _real(values: Any, name: str, dimensions: int) -> Reals:
 
 
 def frame_cells(
-    frame: Any, unit: str, time: str, columns: dict[str, Bounded], targets: list[Any], treated: Sequence[Any] = ()
-) -> Cells:
+    frame: Any, unit: str, time: str, columns: dict[str, Bounded], targets: list[Any],
+    treated: Callable[[bool], Callable[[Any], bool]] = lambda as_text: lambda name: False,
+) -> Cells:  # fmt: skip
     """Return the cells of a long frame; reads the columns of units and times, and the targets' records.
 
-    A unit among ``treated`` that is no target is no donor either.
+    ``treated``, told whether names are all texts, tells of a name whether its unit is treated: then it is no donor,
+    also where it is no target.
     """
     source = _source(frame)
     stamp = Stamp.of(frame) if isinstance(frame, (str, PathLike)) else None
@@ -142,8 +144,9 @@ def frame_cells(
     times = _sorted_times([labels[code] for code in np.unique(moments[of_targets & (moments >= 0)])])
     if not times:
         raise SchemaError("no record of a target has a time that can be read")
-    other = {*names, *(str(one) if as_text else unit_name(one) for one in treated)}
-    order = sorted((name for name in unit_names if name not in other), key=lambda name: (str(name), repr(name)))
+    set_apart, own = treated(as_text), set(names)
+    donors = (name for name in unit_names if name not in own and not set_apart(name))
+    order = sorted(donors, key=lambda name: (str(name), repr(name)))
     kept = len(names) + len(order)
     ranks = dict.fromkeys(unit_names, -1) | {name: rank for rank, name in enumerate([*names, *order])}
     cells = _cells(units[of_targets], moments[of_targets], unit_names, labels, ranks, times)

@@ -20,8 +20,8 @@ from dpcausal.privacy.sensitivity import Norm, Sensitivity
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-ENDS = 12
-"""The row of rank p from an end of its cell has partners up to ⌊p/12⌋ further on: in the tails of z, where neighbours
+ENDS = 8
+"""The row of rank p from an end of its cell has partners up to ⌊p/8⌋ further on: in the tails of z, where neighbours
 in the order may be far apart, only the closest meet."""
 
 MOST_NEIGHBOURS = 1_000
@@ -65,7 +65,7 @@ def z_order(z: Reals, cells: Integers, keys: Integers, kept: npt.NDArray[np.bool
 
 
 def _reaches(cells: Integers, k: int) -> tuple[Integers, Integers]:
-    """Return min(k, ⌊p/12⌋) of each row's rank p in its cell from the front, and from the back."""
+    """Return min(k, ⌊p/8⌋) of each row's rank p in its cell from the front, and from the back."""
     first = np.flatnonzero(np.diff(cells, prepend=-1))
     sizes = np.diff(first, append=cells.size)
     places = np.arange(cells.size, dtype=np.int64)
@@ -82,10 +82,10 @@ def _signs(values: Reals, lag: int) -> npt.NDArray[np.int8]:
 def pair_counts(n: int, k: int) -> tuple[int, int]:
     """Return N, the pairs of one cell of n rows, and D = Σ_i deg_i (deg_i − 1), deg_i those of row i.
 
-    Beyond 28k rows each further row adds k pairs and has 2k partners.
+    Beyond 20k rows each further row adds k pairs and has 2k partners.
 
     >>> pair_counts(1000, 2), pair_counts(7, 2)
-    ((1929, 11468), (0, 0))
+    ((1953, 11644), (0, 0))
     """
     few = min(n, (2 * ENDS + 4) * k)
     before, after = _reaches(np.zeros(few, dtype=np.int64), k)
@@ -106,7 +106,7 @@ def null_variance(n: int, k: int, untied: float | None = None) -> float:
     where N and D are of one cell of n rows: several cells, or fewer rows, have no more.  Claim neighbour-variance.
 
     >>> round(null_variance(1000, 2)), round(null_variance(1000, 2, untied=400.0))
-    (3203, 1000)
+    (3247, 1000)
     """
     pairs, sharing = pair_counts(n, k)
     if untied is None:

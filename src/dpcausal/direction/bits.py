@@ -25,6 +25,12 @@ LEVEL = 0.1
 WIDTH_ROWS = 100
 """Rows whose distances a kernel's width is taken from."""
 
+SKEWED = 0.05
+"""Least third cumulant of a part, in units of the whole variance to the power 3/2, that counts as skewed."""
+
+CANCELLED = 0.65
+"""Parts are skewed against each other if their third cumulants add to less than this share of the larger one."""
+
 THIN = (0.4, 0.5, 0.3, 0.3)
 """Chances of the coins of a thin block: no claim "not linked", a fair lean, and no misfit shown or ruled out."""
 
@@ -62,10 +68,24 @@ def dependence_pvalue(first: tuple[Column, Column], second: tuple[Column, Column
     return float(gammaincc(mean**2 / variance, statistic * mean / (variance * n)))
 
 
+def cancelled(response: Column, left: Column) -> bool:
+    """Return whether what a regressor explains of a column and what it leaves over are skewed against each other.
+
+    Third cumulants of independent parts add, so in y = f(x) + e it would be chance that they leave y with less skewness
+    than a part of it.  They cancel by rule where x is regressed on an effect of it, and in products of common causes.
+    """
+    parts = [values - values.mean() for values in (response - left, left)]
+    scale = sum(float(np.mean(part**2)) for part in parts) ** 1.5
+    explained, rest = (float(np.mean(part**3)) for part in parts)
+    sizes = abs(explained), abs(rest)
+    return explained * rest < 0 and min(sizes) > SKEWED * scale and abs(explained + rest) < CANCELLED * max(sizes)
+
+
 def of_block(x: Column, y: Column, seed: int) -> Bits:
     """Return (linked, leans to x as the cause, x → y misfits, y → x misfits) of one block's rows; it may fail.
 
-    It leans by a coin where columns are coarse or heaped, or could be Gaussian but for their scales.
+    It leans by a coin where columns are coarse or heaped, or could be Gaussian but for their scales; and away from the
+    cause that it would name where the skewnesses of the effect's two parts cancel: coins would be outvoted at last.
     """
     coins = generator_from_seed(seed)
     is_fine = not any(heaped(values).any() or len(np.unique(values)) < LEAST_VALUES for values in (x, y))
@@ -74,7 +94,9 @@ def of_block(x: Column, y: Column, seed: int) -> Bits:
     backward, left_x = half(y, Spline(y), x)
     margin = backward - forward
     is_told = is_fine and math.isfinite(margin) and margin != 0 and gaussian_pvalue(x, y) < LEVEL
-    leans = margin > 0 if is_told else bool(coins.random() < 0.5)
+    is_forward = margin > 0
+    against = cancelled(*((y, left_y) if is_forward else (x, left_x)))
+    leans = is_forward != against if is_told else bool(coins.random() < 0.5)
     of_x, of_y = kernel(x), kernel(y)
     tests = (of_x, of_y), (of_x, kernel(left_y)), (of_y, kernel(left_x))
     linked, misfits, misfits_back = (dependence_pvalue(*pair) < LEVEL for pair in tests)

@@ -101,22 +101,19 @@ class Directions(Result):
         parts = {name: plain(getattr(self, name)) for name in (*NAMED, "arrows")}
         return {"directions": [one.to_dict() for one in self.directions], **parts}
 
-    def to_frame(self) -> Any:
-        """Return a pandas data frame with a row for each pair and score, in the order of ``directions``.
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the answers, a row for each pair and score, in the order of ``directions``.
 
-        The columns are those of ``Direction.to_frame``, with ``adjusted``, ``undecided`` and ``epsilon``: the part that
-        the answer alone was paid, where ``loss`` is what the whole call cost.
+        As of ``Direction``, with ``adjusted``, ``undecided`` and ``epsilon``: the part that the answer alone was paid,
+        where ``loss`` is what the whole call cost.
         """
-        frames = []
-        for one, adjusted in zip(self.directions, self.adjusted, strict=True):
-            frame = one.to_frame()
-            frame["adjusted"] = adjusted
-            frame["undecided"] = one.undecided
-            frame["epsilon"] = one.spent.epsilon if isinstance(one.spent, PureDP) else None
-            frames.append(frame)
-        import pandas  # there, or the first frame would have said so
-
-        return pandas.concat(frames, ignore_index=True)
+        return [
+            one.rows()[0] | {
+                "adjusted": adjusted, "undecided": one.undecided,
+                "epsilon": one.spent.epsilon if isinstance(one.spent, PureDP) else None,
+            }
+            for one, adjusted in zip(self.directions, self.adjusted, strict=True)
+        ]  # fmt: skip
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the graph of the pairs: arrows that stand, and the verdict beside each other pair."""

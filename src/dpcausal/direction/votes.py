@@ -29,20 +29,26 @@ from dpcausal.privacy.unheard import contained
 LEAST_ROWS = 40
 """Fewest rows a block may have by the default rule."""
 
+USUAL_ROWS = 75
+"""Rows of a block that suffice the hsic score where there are many."""
+
 MOST_BLOCKS = 501
 
 PROOFS = ("block-votes", "geometric")
 
 
-def default_blocks(rows: int, epsilon: float) -> int:
+def default_blocks(rows: int, epsilon: float, score: str) -> int:
     """Return the public number of blocks for n rows at ε: odd, so that the votes cannot tie.
 
-    M = min(9 √(n/(1000 ε)), 24/ε, n/40, 501), rounded down to an odd number, at least 1
+    M = min(9 √(n/(1000 ε)), 24/ε, n/40, 501), rounded down to an odd number, at least 1;
+    of hsic the first two are max(9 √(n/(1000 ε)), n/75) and 80/ε
 
-    More blocks outvote the noise, whose size is 1/ε votes; larger blocks vote better.
+    More blocks outvote the noise, whose size is 1/ε votes; larger blocks vote better, by hsic hardly beyond 75 rows.
     """
-    most = min(9 * math.sqrt(rows / (1000 * epsilon)), 24 / epsilon, rows / LEAST_ROWS, MOST_BLOCKS)
-    blocks = max(1, math.floor(most))
+    asked, most = 9 * math.sqrt(rows / (1000 * epsilon)), 24 / epsilon
+    if score == "hsic":
+        asked, most = max(asked, rows / USUAL_ROWS), 80 / epsilon
+    blocks = max(1, math.floor(min(asked, most, rows / LEAST_ROWS, MOST_BLOCKS)))
     return blocks - (blocks + 1) % 2
 
 
@@ -94,7 +100,7 @@ class Votes(DirectionMethod[PureDP]):
         super().settle(question, spent)
         if isinstance(spent, NoPrivacy):
             return self
-        usual = default_blocks(question.expected, spent.epsilon / question.blocks_moved)
+        usual = default_blocks(question.expected, spent.epsilon / question.blocks_moved, question.score)
         blocks = usual if self.blocks is None else self.blocks
         most = question.n // LEAST_BLOCK
         if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most or blocks % 2 == 0:

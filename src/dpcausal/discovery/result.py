@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcausal.asking import public
+from dpcausal.discovery.adjustment import adjustment_sets
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
@@ -14,7 +15,7 @@ from dpcausal.discovery.search import Support, support
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import public_generator
 from dpcausal.releases.release import Release
-from dpcausal.report import Guarantee, Result, data_frame, plain
+from dpcausal.report import Guarantee, Result, plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,8 @@ class Discovery(Result):
     guarantee : Guarantee
         What was spent and whom it protects.
     """
+
+    named = ("from", "to", "directed", "margin", "support", "tested")
 
     graph: Cpdag
     method: str
@@ -112,6 +115,30 @@ class Discovery(Result):
         found = support(self.release, self.terms, redraws, generator)
         return dataclasses.replace(self, support=found)
 
+    def effects(self, *, treatment: str, outcome: str, adjust: str = "ida", **options: Any) -> tuple[Any, ...]:
+        """Return the ``Effect`` by each set that the graph leaves open to adjust for: free, from its release.
+
+        Parameters
+        ----------
+        treatment, outcome : str
+        adjust : str
+            ``"ida"``: the treatment's causes in each member of the class, one effect each; ``"disjunctive"``: the
+            neighbours of either that the treatment cannot have caused; ``"earlier"``: all columns of earlier tiers.
+            A missing arrow is never an effect of 0.
+        options
+            As of ``release.effect``: ``estimand``, ``treated``, ``control``, ``coverage``, ``groups``.
+
+        Notes
+        -----
+        The truth lies in one of the intervals if the graph is right; that it was found in the same numbers is not
+        counted.
+        """
+        sets = adjustment_sets(self.graph, self.knowledge, treatment, outcome, adjust)
+        asked = getattr(self.release, "effect", None)
+        if asked is None:
+            raise ParameterError(f"{self.method} releases no table that has effects: ask method='table'")
+        return tuple(asked(treatment=treatment, outcome=outcome, adjust=one, **options) for one in sets)
+
     def edges(self) -> list[dict[str, Any]]:
         """Return one record an edge: its ends, whether it is directed, margin, support, whether it was tested."""
         shares = None if self.support is None else self.support.edges
@@ -168,13 +195,9 @@ class Discovery(Result):
             "seed": self.seed, "guarantee": self.guarantee.to_dict(),
         }  # fmt: skip
 
-    def to_frame(self) -> Any:
-        """Return one row an edge as a pandas data frame, with the guarantee's loss and unit beside each."""
-        frame = data_frame(self.edges(), ["from", "to", "directed", "margin", "support", "tested"])
-        frame["loss"], frame["unit"] = repr(self.guarantee.loss), self.guarantee.unit.value
-        frame["private"] = self.guarantee.private
-        frame["caveats"] = "; ".join(self.guarantee.caveats)
-        return frame
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the edges."""
+        return self.edges()
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the graph in layers; the widths of the edges show their support, or their margins."""

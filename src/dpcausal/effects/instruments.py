@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.effects.linearised import Centred, inverse, symmetric
-from dpcausal.effects.regression import Coefficient, Regression, coefficient, reason_of
+from dpcausal.effects.regression import LEAST_SIGNAL, Coefficient, Regression, Terms, coefficient, one_sided, reason_of
 from dpcausal.effects.result import Interval
 
 if TYPE_CHECKING:
@@ -51,11 +51,9 @@ class Instrumented(Regression):
 
 def two_stage(
     release: JointMoments, outcome: str, treatment: str, instruments: tuple[str, ...], given: tuple[str, ...],
-    constant_spread: bool, coverage: float,
+    terms: Terms,
 ) -> Instrumented:  # fmt: skip
     """Return ``JointMoments.iv`` of checked arguments."""
-    from scipy.special import ndtri
-
     moments = Centred.of(release, (outcome, treatment, *instruments, *given))
     k, w = len(instruments), len(given)
     S, y, a, Z, W = moments.S, 0, 1, list(range(2, 2 + k)), list(range(2 + k, 2 + k + w))
@@ -74,17 +72,18 @@ def two_stage(
     of_stage = np.linalg.solve(S[np.ix_(exogenous, exogenous)], S[exogenous, a])[:k]
     covariance = moments.covariance(moments.gradients(a, exogenous)[:k], len(exogenous) + 1)
     strength = float(of_stage @ inverse(covariance) @ of_stage) / k
-    reason = reason_of(release, constant_spread)
+    residuals = moments.residuals((y, exogenous), (a, exogenous))
+    reason = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL)
     weak = reason or (WEAK_INSTRUMENTS if strength < LEAST_STRENGTH else "")
-    reach = float(ndtri(0.5 + coverage / 2))
+    reach = terms.reach
     found: tuple[Coefficient, ...] = tuple(
         coefficient(name, float(slope), float(error), math.sqrt(max(float(own), 0.0)), reach, weak)
         for name, slope, error, own in zip((treatment, *given), slopes, errors, noise, strict=True)
     )
     about = f"{outcome} on, by {', '.join(instruments)}"
     return Instrumented(
-        **Regression.told(release, about, outcome, found, weak, coverage), strength=strength,
-        anderson_rubin=None if reason else unrefuted(moments, Z, W, coverage, float(slopes[0]), float(errors[0])),
+        **Regression.told(release, about, outcome, found, weak, terms), strength=strength,
+        anderson_rubin=None if reason else unrefuted(moments, Z, W, terms.coverage, float(slopes[0]), float(errors[0])),
     )  # fmt: skip
 
 
@@ -102,7 +101,7 @@ def unrefuted(
     purged = np.eye(len(S))[Z]
     if W:
         purged[:, W] = -np.linalg.solve(S[np.ix_(W, W)], S[np.ix_(W, Z)]).T
-    (_, of_y), (_, of_a) = (moments.slopes(place, W) if W else (None, np.eye(len(S))[place]) for place in (0, 1))
+    (_, of_y), (_, of_a) = (moments.slopes(place, W) for place in (0, 1))
     (_, left_y), (_, left_a) = (moments.slopes(place, exogenous) for place in (0, 1))
     squares = purged @ S @ purged.T
     free = max(moments.count - len(exogenous) - 1, 1.0)

@@ -14,9 +14,9 @@ from dpcausal.asking import public
 from dpcausal.data.rows import Rows
 from dpcausal.effects.contrast import checked_names
 from dpcausal.effects.instruments import Instrumented, two_stage
-from dpcausal.effects.meat import Meat, told
+from dpcausal.effects.meat import Meat
 from dpcausal.effects.mediation import mediated, partial, shaken
-from dpcausal.effects.regression import Regression, line, regress
+from dpcausal.effects.regression import Regression, Terms, line, regress
 from dpcausal.effects.rounds import Moments, Noise
 from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.noise import PublicGenerator
@@ -91,8 +91,9 @@ class JointMoments(Release):
 
     @called
     def ols(
-        self, outcome: str, regressors: Sequence[str], *, constant_spread: bool = False, coverage: float = 0.95
-    ) -> Regression:
+        self, outcome: str, regressors: Sequence[str], *, constant_spread: bool = False, normal_rows: bool = False,
+        coverage: float = 0.95,
+    ) -> Regression:  # fmt: skip
         """Return the linear regression of a column on others: free, however often.
 
         Parameters
@@ -102,11 +103,14 @@ class JointMoments(Release):
         constant_spread : bool
             Whether the outcome spreads alike about the line everywhere.  Only then there are intervals, or for the
             regression that was named as ``meat``: second moments do not tell otherwise.
+        normal_rows : bool
+            Whether outcome and regressors are about normal together, so that the spread is constant, too: needed for
+            intervals where noise would hide a skew.
         coverage : float
             From .5 to .999.
         """
         named, on = self._named(outcome=outcome), self._listed("regressors", regressors, 1, outcome)
-        return regress(self, named, on, *_terms(constant_spread, coverage))
+        return regress(self, named, on, _terms(constant_spread, coverage, normal_rows))
 
     @called
     def iv(
@@ -128,7 +132,7 @@ class JointMoments(Release):
         named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
         by = self._listed("instruments", instruments, 1, outcome, treatment)
         held = self._listed("given", given, 0, outcome, treatment, *by)
-        return two_stage(self, named, moved, by, held, *_terms(constant_spread, coverage))
+        return two_stage(self, named, moved, by, held, _terms(constant_spread, coverage))
 
     @called
     def partial(
@@ -139,7 +143,7 @@ class JointMoments(Release):
         held = self._listed("given", given, 0, x, y)
         if one == other:
             raise ParameterError("x and y must be different columns")
-        return partial(self, one, other, held, *_terms(constant_spread, coverage))
+        return partial(self, one, other, held, _terms(constant_spread, coverage))
 
     @called
     def mediation(
@@ -153,7 +157,7 @@ class JointMoments(Release):
         """
         names = self._listed("treatment, mediator and outcome", (treatment, mediator, outcome), 3)
         held = self._listed("given", given, 0, *names)
-        return mediated(self, names[0], names[1], names[2], held, *_terms(constant_spread, coverage))
+        return mediated(self, names[0], names[1], names[2], held, _terms(constant_spread, coverage))
 
     @called
     def sensitivity(
@@ -175,7 +179,7 @@ class JointMoments(Release):
                 raise ParameterError("explains must be two shares: of the outcome, of the treatment")
             of_outcome, of_treatment = (public.number("explains", share, 0, 0.99) for share in explains)
             explains = (of_outcome, of_treatment)
-        return shaken(self, named, moved, held, explains, *_terms(constant_spread, coverage))
+        return shaken(self, named, moved, held, explains, _terms(constant_spread, coverage))
 
     def _named(self, **one: str) -> str:
         ((what, name),) = one.items()
@@ -240,7 +244,7 @@ class JointMoments(Release):
         arrays = {name: getattr(self, name).tolist() for name in ("middles", "halves", "centre", "spread", "sums")}
         return arrays | {
             "radius": self.radius, "deviation": self.deviation, "shortened": self.shortened,
-            "towards": self.towards.tolist(), "meat": told(self.meat),
+            "towards": self.towards.tolist(), "meat": None if self.meat is None else self.meat.told(),
         }  # fmt: skip
 
     @classmethod
@@ -254,18 +258,11 @@ class JointMoments(Release):
                 raise form.refuse(name)
         shortened = float(form.array("shortened").reshape(-1)[0])
         radius, deviation = form.size("radius"), form.size("deviation")
-        meat = None
-        if form.has("meat"):
-            part = form.part("meat")
-            meat = Meat(part.word("outcome", names), part.words("regressors", different=True), part.array("sums"),
-                        part.size("deviation"))  # fmt: skip
-            size = len(meat.regressors) + 1
-            if meat.sums.shape != (size, size) or not set(meat.regressors) <= set(names) - {meat.outcome}:
-                raise form.refuse("meat")
+        meat = Meat.of_form(form.part("meat"), names) if form.has("meat") else None
         return cls(names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened, meat=meat)
 
 
-def _terms(constant_spread: object, coverage: Any) -> tuple[bool, float]:
-    if not isinstance(constant_spread, bool):
-        raise ParameterError("constant_spread must be True or False")
-    return constant_spread, public.number("coverage", coverage, 0.5, 0.999)
+def _terms(constant_spread: object, coverage: Any, normal_rows: object = False) -> Terms:
+    if not isinstance(constant_spread, bool) or not isinstance(normal_rows, bool):
+        raise ParameterError("constant_spread and normal_rows must be True or False")
+    return Terms(constant_spread, normal_rows, public.number("coverage", coverage, 0.5, 0.999))

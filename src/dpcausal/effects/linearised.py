@@ -32,6 +32,8 @@ class Centred:
     lift: Reals
     weights: Reals
     """(2 − δ) times the variance of each entry of the release."""
+    selection: Reals
+    """Which columns of the release these are, shape (columns, d)."""
 
     @classmethod
     def of(cls, release: JointMoments, names: Sequence[str]) -> Centred:
@@ -46,15 +48,21 @@ class Centred:
         least = 1e-10 * max(float(eigenvalues[-1]), 1.0)
         S = (vectors * np.maximum(eigenvalues, least)) @ vectors.T * np.outer(sizes, sizes)
         variances = release.noise.variances(len(release.names))
-        return cls(S, release.count, lift, variances * (2 - np.eye(len(variances))))
+        return cls(S, release.count, lift, variances * (2 - np.eye(len(variances))), np.eye(len(release.names))[places])
 
     def slopes(self, outcome: int, regressors: Sequence[int]) -> tuple[Reals, Reals]:
         """Return the slopes of a column on others, and c = (outcome less the line) as a row of columns."""
         on = list(regressors)
+        if not on:
+            return np.zeros(0), np.eye(len(self.S))[outcome]
         slopes: Reals = np.linalg.solve(self.S[np.ix_(on, on)], self.S[on, outcome]).astype(np.float64)
         contrast: Reals = np.eye(len(self.S))[outcome]
         contrast[on] -= slopes
         return slopes, contrast
+
+    def residuals(self, *lines: tuple[int, Sequence[int]]) -> Reals:
+        """Return c of each line, outcome and regressors, as rows of the release's columns."""
+        return np.stack([self.slopes(one, on)[1] for one, on in lines]) @ self.selection
 
     def gradients(self, outcome: int, regressors: Sequence[int]) -> list[Reals]:
         """Return the gradient of each slope: d slope_j = (row j of the inverse of S over the regressors)′ dS c."""

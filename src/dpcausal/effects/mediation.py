@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.effects.linearised import Centred, symmetric
-from dpcausal.effects.regression import Coefficient, Regression, coefficient, reason_of
+from dpcausal.effects.regression import LEAST_SIGNAL, Coefficient, Regression, Terms, coefficient, one_sided, reason_of
 from dpcausal.effects.unmeasured import benchmark, robustness_value
 from dpcausal.privacy.noise import generator_from_seed
 
@@ -23,11 +23,9 @@ DRAWS = 40_000
 
 
 def partial(
-    release: JointMoments, x: str, y: str, given: tuple[str, ...], constant_spread: bool, coverage: float
+    release: JointMoments, x: str, y: str, given: tuple[str, ...], terms: Terms
 ) -> Regression:
     """Return ``JointMoments.partial`` of checked arguments; the interval is Fisher's, on the scale of atanh."""
-    from scipy.special import ndtri
-
     moments = Centred.of(release, (x, y, *given))
     p = np.linalg.inv(moments.S)
     root = math.sqrt(p[0, 0] * p[1, 1])
@@ -36,25 +34,24 @@ def partial(
     gradient += r / 2 * (np.outer(p[0], p[0]) / p[0, 0] + np.outer(p[1], p[1]) / p[1, 1])
     noise = float(moments.noise([gradient])[0, 0]) / (1 - r * r) ** 2
     whole = noise + 1 / max(moments.count - len(given) - 3, 1.0)
-    reason = reason_of(release, constant_spread)
-    reach, middle, shrink = float(ndtri(0.5 + coverage / 2)), math.atanh(r), 1 - r * r
+    given_all = list(range(2, len(moments.S)))
+    residuals = moments.residuals((0, given_all), (1, given_all))
+    reason = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL)
+    reach, middle, shrink = terms.reach, math.atanh(r), 1 - r * r
     ends = math.tanh(middle - reach * math.sqrt(whole)), math.tanh(middle + reach * math.sqrt(whole))
     found = Coefficient(
         x, r, shrink * math.sqrt(whole), shrink * math.sqrt(noise), None if reason else ends, None
     )  # fmt: skip
-    return Regression(**Regression.told(release, f"partial correlation with {y}", y, (found,), reason, coverage))
+    return Regression(**Regression.told(release, f"partial correlation with {y}", y, (found,), reason, terms))
 
 
 def mediated(
-    release: JointMoments, treatment: str, mediator: str, outcome: str, given: tuple[str, ...], constant_spread: bool,
-    coverage: float,
+    release: JointMoments, treatment: str, mediator: str, outcome: str, given: tuple[str, ...], terms: Terms,
 ) -> Regression:  # fmt: skip
     """Return ``JointMoments.mediation`` of checked arguments.
 
     indirect = (mediator on treatment) · (outcome on mediator, treatment held), total = direct + indirect
     """
-    from scipy.special import ndtri
-
     moments = Centred.of(release, (treatment, mediator, outcome, *given))
     others = list(range(3, 3 + len(given)))
     through, direct = moments.slopes(1, [0, *others])[0], moments.slopes(2, [0, 1, *others])[0]
@@ -62,7 +59,8 @@ def mediated(
     first = moments.gradients(1, [0, *others])[0]
     straight, second = moments.gradients(2, [0, 1, *others])[:2]
     gradients = [straight, direct[1] * first + through[0] * second, moments.gradients(2, [0, *others])[0]]
-    reason, reach = reason_of(release, constant_spread), float(ndtri(0.5 + coverage / 2))
+    residuals = moments.residuals((1, [0, *others]), (2, [0, 1, *others]))
+    reason, reach = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL), terms.reach
     used = len(given) + 3
     errors = np.sqrt(np.maximum(np.diag(moments.covariance(gradients, used)), 0.0))
     noises = np.sqrt(np.maximum(np.diag(moments.noise(gradients)), 0.0))
@@ -76,34 +74,33 @@ def mediated(
         eigenvalues, vectors = np.linalg.eigh(moments.covariance([first, second], used))
         drawn = generator_from_seed(1).normal(0, 1, (DRAWS, 2)) * np.sqrt(np.maximum(eigenvalues, 0.0))
         products = (drawn @ vectors.T + [through[0], direct[1]]).prod(axis=1)
-        low, high = np.quantile(products, [0.5 - coverage / 2, 0.5 + coverage / 2])
+        low, high = np.quantile(products, [0.5 - terms.coverage / 2, 0.5 + terms.coverage / 2])
         rows[1] = Coefficient(
             "indirect", estimates[1], rows[1].standard_error, rows[1].noise_error, (float(low), float(high))
         )
     about = f"{treatment} on {outcome}, through {mediator}"
-    return Regression(**Regression.told(release, about, outcome, tuple(rows), reason, coverage))
+    return Regression(**Regression.told(release, about, outcome, tuple(rows), reason, terms))
 
 
 def shaken(
     release: JointMoments, outcome: str, treatment: str, given: tuple[str, ...],
-    explains: tuple[float, float] | None, constant_spread: bool, coverage: float,
+    explains: tuple[float, float] | None, terms: Terms,
 ) -> Regression:  # fmt: skip
     """Return ``JointMoments.sensitivity`` of checked arguments.
 
     An unmeasured cause that explains shares R²_y of what is left of the outcome and R²_a of the treatment moves the
     slope by k sd(y⊥)/sd(a⊥), k² = R²_y R²_a / (1 − R²_a); the interval counts that this size is an estimate, too.
     """
-    from scipy.special import ndtri
-
     moments = Centred.of(release, (outcome, treatment, *given))
     places = list(range(2, 2 + len(given)))
     slopes, contrast = moments.slopes(0, [1, *places])
     gradient = moments.gradients(0, [1, *places])[0]
     noise = float(moments.noise([gradient])[0, 0])
     error2 = max(float(moments.covariance([gradient], len(given) + 2)[0, 0]), 0.0)
-    against = moments.slopes(1, places)[1] if places else np.eye(len(moments.S))[1]
+    against = moments.slopes(1, places)[1]
     ratio = math.sqrt(float(contrast @ moments.S @ contrast) / float(against @ moments.S @ against))
-    slope, reach, reason = float(slopes[0]), float(ndtri(0.5 + coverage / 2)), reason_of(release, constant_spread)
+    slope, reach, residuals = float(slopes[0]), terms.reach, moments.residuals((0, [1, *places]), (1, places))
+    reason = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL)
 
     def share(one: int, other: int, held: list[int]) -> float:
         p = np.linalg.inv(moments.S[np.ix_([one, other, *held], [one, other, *held])])
@@ -124,4 +121,4 @@ def shaken(
         error, own = math.sqrt(error2 * (1 + k2)), math.sqrt(noise * (1 + k2))
         rows.append(coefficient(name, moved, error, own, reach, reason, None if rows else robust))
     about = f"{treatment} on {outcome}, robustness value {robust:.3g}, left if a cause were unmeasured"
-    return Regression(**Regression.told(release, about, outcome, tuple(rows), reason, coverage))
+    return Regression(**Regression.told(release, about, outcome, tuple(rows), reason, terms))

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from dpcausal.effects.linearised import MARGIN
 from dpcausal.effects.result import Interval
+from dpcausal.effects.rounds import LAST_TAIL
 from dpcausal.effects.unmeasured import robustness_limit, robustness_value
-from dpcausal.report import Guarantee, Result
+from dpcausal.report import Guarantee, Result, flat, plain
 
 if TYPE_CHECKING:
     from dpcausal.effects.joint_moments import JointMoments
@@ -22,15 +23,49 @@ Reals = npt.NDArray[np.float64]
 LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
 """No interval below: there its measured coverage falls short.  That of a slope holds from 3 on if the spread is
 constant; where it may not be, the side that shortened rows lie on is not seen so near the noise."""
-ONE_SIDED, ONE_SIDED_RESIDUAL = 0.05, 0.2
-"""Levels of the tests that the shortened rows lie on no side: of all columns, of the residual asked for."""
+MOST_UNSURE = 0.5
+"""No interval where what a step could not make up for is so many errors; where it is less, it widens the interval."""
+ONE_SIDED = 0.2
+"""Level of the test that the shortened rows lie on no side of what is left over."""
 
 WEAK = "the moments are too near their noise (signal to noise below {:g}): more rows, a larger loss or fewer columns"
 SPREAD = (
     "the spread of the outcome about the line may differ from place to place, which second moments do not tell: say "
     "constant_spread=True if it does not, or release it by meat="
 )
-SIDED = "the rows that were shortened lie on one side: the data are skewed, and slopes may be off by more than noise"
+SIDED = (
+    "the rows that were shortened lie on one side of the line: the outcome is skewed, and slopes may be off by more "
+    "than noise"
+)
+
+
+BLIND = (
+    "with so few rows at this loss a skew that moves slopes would not be seen: more rows, a larger loss, or say "
+    "normal_rows=True of ols if outcome and regressors are about normal"
+)
+ASSUMED = (
+    "Intervals hold if the outcome spreads alike about the line everywhere, as was said: where it does not and is "
+    "skewed, they miss"
+)
+LEAN, LEAST_SEEN = 0.5, 5.0
+"""What sees a lean of half of the rows that are shortened by so many deviations of noise and chance, sees the skews
+that were tried."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the caller says of the rows, and the coverage asked for."""
+
+    constant_spread: bool
+    normal_rows: bool
+    coverage: float
+
+    @property
+    def reach(self) -> float:
+        """Return the normal quantile."""
+        from scipy.special import ndtri
+
+        return float(ndtri(0.5 + self.coverage / 2))
 
 
 @dataclass(frozen=True)
@@ -59,6 +94,8 @@ class Regression(Result):
         Slopes in the columns' units, the intercept last.
     interval_reason : str
         Why there are no intervals; empty if there are.
+    assumed : str
+        What the intervals rest on that no number here shows; empty without them, or if nothing.
     coverage : float
     signal_to_noise : float
         The least eigenvalue of the moments, about standard, over the norm of their noise.
@@ -73,6 +110,7 @@ class Regression(Result):
     outcome: str
     coefficients: tuple[Coefficient, ...]
     interval_reason: str
+    assumed: str
     coverage: float
     signal_to_noise: float
     shortened: float
@@ -86,12 +124,12 @@ class Regression(Result):
     @staticmethod
     def told(
         release: JointMoments, about: str, outcome: str, coefficients: tuple[Coefficient, ...], reason: str,
-        coverage: float,
+        terms: Terms, spread_known: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Return the fields of an answer about a release."""
         return {
             "about": about, "outcome": outcome, "coefficients": coefficients, "interval_reason": reason,
-            "coverage": coverage,
+            "assumed": "" if reason or spread_known else ASSUMED, "coverage": terms.coverage,
             "signal_to_noise": release.signal_to_noise, "n": release.n, "guarantee": release.guarantee,
             "shortened": float(np.clip(release.shortened / release.count, 0, 1)),
         }  # fmt: skip
@@ -104,15 +142,20 @@ class Regression(Result):
             lines.append(f"  {one.name}: {one.estimate:+.4g}{reach}")
         if self.interval_reason:
             lines.append(f"No intervals: {self.interval_reason}.")
+        lines += [f"{self.assumed}."] if self.assumed else []
         lines.append(f"{self.n} rows, signal to noise {self.signal_to_noise:.3g}.")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON's types."""
-        from dpcausal.report import plain
-
         told = {**vars(self), "coefficients": [vars(one) for one in self.coefficients]}
         return {name: plain(value) for name, value in told.items()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the coefficients."""
+        shared = {"about": self.about, "outcome": self.outcome, "coverage": self.coverage, "n": self.n,
+                  "interval_reason": self.interval_reason}  # fmt: skip
+        return [flat(vars(one)) | shared for one in self.coefficients]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the slopes with their intervals, the intercept left out."""
@@ -149,11 +192,9 @@ def line(release: JointMoments, outcome: str, regressors: tuple[str, ...]) -> Li
 
 
 def regress(
-    release: JointMoments, outcome: str, regressors: tuple[str, ...], constant_spread: bool, coverage: float
+    release: JointMoments, outcome: str, regressors: tuple[str, ...], terms: Terms
 ) -> Regression:
     """Return ``JointMoments.ols`` of checked arguments."""
-    from scipy.special import ndtri
-
     places = [release.names.index(name) for name in (outcome, *regressors)]
     fitted, count = line(release, outcome, regressors), release.count
     slopes, lift, inverse = fitted.slopes, fitted.lift, fitted.inverse
@@ -167,60 +208,71 @@ def regress(
     slopes[-1] += centre[places[0]]
     meat = release.meat
     known = meat is not None and meat.outcome == outcome and set(meat.regressors) == set(regressors)
+    residual = np.zeros((1, len(release.names)))
+    residual[0, places] = contrast[:-1]
+    sided, unsure = one_sided(release, residual), np.zeros(len(slopes))
     sampling = fitted.residual * inverse
     if meat is not None and known:
-        sampling = inverse @ meat.over(regressors) @ inverse * count / max(count - len(slopes), 1.0)
+        squares, step = meat.over(regressors)
+        sampling = inverse @ squares @ inverse * count / max(count - len(slopes), 1.0)
+        if sided and step is not None:
+            slopes, noise, unsure = slopes + back @ step.by, step.noise, np.abs(back) @ step.unsure
+            sided = False
     noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
     errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (whole, noise))
-    residual = np.zeros(len(release.names))
-    residual[places] = contrast[:-1]
-    reason, reach = reason_of(release, constant_spread, residual, known), float(ndtri(0.5 + coverage / 2))
+    sided = sided or bool((unsure > MOST_UNSURE * errors).any())
+    least = LEAST_SIGNAL if known else LEAST_OF_A_LINE
+    reason, reach = reason_of(release, terms, sided, least, known), terms.reach
     robust = _robustness(fitted.moments, count)
     found = tuple(
         coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), reach, reason,
-                    None if robust is None or name == "intercept" else robust[place])
+                    None if robust is None or name == "intercept" else robust[place], float(unsure[place]))
         for place, name in enumerate((*regressors, "intercept"))
     )  # fmt: skip
-    return Regression(**Regression.told(release, f"{outcome} on", outcome, found, reason, coverage))
+    return Regression(**Regression.told(release, f"{outcome} on", outcome, found, reason, terms, known))
 
 
 def coefficient(
-    name: str, estimate: float, error: float, noise: float, reach: float, reason: str, robust: float | None = None
-) -> Coefficient:
-    """Return a coefficient with its normal interval, unless there is a reason against one."""
-    ends = None if reason else (estimate - reach * error, estimate + reach * error)
+    name: str, estimate: float, error: float, noise: float, reach: float, reason: str, robust: float | None = None,
+    wider: float = 0.0,
+) -> Coefficient:  # fmt: skip
+    """Return a coefficient with its normal interval, so much wider at both ends, unless there is a reason against."""
+    half = reach * error + wider
+    ends = None if reason else (estimate - half, estimate + half)
     limit = None if ends is None or robust is None else robustness_limit(robust, estimate, ends)
     return Coefficient(name, estimate, error, noise, ends, robust, limit)
 
 
-def reason_of(
-    release: JointMoments, constant_spread: bool, residual: Reals | None = None, spread_known: bool = False
-) -> str:
-    """Return why nothing read off these moments has an interval; empty if it has.
+def reason_of(release: JointMoments, terms: Terms, sided: bool, least: float, spread_known: bool = False) -> str:
+    """Return why what is read off these moments has no interval; empty if it has."""
+    if release.signal_to_noise < least:
+        return WEAK.format(least)
+    if sided:
+        return SIDED
+    if release.deviation and not terms.normal_rows and lean_seen(release) < LEAST_SEEN:
+        return BLIND
+    return "" if terms.constant_spread or terms.normal_rows or spread_known else SPREAD
 
-    Shortening moves slopes by the products of regressors and residuals, which sum to nothing where residuals are as
-    often on either side: of a residual, a row of columns, the side is looked at by itself, and where the spread may go
-    with the regressors no other.
+
+def lean_seen(release: JointMoments) -> float:
+    """Return by how many deviations a lean of half of the shortened rows would show, from public numbers."""
+    rows = LAST_TAIL * release.n
+    return LEAN * rows / math.sqrt(release.noise.count**2 + rows)
+
+
+def one_sided(release: JointMoments, residuals: Reals, level: float = ONE_SIDED) -> bool:
+    """Return whether the shortened rows' directions, along residuals, add up to more than noise and chance make.
+
+    Shortening moves slopes by the products of regressors and residuals over the shortened rows.  In the metric of the
+    rows the two are orthogonal, so a residual that is symmetric given the regressors, however these lie, changes its
+    sign and no row's length: the products sum to nothing.  So that of residuals is the side that is looked at.
     """
-    sided = not spread_known and one_sided(release, None, ONE_SIDED)
-    if residual is not None:
-        sided = sided or one_sided(release, residual, ONE_SIDED_RESIDUAL)
-    least = LEAST_SIGNAL if spread_known or residual is None else LEAST_OF_A_LINE
-    reason = WEAK.format(least) if release.signal_to_noise < least else SIDED if sided else ""
-    return reason or ("" if constant_spread or spread_known else SPREAD)
-
-
-def one_sided(release: JointMoments, residual: Reals | None, level: float) -> bool:
-    """Return whether the directions of the shortened rows add up to more than noise and chance would make them."""
     from scipy.special import chdtri
 
-    towards, free, spread = release.towards, len(release.names), 1 / len(release.names)
-    if residual is not None:
-        # Shortened rows may all lie along the residual: the square of a direction is then 1 there, not 1/d.
-        along = release.spread.T @ (release.halves * residual)
-        towards, free, spread = towards @ along[:, None] / max(float(np.linalg.norm(along)), 1e-300), 1, 1.0
-    variance = release.noise.count**2 + max(release.shortened, 0.0) * spread
-    return variance > 0 and float(towards @ towards) / variance > float(chdtri(free, level))
+    _, values, along = np.linalg.svd((residuals * release.halves) @ release.spread, full_matrices=False)
+    towards = along[values > 1e-9 * max(float(values[0]), 1e-300)] @ release.towards
+    variance = release.noise.count**2 + max(release.shortened, 0.0)
+    return variance > 0 and float(towards @ towards) / variance > float(chdtri(len(towards), level))
 
 
 def _robustness(moments: Reals, count: float) -> list[float] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpcausal.report import Guarantee, Result
+from dpcausal.report import Guarantee, Result, flat, plain
 
 if TYPE_CHECKING:
     from dpcausal.releases.release import Release
@@ -166,9 +166,14 @@ class Effect(Result):
             told[name] = None if told[name] is None else vars(told[name])
         for name in ("by_group", "balance"):
             told[name] = [vars(one) for one in told[name]]
-        from dpcausal.report import plain
-
         return {name: plain(value) for name, value in told.items() if name != "release"}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the effect, with all scalars, and that in each group."""
+        (whole,) = super().rows()
+        shared = ("treatment", "outcome", "treated", "control", "estimand", "coverage", "method", "n")
+        groups = ({name: whole[name] for name in shared} | flat(vars(one)) for one in self.by_group)
+        return [{"group": "all"} | whole, *(one | {"interval_reason": one.pop("reason")} for one in groups)]
 
     def plot(self, ax: Any = None, *, what: str = "effect") -> Any:
         """Draw the effect and its groups with their intervals or, with ``what="balance"``, how the arms differ."""

@@ -19,7 +19,7 @@ from dpcausal.effects.contrast import void
 from dpcausal.effects.result import Interval
 from dpcausal.effects.rounds import shrinkage
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.report import Guarantee, Result
+from dpcausal.report import Guarantee, Result, flat, plain
 
 if TYPE_CHECKING:
     from dpcausal.effects.noisy_paths import NoisyPaths
@@ -83,6 +83,8 @@ class Staggered(Result):
     guarantee : Guarantee
     """
 
+    named = ("part", "name", "cohort", "time", "event", "estimate", "interval_low", "interval_high")
+
     outcome: str
     control: str
     att: PathEffect | None
@@ -116,14 +118,19 @@ class Staggered(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
-        from dpcausal.report import plain
-
         told = {name: value for name, value in vars(self).items() if name != "release"}
         for name in ("att", "trend"):
             told[name] = None if told[name] is None else vars(told[name])
         for name in ("event_study", "by_cohort"):
             told[name] = [vars(one) for one in told[name]]
         return {name: plain(value) for name, value in told.items()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the mean effect, the event study, every cohort and period, and the trend before treatment."""
+        parts = {"att": (self.att,), "event study": self.event_study, "cohort and period": self.by_cohort,
+                 "trend": (self.trend,)}  # fmt: skip
+        shared = {"outcome": self.outcome, "control": self.control, "coverage": self.coverage, "n": self.n}
+        return [{"part": part, **flat(vars(one)), **shared} for part, ones in parts.items() for one in ones if one]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the mean effect, and the event study with the intervals that hold all at once."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from dpcausal.independence.model_x import LawOfRows, ModelX
 from dpcausal.independence.question import Hypothesis, Released
 from dpcausal.independence.ranks import score_of_rank
 from dpcausal.independence.residuals import residuals
+from dpcausal.independence.stated_law import stated
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
@@ -103,8 +104,9 @@ def _swapped(orders: Integers, pairs: Integers, log_density: Reals, generator: P
     return after
 
 
-def check_model(method: str, model: Any, question: Hypothesis, fitted: bool) -> None:
-    """Refuse a model of x that does not fit the columns; it is tried on made-up rows."""
+def checked_model(method: str, model: Any, question: Hypothesis, fitted: bool) -> Any:
+    """Return a model of x, stated ones as what they state; it fits the columns, and is tried on made-up rows."""
+    model = stated(model, question.given)
     if len(question.x) != 1 or width_of(question.schema, question.y) != 1:
         raise ParameterError(f"method {method!r} takes one column x and one column y of numbers or of two levels")
     if isinstance(model, str):
@@ -117,10 +119,12 @@ def check_model(method: str, model: Any, question: Hypothesis, fitted: bool) -> 
             )
         if not isinstance(question.schema[question.x[0]], Bounded):
             raise ParameterError("model_x='fit' needs a column x declared Bounded")
-        return
+        return model
     if not isinstance(model, ModelX):
-        raise ParameterError(f"method {method!r} needs model_x: a ModelX with the law of x given z")
+        law = "the law of x given z: a table, or mean and sd, or a ModelX"
+        raise ParameterError(f"method {method!r} needs model_x, {law}")
     model.check(question.schema, question.x[0], question.given)
+    return model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,8 +133,9 @@ class Crt(BlockTest):
 
     Parameters
     ----------
-    model_x : ModelX or "fit"
-        The law of x given z.  ``"fit"`` learns a normal law inside each block; the level is then approximate.
+    model_x : ModelX, mapping or "fit"
+        The law of x given z, as ``{"table": [[.9, .1], [.4, .6]]}`` or ``{"mean": {"intercept": 1, "age": .5}, "sd":
+        2}``.  ``"fit"`` learns a normal law inside each block; the level is then approximate.
     blocks, regression, resamples, workers
         As in ``Gcm``.
     """
@@ -141,7 +146,7 @@ class Crt(BlockTest):
     regression: Any = None
     resamples: int | None = None
     workers: int | None = None
-    model_x: ModelX | Literal["fit"] | None = None
+    model_x: ModelX | Mapping[str, Any] | Literal["fit"] | None = None
 
     @property
     def guests(self) -> bool:
@@ -172,8 +177,8 @@ class Crt(BlockTest):
         return lambda size: law.copies(size, bounds, coins)
 
     def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
-        check_model(self.name, self.model_x, question, fitted=True)
-        return super().settle(question, spent)
+        model = checked_model(self.name, self.model_x, question, fitted=True)
+        return replace(super().settle(question, spent), model_x=model)
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         fitted = (FITTED,) if self.model_x == "fit" else ()
@@ -205,7 +210,7 @@ class Cpt(Crt):
         return lambda size: x[np.stack(list(itertools.islice(orders, size)))]
 
     def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
-        check_model(self.name, self.model_x, question, fitted=False)
+        checked_model(self.name, self.model_x, question, fitted=False)
         if isinstance(self.model_x, ModelX) and self.model_x.kind == "sampler":
             raise ParameterError("method 'cpt' needs a density: a ModelX with mean or table")
         ready = super().settle(question, spent)

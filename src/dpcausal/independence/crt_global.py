@@ -7,15 +7,16 @@ public range and clipped to [−1, 1], r the residuals of y given z, or y itself
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpcausal.asking import public
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Reals, Sample, values_of
-from dpcausal.independence.crt import bounds_of, check_model
+from dpcausal.independence.crt import bounds_of, checked_model
 from dpcausal.independence.features import features, settled_ridge, unit_column
 from dpcausal.independence.model_x import ModelX
 from dpcausal.independence.question import Hypothesis, PureTest, Released
@@ -63,8 +64,8 @@ class GlobalCrt(PureTest):
 
     Parameters
     ----------
-    model_x : ModelX
-        The law of x given z, row by row: with mean and sd, or a table.
+    model_x : ModelX or mapping
+        The law of x given z, row by row: with mean and sd, or a table; a mapping as in ``Crt``.
     resamples : int, optional
         Copies.
     penalty, width : float, optional
@@ -73,13 +74,13 @@ class GlobalCrt(PureTest):
 
     default_resamples: ClassVar[int] = RESAMPLES
 
-    model_x: ModelX | None = None
+    model_x: ModelX | Mapping[str, Any] | None = None
     resamples: int | None = None
     penalty: float | None = None
     width: float | None = None
 
     def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
-        check_model(self.name, self.model_x, question, fitted=False)
+        model = checked_model(self.name, self.model_x, question, fitted=False)
         if isinstance(self.model_x, ModelX) and self.model_x.kind == "sampler":
             raise ParameterError(
                 f"method {self.name!r} needs a model of single rows: a ModelX with mean and sd, or a table; a "
@@ -87,7 +88,7 @@ class GlobalCrt(PureTest):
             )
         penalty, width = settled_ridge(self.name, question, self.penalty, self.width, PENALTY)
         resamples = settled_copies(self.resamples, self.default_resamples, question.alpha)
-        return replace(self, penalty=penalty, width=width, resamples=resamples)
+        return replace(self, model_x=model, penalty=penalty, width=width, resamples=resamples)
 
     def sensitivity(self, question: Hypothesis) -> Sensitivity:
         """Return how far one row moves each statistic."""
@@ -99,7 +100,7 @@ class GlobalCrt(PureTest):
         The coins of the copies are drawn without a look at the rows and the model is asked row by row, so a replaced
         row changes its own copies only.
         """
-        if self.model_x is None:
+        if not isinstance(self.model_x, ModelX):
             raise ParameterError("statistics need a model of x")
         bounds = bounds_of(question.schema, question.x[0])
         half = (bounds[1] - bounds[0]) / 2

@@ -47,17 +47,21 @@ FAR_NEIGHBOURS = (
     "sawtooth, a true null can look dependent; fewer neighbours help"
 )
 
-ROWS_PER_NEIGHBOUR, MOST_BY_RULE = 90, 16
-"""k is a 90th of a cell's rows, at most 16: windows are to stay short beside what the means of x and y do along z."""
+ROWS_PER_NEIGHBOUR, MOST_BY_RULE = 110, 16
+"""k is a 110th of a cell's rows, at most 5/4 of their fourth root, and 16: means of x and y that differ inside windows
+move the sum by k² and more, its deviation grows like k√n, and beyond ten neighbours hardly falls beside its mean."""
 
 
 def default_neighbours(rows: int, cells: int) -> int:
-    """Return the public number of neighbours on either side, k = max(2, ⌊min(n/(90 cells), 16)⌋).
+    """Return the public number of neighbours on either side of the m = n/cells rows of a cell.
+
+    k = max(2, ⌊min(m/110, 1.25 m^{1/4}, 16)⌋)
 
     >>> default_neighbours(10_000, 1), default_neighbours(500, 1), default_neighbours(10_000, 20)
-    (16, 5, 5)
+    (12, 4, 4)
     """
-    return max(2, min(rows // (ROWS_PER_NEIGHBOUR * cells), MOST_BY_RULE))
+    root = math.isqrt(math.isqrt(625 * rows // (256 * cells)))
+    return max(2, min(rows // (ROWS_PER_NEIGHBOUR * cells), root, MOST_BY_RULE))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +71,8 @@ class Neighbours(PureTest):
     Parameters
     ----------
     neighbours : int, optional
-        On either side; by default n/90 a cell, 2 to 16.  Fewer follow means of x and y that change fast with z.
+        On either side; by default a number that grows slowly with the rows a cell, 2 to 16.  Fewer follow means of x
+        and y that change fast with z.
     """
 
     name: ClassVar[str] = "neighbours"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcausal.independence.result import Decision, Independence, said
-from dpcausal.report import Guarantee, Result, data_frame
+from dpcausal.report import Guarantee, Result
 
 
 @dataclass(frozen=True)
@@ -63,18 +63,16 @@ class Independences(Result):
             "guarantee": self.guarantee.to_dict(),
         }
 
-    def to_frame(self) -> Any:
-        """Return one row a test as a pandas data frame."""
-        return data_frame(
-            [
-                {
-                    "x": ", ".join(test.x), "y": ", ".join(test.y), "given": ", ".join(test.given),
-                    "statistic": test.statistic, "pvalue": test.pvalue, "adjusted": p, "decision": decision,
-                    "method": test.method, "loss": repr(self.guarantee.loss), "private": self.guarantee.private,
-                }
-                for test, p, decision in zip(self.tests, self.adjusted, self.decisions, strict=True)
-            ]
-        )  # fmt: skip
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the tests."""
+        return [
+            {
+                "x": ", ".join(test.x), "y": ", ".join(test.y), "given": ", ".join(test.given),
+                "statistic": test.statistic, "pvalue": test.pvalue, "adjusted": p, "decision": decision,
+                "alpha": self.alpha, "method": test.method, "n": self.n,
+            }
+            for test, p, decision in zip(self.tests, self.adjusted, self.decisions, strict=True)
+        ]  # fmt: skip
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the adjusted p-values beside the level."""

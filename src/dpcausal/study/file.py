@@ -77,7 +77,7 @@ class PanelPart(Part):
     target: Any
     start: Any
     bounds: Bounds
-    treated: tuple[Any, ...] = ()
+    treated: tuple[Any, ...] | str = ()
     missing: str = "carry"
 
 

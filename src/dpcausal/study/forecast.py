@@ -38,10 +38,10 @@ def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Tab
     """Return what accuracy to expect of an answer, in words; empty where that is not foreseen."""
     try:
         if isinstance(subject, Panel):
-            target = question.arguments.get("target")
             if question.task != "synthetic_control" or question.method != "auto":
                 return ""
-            return plan_synthetic_control(subject, loss=question.loss(), target=target).verdict
+            asked: dict[str, Any] = {name: question.arguments.get(name) for name in ("target", "start")}
+            return plan_synthetic_control(subject, loss=question.loss(), **asked).verdict
         if schema is None or question.task not in PROSPECTS:
             return ""
         kind = PROSPECTS[question.task]

@@ -214,7 +214,8 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     """Return the regression: released numbers only, hence free.
 
     Eigenvalues w of the directions' covariance above s√(2T) are kept, s the noise on a diagonal entry, as
-    (w + √(w² − 2Ts²))/2: the value whose noisy image w is.  What is left is spread evenly: s_r².
+    √(w² − 2Ts²): of all functions of w that nearest to the covariance (Gavish & Donoho, 2017).  What is left is spread
+    evenly: s_r².
     L = Σ (w − s_r²)₊ vv',  slopes = (L_pre,pre + s_r² I)⁻¹ L_pre,post.
 
     A unit's scale leaves out its level and the factors of the past, fewer than half of its periods: eigenvectors, of
@@ -224,8 +225,7 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     values, vectors = np.linalg.eigh((model.directions + model.directions.T) / 2)
     s = model.noise
     kept = values > max(s * math.sqrt(2 * periods), 0.0)
-    shrunk = (values + np.sqrt(np.maximum(values * values - 2 * periods * s * s, 0))) / 2
-    shrunk = np.where(kept, shrunk, 0)
+    shrunk = np.where(kept, np.sqrt(np.maximum(values * values - 2 * periods * s * s, 0)), 0)
     left = max(float(np.trace(model.directions)), 0.0) - float(shrunk.sum())
     # No smaller than a solve in floats can tell from 0 beside the largest eigenvalue; directions have length 1.
     floor = max(left / max(periods - int(kept.sum()), 1), 1e-11 * float(shrunk.max()), 1e-15)

@@ -167,8 +167,10 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
         )  # fmt: skip
 
 
-def declared(panel: Panel) -> list[Any]:
-    """Return the names of all treated units of the panel, asked about or not, as a ledger records them."""
+def declared(panel: Panel) -> list[Any] | str:
+    """Return the names of all treated units of the panel, or the rule, as a ledger records them."""
+    if isinstance(panel.treated, str):
+        return panel.treated
     return sorted((unit_name(name) for name in panel.treated), key=lambda name: (str(name), repr(name)))
 
 

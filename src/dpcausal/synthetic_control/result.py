@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpcausal.data.periods import Label, period_label
 from dpcausal.errors import ParameterError
-from dpcausal.report import Guarantee, Result, data_frame
+from dpcausal.report import Guarantee, Result
 
 Reals = npt.NDArray[np.float64]
 
@@ -57,7 +57,8 @@ class SyntheticControl(Result):
     donor_weight : float or None
         Released: ΣK of matched donors, the number that the answer rests on.
     loadings : float array of shape (rank, T), or None
-        Released: the factors kept, of the factor model.
+        Released, of the factor model: how all periods go with the factors of the past that stand out from a unit's own
+        noise.
     level, covariance : float arrays of shape (T,) and (T, T), or None
         Released, of the factor model: mean and covariance of donors' changes since the last value before the (first)
         start; the covariance up to a scale, without what the noise hides.  ``in_time`` needs no more.
@@ -125,17 +126,17 @@ class SyntheticControl(Result):
         lines.append(f"Method {self.method}, {self.n} donors{rests}{noise}.")
         return lines
 
-    def to_frame(self) -> Any:
-        """Return a pandas data frame with a row for each period, before the start with nulls for what was released."""
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the periods, before the start with nulls for what was released."""
         arrays = self.counterfactual, self.effect, self.donor_free_forecast
         later = [*[(None, None, None)] * len(self.past), *zip(*(array.tolist() for array in arrays), strict=True)]
         observed = [*self.past.tolist(), *self.observed.tolist()]
-        return data_frame([
+        return [
             {"target": self.target, "time": time, "treated": place >= len(self.past), "observed": seen,
              "counterfactual": told, "effect": effect, "donor_free_forecast": own}
             for place, (time, seen, (told, effect, own)) in enumerate(
                 zip((*self.past_times, *self.times), observed, later, strict=True))
-        ])  # fmt: skip
+        ]  # fmt: skip
 
     def in_time(self, start: Any) -> Reals:
         """Return a placebo in time, free: the effect in each period from ``start`` on until the treatment truly began.
