@@ -45,10 +45,10 @@ TABLES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 HEAD = """Made by `python -m benchmarks independence_level {arguments}--write`: how often `dpcausal.ci_test` with its
 default method calls x and y dependent where they are independent given z, at nominal .05, for ε = .1 / .5 / 1.
-{repetitions} tables a number (two standard errors at .05: {error:.3f}, and less where the noise is summed up and not drawn), a
-quarter of them where it is drawn, that is where x and y have levels, or only levels are given ({drawn_error:.3f});
-{slow} where several numbers are given, whose blocks' terms make the law of the sum (two standard errors in brackets);
-of n = 5,000 a tenth, of n = 1,000,000 {few}.
+{repetitions} tables a number (two standard errors at .05: {error:.3f}, and less where the noise is summed up and not
+drawn), a quarter of them where it is drawn, that is where x and y have levels, or only levels are given
+({drawn_error:.3f}); {slow} where several numbers are given, whose blocks' terms make the law of the sum (two standard
+errors in brackets); of n = 5,000 a tenth, of n = 1,000,000 {few}.
 **Bold**: above .07 by more than two standard errors. *Answered*: the share of the calls that were not refused. The
 shapes are those of `benchmarks/independence_shapes.py`; the last {fresh} were named after defaults had been fixed, and
 are left as they were found.
@@ -57,7 +57,7 @@ are left as they were found.
 
 
 @lru_cache
-def _critical(pvalue: Callable[..., float], *law: float) -> int:
+def critical(pvalue: Callable[..., float], *law: float) -> int:
     """Return the least whole number that is significant."""
     low, high = 0, 2**40
     while high - low > 1:
@@ -66,15 +66,15 @@ def _critical(pvalue: Callable[..., float], *law: float) -> int:
     return high
 
 
-def _share(total: int, least: int, scale: float) -> float:
+def share(total: int, least: int, scale: float) -> float:
     """Return the share of the noise that takes a sum to at least that size."""
     return float(geometric_tail(np.array([least - total, least + total], dtype=np.float64), scale).sum())
 
 
-def rejected(shape: str, n: int, repetitions: int) -> Iterator[tuple[list[float], list[list[int]]]]:
-    """Yield for each table how likely it is rejected at each ε, where the noise is drawn of a quarter of them.
+def rejected(shape: str, n: int, repetitions: int) -> Iterator[list[float | list[int]]]:
+    """Yield for each table how likely it is rejected at each ε, or of a test in blocks the terms of its blocks.
 
-    Of a test in blocks the terms at each ε, and no likelihoods.
+    Of a quarter of the tables where the noise is drawn.
     """
     drawn = False
     for seed in range(repetitions):
@@ -82,15 +82,16 @@ def rejected(shape: str, n: int, repetitions: int) -> Iterator[tuple[list[float]
         table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)),
                           person=getattr(data, "person", None))  # fmt: skip
         question = Hypothesis.of(table, "x", "y", data.given, LEVEL)
-        rows, found, sums = question.read(), [], dict[Any, Any]()
+        rows, sums = question.read(), dict[Any, Any]()
+        found: list[float | list[int]] = []
         for epsilon in EPSILONS:
             test: Any = settled(question, epsilon)
             if isinstance(test, Neighbours) and not test.tied(question):
                 if None not in sums:
                     sums[None] = test.sums(rows, question, generator_from_seed(seed)).signed
                 scale = laplace_scale(signed_sensitivity(test.neighbours or 1, question.unit).bound, PureDP(epsilon))
-                least = _critical(normal_laplace_pvalue, test.deviation(question), scale)
-                found.append(_share(sums[None], least, scale))
+                least = critical(normal_laplace_pvalue, test.deviation(question), scale)
+                found.append(share(sums[None], least, scale))
             elif isinstance(test, BlockTest):
                 blocks = test.blocks or 1
                 if blocks not in sums:
@@ -102,7 +103,7 @@ def rejected(shape: str, n: int, repetitions: int) -> Iterator[tuple[list[float]
                     t = dpc.ci_test(table, "x", "y", given=data.given, loss=PureDP(epsilon), method=test)
                 found.append(float(t.decision == "dependent"))
                 drawn = True
-        yield (found, []) if isinstance(found[0], float) else ([], found)
+        yield found
         if drawn and seed + 1 >= repetitions / DRAWN:
             return
 
@@ -124,7 +125,7 @@ def block_level(terms: list[int], blocks: int, epsilon: float, two_sided: bool) 
     size = 2 * reach * blocks + 1
     one = np.bincount(np.array(terms) + reach, minlength=2 * reach + 1) / len(terms)
     law = np.fft.irfft(np.fft.rfft(one, 2 * size) ** blocks, 2 * size)[:size]
-    least = _critical(block_pvalue, blocks, epsilon, two_sided)
+    least = critical(block_pvalue, blocks, epsilon, two_sided)
     sums = np.arange(size) - reach * blocks
     tails = geometric_tail((least - sums).astype(np.float64), 2 * reach / epsilon)
     if two_sided:
@@ -152,24 +153,22 @@ def levels(shape: str, n: int, repetitions: int) -> tuple[bool, str, bool]:
         found = list(rejected(shape, n, repetitions))
     except ParameterError:
         return False, "refused", False
-    if found[0][0]:
-        shares = np.array([likely for likely, _ in found])
-        means, errors, told = shares.mean(axis=0), shares.std(axis=0) / len(shares) ** 0.5, ""
-    else:
-        data: Any = design(shape)(n, 0)
-        question = Hypothesis.of(
-            dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2))), "x", "y", data.given, LEVEL
-        )
-        pairs = []
-        for place, epsilon in enumerate(EPSILONS):
-            test = settled(question, epsilon)
+    data: Any = design(shape)(n, 0)
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
+    table = dpc.Table(data.columns, data.schema, ledger, person=getattr(data, "person", None))
+    question, pairs, told = Hypothesis.of(table, "x", "y", data.given, LEVEL), [], ""
+    for epsilon, ones in zip(EPSILONS, zip(*found, strict=True), strict=True):
+        if isinstance(ones[0], float):
+            pairs.append((float(np.mean(ones)), float(np.std(ones)) / len(ones) ** 0.5))
+            continue
+        test = settled(question, epsilon)
 
-            def level(terms: list[int], test: Any = test, epsilon: float = epsilon) -> float:
-                return block_level(terms, test.blocks, epsilon, test.two_sided(question))
+        def level(terms: list[int], test: Any = test, epsilon: float = epsilon) -> float:
+            return block_level(terms, test.blocks, epsilon, test.two_sided(question))
 
-            pairs.append(jackknifed(level, [terms[place] for _, terms in found]))
-        means, errors = np.array(pairs).T
-        told = f" ({2 * errors[-1]:.3f})".replace("(0.", "(.")
+        pairs.append(jackknifed(level, list(ones)))
+        told = f" ({2 * pairs[-1][1]:.3f})".replace("(0.", "(.")
+    means, errors = np.array(pairs).T
     above = means - 2 * errors > MOST
     words = [f"{mean:.3f}".lstrip("0") for mean in means]
     marked = [f"**{word}**" if bad else word for word, bad in zip(words, above, strict=True)]
