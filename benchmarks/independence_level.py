@@ -5,7 +5,7 @@
 Where the released sum does not hang on ε (`neighbours`, blocks as many) it is computed once a table, and the share of
 the noise that makes it significant is added up, not drawn: one table serves every ε, and the noise costs no runs.
 Blocks are independent of each other, so the law of their sum is that of as many terms drawn from all tables' blocks:
-computed, with the jackknife over tables.  ``--ends``: n = 200 and 1,000,000, this by few tables and without blocks.
+computed, with the jackknife over tables.  ``--ends``: n = 200 and 100,000, this by few tables and without blocks.
 ``--write`` puts the table between its two marks in ``docs/independence_level.md``, and leaves the rest of the page.  A
 level above .07 by more than two standard errors is marked; the exit code is 1 if more than three shapes are.
 """
@@ -37,7 +37,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "independence_level.md"
 EPSILONS = (0.1, 0.5, 1.0)
 LARGE, TENTH, DRAWN, LEVEL = 5_000, 10, 4, 0.05
 MOST, FAILING = 0.07, 3
-HUGE, FEW = 1_000_000, 5
+HUGE, FEW = 100_000, 40
 TABLES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "shapes": ((300, 2_000, 5_000), (2_000,)), "ends": ((200, HUGE), (250,)),
 }  # fmt: skip
@@ -48,7 +48,7 @@ default method calls x and y dependent where they are independent given z, at no
 {repetitions} tables a number (two standard errors at .05: {error:.3f}, and less where the noise is summed up and not
 drawn), a quarter of them where it is drawn, that is where x and y have levels, or only levels are given
 ({drawn_error:.3f}); {slow} where several numbers are given, whose blocks' terms make the law of the sum (two standard
-errors in brackets); of n = 5,000 a tenth, of n = 1,000,000 {few}.
+errors in brackets); of n = 5,000 a tenth, of n = 100,000 {few}.
 **Bold**: above .07 by more than two standard errors. *Answered*: the share of the calls that were not refused. The
 shapes are those of `benchmarks/independence_shapes.py`; the last {fresh} were named after defaults had been fixed, and
 are left as they were found.

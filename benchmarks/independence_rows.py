@@ -2,9 +2,10 @@
 
     python -m benchmarks independence_rows [repetitions]
 
-True nulls: x = z + e, y = z + e′ for tests of numbers, two levels in three strata for tests of tables, nothing given
-where a test takes nothing.  A fifth of x and of y is missing.  As persons each has one to four rows, and e and e′ have
-a part that all rows of a person share.  Bounds are those that the release declares for its sums, for ε = 2.
+True nulls: x = z + e, y = z + e′ for tests given a number, three strata for `kendall`, and two levels in them for tests
+of tables; nothing given where a test takes nothing.  A fifth of x and of y is missing.  As persons each has one to four
+rows, and e and e′ have a part that all rows of a person share.  Bounds are those that the release declares for its
+sums, for ε = 2.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dpcausal.mechanisms.gate import recording_gate
 
 N, LOSS, MOST = 600, dpc.PureDP(2), 0.07
 UNITS = {"rows": None, "persons, private ids": "private", "persons, public ids": "public"}
+KINDS = {"strata-covariance": "levels", "counts": "levels", "kendall": "strata", "hsic": "alone"}
 WIDE, TWO = dpc.Bounded(-12, 12), dpc.Levels([0, 1])
 
 
@@ -35,6 +37,10 @@ def frame(kind: str, persons: bool, seed: int) -> tuple[dict[str, Any], dpc.Sche
         s = rng.integers(0, 3, N)[owner]
         columns |= {"x": (first < 0.4 * s - 0.5) + 0.0, "y": (second < 0.4 * s - 0.5) + 0.0, "s": s}
         schema, given = dpc.Schema({"x": TWO, "y": TWO, "s": dpc.Levels(range(3))}), ["s"]
+    elif kind == "strata":
+        s = rng.integers(0, 3, N)[owner]
+        columns |= {"x": s + first, "y": s + second, "s": s}
+        schema, given = dpc.Schema({"x": WIDE, "y": WIDE, "s": dpc.Levels(range(3))}), ["s"]
     else:
         z = rng.standard_normal(N)[owner] if kind == "numbers" else np.zeros(owner.size)
         columns |= {"x": z + first, "y": z + second, "z": z}
@@ -79,7 +85,7 @@ def main(arguments: list[str]) -> int:
     print(f"| method | {' | '.join(UNITS)} |\n|{'---|' * (1 + len(UNITS))}")
     held = True
     for name, way in METHODS.items():
-        kind = {"strata-covariance": "levels", "counts": "levels", "hsic": "alone"}.get(name, "numbers")
+        kind = KINDS.get(name, "numbers")
         method: Any = way(model_x=known) if name in several else way()  # type: ignore[call-arg]
         cells = [cell(method, kind, ids, repetitions) for ids in UNITS.values()]
         held &= all(met for _, met in cells)
