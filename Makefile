@@ -3,6 +3,7 @@
 # `make fuzz` searches from fresh seeds for SECONDS and prints how to repeat what fails.
 # `make browser` looks at reports in the system's Chromium, with axe and html-validate from npm: needs node.
 # `make peers` passes graphs and tests through causal-learn, pgmpy, DoWhy, pydot and ibis, in an environment of its own.
+# `make engines` asks Spark and Dask what rows in memory give, in an environment of its own with a JRE: no Java is needed.
 # `make package` builds wheel and sdist and installs each where nothing else is.
 # `make docs` builds the site, its examples run, into build/site; a warning is an error.
 # `make benchmark` and `make audit` print what the documents quote.
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 SECONDS ?= 600
 
-.PHONY: demo test fuzz peers package docs benchmark audit browser clean
+.PHONY: demo test fuzz peers engines package docs benchmark audit browser clean
 
 demo: $(VENV)/demo.done
 	$(BIN)/dpcausal demo --folder $(VENV)/rand-study
@@ -27,6 +28,9 @@ fuzz: $(VENV)/test.done
 
 peers: $(VENV)/peers/done
 	$(VENV)/peers/bin/python -m pytest tests/interop/peers.py
+
+engines: $(VENV)/engines/done
+	$(VENV)/engines/bin/python -m pytest tests/data/spark_and_dask.py
 
 package: $(VENV)/package.done
 	$(BIN)/python -m tests.package
@@ -82,6 +86,11 @@ $(VENV)/docs.done: $(VENV)/pip.done pyproject.toml
 $(VENV)/peers/done: $(VENV)/pip.done pyproject.toml
 	$(PYTHON) -m venv $(VENV)/peers
 	$(VENV)/peers/bin/pip install -q -e '.[peers]'
+	touch $@
+
+$(VENV)/engines/done: $(VENV)/pip.done pyproject.toml
+	$(PYTHON) -m venv $(VENV)/engines
+	$(VENV)/engines/bin/pip install -q -e '.[engines]'
 	touch $@
 
 clean:

@@ -36,6 +36,9 @@ _BACKENDS = {
     nw.Implementation.PYARROW: "pyarrow",
     nw.Implementation.DUCKDB: "duckdb",
 }
+_ENGINES = {"pyspark": "spark", "dask": "dask"}
+"""Those that have a source of their own, by the package of the frame's type."""
+
 Cells = NDArray[np.int64]
 
 _WIDE = {"Int128", "UInt128"}
@@ -48,6 +51,9 @@ def source_of(frame: object) -> Source:
     reason = ""
     try:
         native: Any = nw.to_native(frame, pass_through=True)
+        if (engine := _ENGINES.get(type(native).__module__.partition(".")[0])) is not None:
+            found: Source = importlib.import_module(f"dpcausal.data.engines.{engine}").source(native)
+            return found
         return FrameSource(nw.from_native(native))
     except TypeError:
         reason = f"{ACCEPTED}, got {type(frame).__name__}"
@@ -65,10 +71,10 @@ class FrameSource(Streaming):
         if frame.implementation not in _BACKENDS:
             # Blocks are dealt by place: an engine that may answer in any order could let one record move the others.
             fix = "; an engine's rows have no order of their own: hand over an Arrow table made from it"
-            lazy = fix if isinstance(frame, nw.LazyFrame) else ""
-            raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}{lazy}")
+            told = fix if isinstance(frame, nw.LazyFrame) else ""
+            raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}{told}")
         self.frame = frame
-        self.backend = _BACKENDS[frame.implementation]
+        self.backend, self.lazy = _BACKENDS[frame.implementation], isinstance(frame, nw.LazyFrame)
         if self.backend == "duckdb":
             if importlib.util.find_spec("pyarrow") is None:
                 raise MissingDependencyError("pyarrow", "duckdb")
@@ -123,13 +129,7 @@ class FrameSource(Streaming):
         for start in range(0, len(chosen), BATCH):
             yield FrameColumns(chosen[start : start + BATCH], wide)
 
-    @property
-    def lazy(self) -> bool:
-        """Whether the rows are elsewhere, in an engine that can count them."""
-        return isinstance(self.frame, nw.LazyFrame)
-
     def evaluate(self, names: Sequence[str]) -> None:
-        """Compute every value of some columns of a lazy frame once, and keep none: a cast that fails fails here."""
         failing = f"the {self.backend} frame cannot compute its columns for every row"
         if not self.lazy:
             return

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.source import Collected, Declared, Kind
+from dpcausal.data.source import Collected, Declared, Kind, Source
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.hashing import hashed, mixed
 
@@ -43,6 +43,15 @@ def check_most(most: object) -> None:
     """Refuse what is no number of rows."""
     if most is not None and (isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MOST_ROWS):
         raise ParameterError(f"most must be a whole number of rows of a person, 1 to {MOST_ROWS}")
+
+
+def check_order(source: Source, person: str | None) -> None:
+    """Refuse rows without an order: they are dealt to blocks by place, and one record could move all others."""
+    if not source.ordered and person is None:
+        raise ParameterError(
+            f"this question needs its rows in one order, and {source.backend} gives them none: tell them apart by a "
+            "column, person='...', or ask for moments, cells or contrasts"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

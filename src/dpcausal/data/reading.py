@@ -91,7 +91,7 @@ class Records:
 
     def __init__(self, table: Table, names: tuple[str, ...], parts: bool) -> None:
         self._table, self._names = table, names
-        held = table.unit is not Unit.ROW or table.n <= HELD
+        held = table.unit is not Unit.ROW or (table.n <= HELD and table._source.ordered)
         self._rows = None if not held else table.parts(names) if parts else table.rows(names)
 
     def sum(self, kernel: Kernel) -> Integers:
@@ -104,6 +104,8 @@ class Records:
             lambda: source.summed(reading.needed, Summand(reading, kernel)),
             f"the {source.backend} columns cannot be read",
         )
+        if rows < 0:
+            raise SchemaError(f"the {source.backend} columns cannot be read")
         if rows != table._rows or total is None or (stamp is not None and Stamp.of(stamp.path) != stamp):
             raise SchemaError(CHANGED)
         return total

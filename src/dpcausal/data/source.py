@@ -7,7 +7,7 @@ Nothing that a back end says about the values leaves through here: its errors an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol, TypeVar
@@ -85,19 +85,48 @@ Summed = Callable[[Collected], NDArray[np.int64]]
 
 
 class Streaming(ABC):
-    """A source whose rows come to this process, a batch at a time."""
+    """A source whose rows can be summed over, as they come, a batch at a time."""
+
+    lazy = False
+    """Whether the rows are elsewhere, in an engine that counts them when it reads them."""
+
+    ordered = True
+    """Whether the rows come in one order each time, which no record decides."""
+
+    def evaluate(self, names: Sequence[str]) -> None:
+        """Compute every value of some columns of a lazy frame once, and keep none: a cast that fails fails here."""
+        del names  # what is not lazy is there
 
     @abstractmethod
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         """Yield these columns in batches of at most about ``BATCH`` rows, in any order, each row once."""
 
-    def summed(self, names: Sequence[str], function: Summed) -> tuple[int, NDArray[np.int64] | None]:
+    def summed(self, names: Sequence[str], function: Summed) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches."""
-        rows, total = 0, None
-        for collected in self.stream(names):
-            part = function(collected)
-            rows, total = rows + len(collected), part if total is None else total + part
-        return rows, total
+        return added((len(collected), function(collected)) for collected in self.stream(names))
+
+
+Sums = tuple[int, NDArray[np.int64] | None]
+"""How many rows there were, −1 if they cannot be read, and the sum of a function of them, None of no rows."""
+
+FAILED: Sums = (-1, None)
+
+
+def added(parts: Iterable[Sums]) -> Sums:
+    """Return the sums of parts, ``FAILED`` if one is."""
+    rows, total = 0, None
+    for many, part in parts:
+        if many < 0:
+            return FAILED
+        rows += many
+        if part is not None:
+            total = part if total is None else total + part
+    return rows, total
+
+
+def nothing(collected: Collected) -> NDArray[np.int64]:
+    """Return a sum that needs every value and tells none."""
+    return np.zeros(1, dtype=np.int64)
 
 
 class Source(Protocol):
@@ -105,6 +134,10 @@ class Source(Protocol):
 
     backend: str
     names: tuple[str, ...]
+    lazy: bool
+    ordered: bool
+
+    def evaluate(self, names: Sequence[str]) -> None: ...
 
     def declared(self, name: str) -> Declared: ...
 
@@ -113,7 +146,7 @@ class Source(Protocol):
     def collect(self, names: Sequence[str]) -> Collected:
         """Bring these columns, and no others, into memory."""
 
-    def summed(self, names: Sequence[str], function: Summed) -> tuple[int, NDArray[np.int64] | None]:
+    def summed(self, names: Sequence[str], function: Summed) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches."""
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.cleaning import check_declared, check_named
-from dpcausal.data.frame import FrameSource, source_of
-from dpcausal.data.persons import Persons, check_id, check_most
+from dpcausal.data.frame import source_of
+from dpcausal.data.persons import Persons, check_id, check_most, check_order
 from dpcausal.data.reading import CHANGED, Reading, Records
 from dpcausal.data.rows import Rows, checked_name, checked_rule, checked_weight, levelled
 from dpcausal.data.schema import Bounded, Schema
@@ -173,7 +173,7 @@ class Table(Single):
             raise SchemaError("a table needs at least one row")
         if rows > limit and (max_rows is not None or person is not None):
             raise RowLimitError(f"the table has more rows than max_rows = {limit}: raise it if memory allows")
-        if isinstance(source, FrameSource):
+        if source.lazy:
             besides = [*([] if person is None else [person]), *([] if weighed is None else [weighed[0]])]
             source.evaluate(list(dict.fromkeys([*schema.names, *besides])))
         self._settle(
@@ -354,6 +354,7 @@ class Table(Single):
         needed = (*reading.needed, *([] if self._person is None or self._person in reading.needed else [self._person]))
         if not needed:
             return Rows.of({}, np.ones(self._n, dtype=np.bool_), self._missing)
+        check_order(self._source, self._person)
         collected = self._source.collect(needed)
         if len(collected) != self._rows:
             return None
@@ -374,7 +375,8 @@ class Table(Single):
         return Records(self, tuple(dict.fromkeys(names)), parts)
 
     def check_memory(self) -> None:
-        """Refuse, before a spend, a question that needs all rows at once of a table that has too many."""
+        """Refuse, before a spend, a question that needs all rows at once of a table that cannot bring them."""
+        check_order(self._source, self._person)
         if self._rows > self._max_rows:
             raise RowLimitError(
                 f"this question needs all rows in memory at once, at most max_rows = {self._max_rows}: raise it if "

@@ -83,8 +83,7 @@ def confirm(
             rule = str(error)
         if rule:
             raise SchemaError(f"the frame was changed after it was declared: {rule}; {NOTHING_SPENT}")
-    lazy = isinstance(source, FrameSource) and isinstance(source.frame, nw.LazyFrame)
-    if not lazy and source.count() != rows:
+    if not source.lazy and source.count() != rows:
         raise SchemaError(f"the frame no longer has the rows that were counted: {NOTHING_SPENT}")
 
 

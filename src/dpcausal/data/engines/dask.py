@@ -1,0 +1,76 @@
+"""Dask frames: each partition is summed where it is, and only whole numbers come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpcausal.data.frame import source_of
+from dpcausal.data.source import FAILED, Collected, Declared, Streaming, Summed, Sums, added, nothing, withheld
+from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.privacy.unheard import alone, contained
+
+_UNREAD = "the dask frame cannot be read"
+
+
+class DaskSource(Streaming):
+    """A Dask frame, its partitions in their order."""
+
+    backend = "dask"
+    lazy = True
+
+    def __init__(self, frame: Any) -> None:
+        if not hasattr(frame, "map_partitions") or not hasattr(frame, "columns"):
+            raise ParameterError("of Dask a frame must be a dask.dataframe.DataFrame")
+        self._frame = frame
+        self._typed = source_of(frame._meta)
+        self.names = self._typed.names
+
+    def declared(self, name: str) -> Declared:
+        return self._typed.declared(name)
+
+    def count(self) -> int:
+        return int(withheld(lambda: alone(lambda: len(self._frame)), _UNREAD))
+
+    def evaluate(self, names: Sequence[str]) -> None:
+        """Compute every value of some columns once, and keep none."""
+        if withheld(lambda: any(type(one).__name__.startswith("Sample") for one in self._frame.expr.walk()), _UNREAD):
+            raise SchemaError(
+                "the dask query samples, so its rows would not be the same each time they are read: make the table "
+                "from a copy that was written"
+            )
+        if self.summed(names, nothing) == FAILED:
+            raise SchemaError("the dask frame cannot compute its columns for every row")
+
+    def collect(self, names: Sequence[str]) -> Collected:
+        frame = withheld(lambda: alone(self._frame[list(names)].compute), _UNREAD)
+        return source_of(frame).collect(names)
+
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        for part in self._frame[list(names)].to_delayed():
+            yield source_of(part.compute()).collect(names)
+
+    def summed(self, names: Sequence[str], function: Summed) -> Sums:
+        """Return how many rows there were, and the sum of a function of their batches: each where its rows are."""
+        from dask.delayed import delayed
+
+        def parts() -> Any:
+            kernel = delayed(Partition(tuple(names), function), pure=False)
+            return delayed([kernel(part) for part in self._frame[list(names)].to_delayed()]).compute()
+
+        return added(withheld(lambda: alone(parts), _UNREAD))
+
+
+@dataclass(frozen=True)
+class Partition:
+    """What a worker does with a partition: the number of its rows, −1 for a failure, and its sums.  It never raises."""
+
+    names: tuple[str, ...]
+    function: Summed
+
+    def __call__(self, frame: Any) -> Sums:
+        return contained(lambda: source_of(frame).summed(self.names, self.function), FAILED)
+
+
+source = DaskSource

