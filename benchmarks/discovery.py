@@ -101,15 +101,13 @@ def main() -> int:
         published = curve(network, frames, ROUND_GRID, papers.PrivPc())
         show(f"{name}: Priv-PC as published, epsilon as it reports", published)
         if not options.only_default:
-            for system in SYSTEMS:
+            for system in SYSTEMS[:2]:
                 rows = curve(network, frames, GRID[4::2], system(constants="corrected"))
                 show(f"{name}: {system.name}, proved", rows)
             for system in SYSTEMS[1:]:
                 rows = curve(network, frames, ROUND_GRID[::3], system())
                 show(f"{name}: {system.name} as published, epsilon as it reports", rows)
             # Hundreds of blocks a test: few seeds and parameters, small conditioning sets.
-            proved = papers.ReconciledTests(constants="corrected", max_order=1, misses=0.5)
-            show(f"{name}: reconciled G-test, proved, 3 seeds", curve(network, frames[:3], (1.0, 10.0, 100.0), proved))
             rows = curve(network, frames[:3], (0.1, 1.0, 10.0), papers.ReconciledTests(max_order=1))
             show(f"{name}: reconciled G-test as published, epsilon as it reports, 3 seeds", rows)
         ours, theirs = first_good(default), first_good(published)

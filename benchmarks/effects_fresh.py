@@ -1,4 +1,4 @@
-"""Ten designs of effect, ols, iv and did named after the defaults were frozen, published as they came.
+"""Ten designs of effect, ols, iv and did, and five more, named after defaults were frozen, published as they came.
 
     python -m benchmarks effects_fresh                      500 runs a design, epsilon 1
     python -m benchmarks effects_fresh --rows 2000 --designs "rents;doses"
@@ -143,12 +143,54 @@ def absences(rng: Any, n: int, loss: Any) -> Answer:
     return paths(np.minimum(rng.poisson(rate), 20).astype(float), g, 9, dpc.Bounded(0, 20), loss)
 
 
+def pay(rng: Any, n: int, loss: Any) -> Answer:
+    """Whole years at school, errors of a gamma of shape 4, alike everywhere."""
+    x, w = rng.integers(-4, 5, n), rng.normal(size=n)
+    y = 0.5 * x + 0.3 * w + rng.gamma(4, 0.5, n) - 2
+    return slope({"y": y, "x": x, "w": w}, {"y": 15, "x": 4, "w": 5}, loss)
+
+
+def survey(rng: Any, n: int, loss: Any) -> Answer:
+    """Answers of one to five and three of yes or no, normal errors."""
+    x, (v, w, u) = rng.integers(1, 6, n), (rng.random((3, n)) < np.array([[0.5], [0.3], [0.2]])).astype(int)
+    y = 0.5 * x + v - 0.5 * w + 0.2 * u + rng.normal(size=n)
+    return slope({"y": y, "x": x, "v": v, "w": w, "u": u}, {"y": 10, "x": 5, "v": 1, "w": 1, "u": 1}, loss)
+
+
+def loans(rng: Any, n: int, loss: Any) -> Answer:
+    """Sums of which the largest fifth is cut at the bound; two numbers that correlate by .6 are adjusted for."""
+    x, e = rng.normal(size=(2, n))
+    w = 0.6 * x + 0.8 * e
+    a = coin(rng, 1 / (1 + np.exp(-0.5 * x - 0.3 * w)))
+    y = np.clip(3 + 0.8 * x + 0.5 * w + 1.5 * rng.normal(size=n) + 0.5 * a, 0, 5)
+    return effect({"a": a, "y": y, "x": np.clip(x, -4, 4), "w": np.clip(w, -4, 4)},
+                  {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 5), "x": dpc.Bounded(-4, 4), "w": dpc.Bounded(-4, 4)},
+                  loss)  # fmt: skip
+
+
+def draft(rng: Any, n: int, loss: Any) -> Answer:
+    """Two lots as instruments, a skewed number held fixed."""
+    (z, v), x, u = rng.integers(0, 2, (2, n)), rng.exponential(size=n), rng.normal(size=n)
+    a = 0.6 * z + 0.4 * v + 0.3 * x + u + rng.normal(size=n)
+    y = 0.5 * a + 0.4 * x - u + rng.normal(size=n)
+    return slope({"y": y, "a": a, "z": z, "v": v, "x": x}, {"y": 20, "a": 20, "z": 1, "v": 1, "x": 15}, loss,
+                 instruments=["z", "v"], given=["x"])  # fmt: skip
+
+
+def shops(rng: Any, n: int, loss: Any) -> Answer:
+    """Four quarters, one cohort of two fifths, Laplace errors about a falling trend."""
+    g = np.where(rng.random(n) < 0.4, 2, 9)
+    y = 3 * rng.normal(size=(n, 1)) - 0.3 * np.arange(4) + rng.laplace(size=(n, 4))
+    return paths(np.clip(y + 0.5 * (g[:, None] <= np.arange(4)), -15, 15), g, 9, dpc.Bounded(-15, 15), loss)
+
+
 DESIGNS: dict[str, Callable[[Any, int, Any], Answer]] = {
     "tips": tips, "sleep": sleep, "rainfall": rainfall, "rents": rents, "doses": doses, "harvest": harvest,
     "distance": distance, "lottery": lottery, "minimum wage": minimum_wage, "absences": absences,
+    "pay": pay, "survey": survey, "loans": loans, "draft": draft, "shops": shops,
 }  # fmt: skip
 TRUTHS = {"sleep": 0.25, "absences": -0.5} | dict.fromkeys(
-    ("rents", "doses", "harvest", "distance", "lottery", "minimum wage"), 0.5
+    ("rents", "doses", "harvest", "distance", "lottery", "minimum wage", "pay", "survey", "draft", "shops"), 0.5
 )
 
 
@@ -157,6 +199,10 @@ def truth_of(name: str) -> float:
     if name == "tips":
         # Given .6 and .7 of the time, of means (2 + s)/(14 + s − 3 z), treatment goes with neither but given s and z.
         return 0.1 * float(np.mean([(2 + s) / (14 + s - 3 * z) for s in range(3) for z in range(2)]))
+    if name == "loans":
+        x, e, f = np.random.default_rng(0).normal(size=(3, 4_000_000))
+        y = 3 + 0.8 * x + 0.5 * (0.6 * x + 0.8 * e) + 1.5 * f
+        return float((np.clip(y + 0.5, 0, 5) - np.clip(y, 0, 5)).mean())
     if name == "rainfall":
         rng = np.random.default_rng(0)
         y = rng.gamma(0.8, 1 + 0.4 * np.minimum(rng.gamma(2, 1, 4_000_000), 8))

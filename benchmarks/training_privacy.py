@@ -10,9 +10,9 @@ figure shows what noise and ridge do.  The smallest and the largest value of the
 Both sides get the same halves, the same regressions and the same Gaussian kernels; the test half is not protected.
 Published: HSIC, a Laplace draw of scale Δ/(ε/2) on each score, Δ by Theorem 7.  Ours: √HSIC, one Laplace draw on the
 difference.  The chance that noise leaves a direction as it is has a closed form, so no noise is drawn; a wrong
-non-private direction counts as such.  "Best λ" is taken without privacy, as in the paper; "rule" is the public default,
-"chosen" the choice by report noisy max over the same λ, for a quarter of ε.  Rank scores by Theorem 6 are never
-released: the last column is the largest lower bound on the training rows that must change, over all λ ≤ 1.
+non-private direction counts as such.  "Best λ" is taken without privacy, as in the paper; "rule" is the public default.
+Rank scores by Theorem 6 are never released: the last column is the largest lower bound on the training rows that must
+change, over all λ ≤ 1.
 
 Then votes that protect everyone, on the same pairs at ε = 1.
 """
@@ -42,9 +42,6 @@ PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)
 EPSILON, EVERYONE = 2.0, 1.0
 EPSILONS = np.logspace(-1, 1, 9)
 COUNT, SPLITS, LARGEST = 5, 10, 18
-DRAWS = 400
-"""Noisy choices of a λ that are averaged over."""
-
 
 def chance(gap: float, scale: float) -> float:
     """Return P(the released direction is the true one) for one draw; ``gap`` > 0 where the exact direction is true."""
@@ -78,14 +75,6 @@ class Split:
 
     def published(self, penalty: float, epsilon: float) -> float:
         return published_chance(self.scores[penalty], self.n, self.m, penalty, epsilon)
-
-    def chosen(self, epsilon: float, seed: int) -> float:
-        """Return the mean chance over noisy choices of λ by the share of ε that a choice takes."""
-        share = float(stable.CHOICE_SHARE)
-        clear = np.array([abs(self.gap(penalty)) / self.bounds[penalty] for penalty in PENALTIES])
-        draws = generator_from_seed(seed).exponential(2 / (share * epsilon), (DRAWS, len(PENALTIES)))
-        picks = np.bincount(np.argmax(clear + draws, axis=1), minlength=len(PENALTIES)) / DRAWS
-        return float(picks @ [self.ours(penalty, (1 - share) * epsilon) for penalty in PENALTIES])
 
 
 def scaled_halves(pair: Pair, seed: int, share: float) -> Halves:
@@ -131,7 +120,7 @@ def figure_two(pairs: list[tuple[str, Pair]], splits: int) -> tuple[dict[str, bo
     """Print the table of Figure 2 and return the targets and the splits."""
     print(f"P(correct) at total ε = {EPSILON:g}, training half protected, {splits} halvings each\n")
     heads = "".join(f"{penalty:>7g}" for penalty in PENALTIES)
-    print(f"{'pair':<10}{'rows':>7}  {'':<9}{heads}{'best λ':>9}{'rule':>7}{'chosen':>8}{'ranks':>7}")
+    print(f"{'pair':<10}{'rows':>7}  {'':<9}{heads}{'best λ':>9}{'rule':>7}{'ranks':>7}")
     best, flat, runs = [], [], {}
     for name, pair in pairs:
         runs[name] = every = [split(pair, seed, EPSILON) for seed in range(splits)]
@@ -139,14 +128,13 @@ def figure_two(pairs: list[tuple[str, Pair]], splits: int) -> tuple[dict[str, bo
         printed = [float(np.mean([one.published(penalty, EPSILON) for one in every])) for penalty in PENALTIES]
         rule = stable.default_penalty(every[0].n, EPSILON)
         by_rule = float(np.mean([one.ours(rule, EPSILON) for one in every]))
-        chosen = float(np.mean([one.chosen(EPSILON, seed) for seed, one in enumerate(every)]))
         best.append(max(ours))
         flat += printed
         cells = "".join(f"{value:>7.2f}" for value in printed)
         print(f"{name:<10}{len(pair.cause):>7}  {'published':<9}{cells}{max(printed):>9.2f}")
         cells = "".join(f"{value:>7.2f}" for value in ours)
         steps = max(one.steps for one in every)
-        print(f"{'':<17}  {'ours':<9}{cells}{max(ours):>9.2f}{by_rule:>7.2f}{chosen:>8.2f}{steps:>7}", flush=True)
+        print(f"{'':<17}  {'ours':<9}{cells}{max(ours):>9.2f}{by_rule:>7.2f}{steps:>7}", flush=True)
     high, fair = sum(value >= 0.95 for value in best), sum(value >= 0.69 for value in best)
     return {
         f"Theorem 7 between {min(flat):.2f} and {max(flat):.2f} everywhere, about .50": max(map(_off, flat)) < 0.02,

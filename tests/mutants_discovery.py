@@ -16,7 +16,6 @@ from dpcausal.dependence.conditional_kendall import conditional_kendall, conditi
 from dpcausal.dependence.contingency import contingency, contingency_sensitivity, histograms, histograms_sensitivity
 from dpcausal.dependence.contrasts import complete_square, contrast_of
 from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
-from dpcausal.dependence.smooth_median import smooth_median
 from dpcausal.dependence.whitened import merged_levels, whitened_moments, whitened_moments_sensitivity
 from dpcausal.discovery import parities
 from dpcausal.discovery.table import ContingencyTable
@@ -190,8 +189,6 @@ MUTANTS: list[Case] = [
     by_falsifier("T by the bound of one stratum",
                  lambda rows: conditional_kendall(rows[:, 0], rows[:, 1], np.rint(rows[:, 2])),
                  lambda m: 4 / m, columns=3, sizes=(31,), starts={"opposed": opposed}),
-    by_falsifier("a smooth median with the printed decay", lambda rows: smooth_median(rows[:, 0], 1.0), 0.2,
-                 norm=Norm.SMOOTH, columns=1, sizes=(5, 11)),
     by_black_box("sparse vector without noise on the bar", first_of(0, 1.0)),
     by_black_box("the raw answer, called published", raw),
     by_grey_box("only the cells that occur", "table", PureDP(1), (ContingencyTable, "release", only_cells_that_occur)),

@@ -1,4 +1,4 @@
-"""Mutants of smooth sensitivity and of propose-test-release; controls beside them.
+"""Mutants of propose-test-release; controls beside them.
 
 The black boxes here are weaker than a loss at a half-line: what is flagged are events in the tails, of which a δ is
 taken first.  Each has at least a fifth more loss than is claimed, in an event of probability .04 or more.
@@ -12,22 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.audit import compare
 from dpcausal.dependence.iqr import IqrReach
-from dpcausal.mechanisms.gate import release
-from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
-from dpcausal.privacy.events import Event
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ApproxDP
-from dpcausal.privacy.neighbours import Relation
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm
 from tests.mutants import Case, by_black_box, by_falsifier
 
 Rows = Any
 
 DELTA = 0.04
-LOSS = ApproxDP(1, DELTA)
-SMOOTH = smoothness(LOSS)
 
 
 # Statistics.
@@ -50,15 +41,7 @@ def in_one_long_cell(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     return rows
 
 
-# Noise.  The worst pair of smooth noise: (0, S = e^β) and (1, S = 1).
-
-
-def smooth_pair(alpha: float, beta: float) -> Callable[[int], tuple[Any, Any]]:
-    def outputs(size: int) -> tuple[Any, Any]:
-        coins = np.random.default_rng(7)
-        return coins.laplace(0, math.exp(beta) / alpha, size), coins.laplace(1, 1 / alpha, size)
-
-    return outputs
+# Noise.
 
 
 Answers = tuple[float, float, float]
@@ -98,30 +81,9 @@ CROSSING = (T, T, 0.0), (T + 1, T - 1, 1.0)
 """To fail the first test, to pass the second, and a low value: each less likely by e^½ on the other side."""
 
 
-# A call.
-
-
-def released(bound: float, show: bool) -> Any:
-    allotment = Ledger.in_memory(LOSS).allot(LOSS, task="median")
-    claim = Sensitivity(SMOOTH.beta, Norm.SMOOTH, Relation.REPLACE_ONE, "smooth-median")
-    query = Query(np.array([0.0, bound]), claim, "median")
-    if not show:
-        return smooth_laplace(query, allotment, LOSS, largest=2.0)
-    event = Event("smooth-laplace", "median", LOSS, SMOOTH.beta, "smooth", bound / SMOOTH.alpha, "smooth-median")
-    return release(query, allotment, event, lambda answer: answer)
-
-
-def shows_its_scale(show: bool) -> bool:
-    return compare(lambda: released(1.0, show), lambda: released(math.exp(0.9 * SMOOTH.beta), show)).violated
-
-
 MUTANTS: list[Case] = [
     by_falsifier("log IQR proposed on cells of length 2", long_cells, 1 + 2.0**-40, sizes=(16, 33), columns=1,
                  high=20.0, norm=Norm.TESTED, starts={"in one long cell": in_one_long_cell}, evaluations=400),
-    Case("the private scale in the event", "grey box", lambda: shows_its_scale(True)),
-    by_black_box("smooth noise with β twice too large", smooth_pair(SMOOTH.alpha, 2 * SMOOTH.beta), delta=DELTA),
-    by_black_box("smooth noise that pays a quarter of its δ", smooth_pair(*SMOOTH), delta=DELTA / 4),
-    by_black_box("smooth noise of scale S/ε", smooth_pair(2 * SMOOTH.alpha, SMOOTH.beta), delta=DELTA),
     by_black_box("propose-test-release with the printed threshold", tested(*AT_ONE, threshold(0.01, 1.0)), delta=0.01),
     by_black_box("propose-test-release that pays half of its δ", tested(*AT_ONE, threshold(DELTA)), delta=DELTA / 2),
     by_black_box("propose-test-release that tells which test was passed", tested(*CROSSING, T, tell=True), delta=1e-6),
@@ -130,8 +92,6 @@ MUTANTS: list[Case] = [
 ]  # fmt: skip
 
 CONTROLS: list[Case] = [
-    Case("an event that shows what is public of a smooth bound", "grey box", lambda: shows_its_scale(False)),
-    by_black_box("smooth noise at its worst pair", smooth_pair(*SMOOTH), delta=DELTA),
     by_black_box("propose-test-release one record from leaving both cells", tested(*AT_ONE, threshold(DELTA)),
                  delta=DELTA),
     by_black_box("propose-test-release that does not tell which test was passed", tested(*CROSSING, T), delta=1e-6),

@@ -67,11 +67,6 @@ def by_gaps_of_values(rows: Rows) -> Any:
     return np.array([published.rank_distance(published.rank_gap(left), N, 1.0), score])
 
 
-def raw_margins(rows: Rows) -> Any:
-    """|D_i| over the bound of the first: what stands out is then the setting with the largest scale."""
-    return np.abs([float(rows[:, 0].mean()) - 0.3, 2 * float(rows[:, 1].mean()) - 1]) * len(rows)
-
-
 MUTANTS: list[Case] = [
     by_falsifier("0.8 of the regression's bound", rows_of.predictions,
                  lambda m: 0.8 * prediction_sensitivity(m, PENALTY).bound, sizes=(21,), norm=Norm.LINF, **BOX),
@@ -83,7 +78,6 @@ MUTANTS: list[Case] = [
     by_falsifier("a third of the training bound", rows_of.of_scores,
                  lambda m: stable.training_sensitivity(N, 2 * GROUP, LARGE).bound / 3, sizes=(1,), evaluations=200,
                  **RANGES),
-    by_falsifier("clearness by one bound for all settings", raw_margins, 1, sizes=(5, 9), norm=Norm.LINF),
     by_falsifier("log ranges by the bound of ranges", log_ranges, lambda m: training.iqr_sensitivity(N, LARGE).bound,
                  sizes=(1,), evaluations=400, **RANGES),
     by_falsifier("stable ranks by gaps between ranks", by_gaps_of_ranks, 1, sizes=(1,), norm=Norm.TESTED,

@@ -147,7 +147,7 @@ CALLS: list[dict[str, Any]] = [
      "loss": dpc.ApproxDP(1, 0.1)},
     {"score": "iqr", "protect": "test", "method": dpc.papers.AnmTestPrivacyIqr(constants="corrected"),
      "loss": dpc.ApproxDP(1, 0.1)},
-    *({"score": score, "protect": "training", "penalty": (0.5, 2)} for score in ("hsic", "iqr")),
+    *({"score": score, "protect": "training", "penalty": 0.5} for score in ("hsic", "iqr")),
     {"score": "iqr", "protect": "training", "release_scores": True},
     {"score": "hsic", "protect": "training", "published": True},
     {"score": "kendall", "protect": "training", "published": True, "loss": dpc.ApproxDP(1, 0.1)},

@@ -131,7 +131,7 @@ WAYS: list[dict[str, Any]] = [
     *({"score": score, "protect": "test"} for score in ("hsic", "spearman", "kendall", "iqr")),
     *({"score": score, "protect": "test", "release_scores": True} for score in ("kendall", "iqr")),
     *({"score": score, "protect": "test", "published": True} for score in ("hsic", "kendall")),
-    *({"score": score, "protect": "training", "penalty": (0.5, 2.0)} for score in ("hsic", "iqr")),
+    *({"score": score, "protect": "training", "penalty": 0.5} for score in ("hsic", "iqr")),
     {"score": "kendall", "protect": "training", "published": True, "loss": dpc.ApproxDP(1, 1e-6)},
     {"method": "verdict"},
     {"score": "lsnm"},

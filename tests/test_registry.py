@@ -172,9 +172,8 @@ def test_a_mechanism_shows_its_name_and_its_worst_pair_at_the_gate(row: Mechanis
     one, other = recording.passages
     assert one.event.mechanism == other.event.mechanism == row.name
     assert one.event == other.event
-    norm = Norm(one.event.norm)
-    assert distance(one.value, other.value, norm) == pytest.approx(one.bound, rel=1e-8)
-    assert one.bound == 1 or norm is Norm.SMOOTH
+    assert distance(one.value, other.value, Norm(one.event.norm)) == pytest.approx(one.bound, rel=1e-8)
+    assert one.bound == 1
 
 
 @pytest.mark.parametrize("epsilon", CLAIMED)
@@ -203,7 +202,8 @@ def test_a_call_brings_the_same_to_the_gate_on_neighbours(row: TaskRow, monkeypa
 @pytest.mark.parametrize("row", TASKS, ids=names(TASKS))
 def test_a_call_keeps_its_claim_on_its_pair(row: TaskRow) -> None:
     with simulated_noise(22):
-        first, second = [row.draw(side, 1.0, 300 + (3_000 if row.attained else 500)) for side in (0, 1)]
+        # Where the pair is not a worst one the draws only show that the whole call runs and is not flagged.
+        first, second = [row.draw(side, 1.0, 3_300 if row.attained else 400) for side in (0, 1)]
     pilot = min(300, len(first) // 5)  # some calls are slow and draw fewer
     audit = audit_samples(first, second, claimed=1.0, delta=row.delta, pilot=pilot, false_alarm=EACH)
     assert not audit.violated, audit.summary()

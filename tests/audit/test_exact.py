@@ -16,7 +16,6 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from dpcausal.mechanisms.objective_perturbation import calibrate
-from dpcausal.mechanisms.smooth_sensitivity import delta_needed
 from dpcausal.privacy import noise
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.loss import ApproxDP, PureDP
@@ -218,16 +217,6 @@ def test_propose_test_release_and_stable_values_are_those_of_many_runs_of_the_de
     held = 5 + rng.geometric(ratio, size) - rng.geometric(ratio, size) < 1 + math.ceil(math.log(100))
     law = laws.stable_value((5, 0.7), event(1.0, loss), np.array([0.5]))
     assert law == pytest.approx([held.mean(), 0, 1 - held.mean()], abs=6 * 0.5 / math.sqrt(size))
-
-
-@pytest.mark.parametrize("epsilon", CLAIMED)
-def test_the_smooth_laws_need_the_delta_of_the_proof_page(epsilon: float) -> None:
-    alpha, beta = epsilon / 2, 0.3
-    cuts = np.linspace(-300, 300, 60_001)
-    p, q = (
-        laws.smooth_laplace(answer, event(1 / alpha), cuts, 1.0) for answer in ((0.0, math.exp(beta)), (1.0, 1.0))
-    )
-    assert least_epsilon(p, q, delta_needed(epsilon, alpha, beta)) == pytest.approx(epsilon, rel=1e-4)
 
 
 def test_the_law_of_one_donor_is_that_of_minimising() -> None:

@@ -37,7 +37,7 @@ def test_the_declared_noise_of_a_call_costs_what_it_is_charged_and_5_percent_les
         assert 1 - ROUNDING <= right.least_noise <= right.noise <= 1 + ROUNDING
         assert right.moved <= 1 + 1e-9
     with less_declared(TOO_LITTLE):
-        # Objective perturbation's own ε is no multiple of its scale, and a smooth bound pays with δ, too.
+        # Objective perturbation's own ε is no multiple of its scale.
         assert at_gate(row, 1.0).noise > 1.01
 
 

@@ -116,11 +116,11 @@ def ask_all(*arguments: str) -> Result:
     return run("direction-all", "data.csv", "--schema", "schema.toml", "--ledger", "study.ledger", *arguments)
 
 
-def test_the_training_half_is_named_first_and_its_penalty_may_be_chosen(study: Path) -> None:
-    options = "--penalty", "0.5", "--penalty", "2", "--width", "0.4"
+def test_the_training_half_is_named_first_and_its_penalty_may_be_given(study: Path) -> None:
+    options = "--penalty", "0.5", "--width", "0.4"
     answered = ask("--epsilon", "0.5", "--protect", "training", *FILLED, "--method", "training", *options)
     assert answered.output.startswith("PROTECTS THE TRAINING HALF ONLY")
-    assert "margin-choice, noisy-max" in answered.output
+    assert "training-difference, laplace" in answered.output
     assert ask("--epsilon", "0.1", "--penalty", "0.7").exit_code == 2  # blocks have no protected regressions
 
 

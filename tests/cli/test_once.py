@@ -18,8 +18,7 @@ COLLECTED = {
     "effect": {"--adjust"},
     "ask": {"--adjust", "--regressors"},
     "run": {"--again"},
-    "direction": {"--penalty", "--width"},
-    "direction-all": {"--penalty", "--width", "--pair", "--scores", "--shares"},
+    "direction-all": {"--pair", "--scores", "--shares"},
 }
 """The options that hold a list; every other holds one value."""
 

@@ -188,7 +188,7 @@ def test_all_answers_about_a_training_half_learn_from_the_same_rows(monkeypatch:
     monkeypatch.setattr(stable, "split_rows", watched)
     asked = table()
     with recording_gate() as recording:
-        r = all_of(asked, protect="training", scores=["hsic", "iqr"], penalty=(0.5, 1.0))
+        r = all_of(asked, protect="training", scores=["hsic", "iqr"], penalty=0.5)
     assert len(seen) == 12 and len(set(seen)) == 1
     assert sum(passage.event.loss.exact_epsilon for passage in recording.passages) == 1
     assert r.guarantee.unit is Unit.TRAINING_ROW and "one-half-for-all" in r.guarantee.proofs

@@ -1,4 +1,4 @@
-"""Scaled halves, public widths and a charged choice: what all protected regressions share."""
+"""Scaled halves, public widths: what all protected regressions share."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from dpcausal.dependence import gaussian_sums
 from dpcausal.direction import stable
 from dpcausal.direction.methods import chosen
 from dpcausal.direction.question import Columns, Pair
-from dpcausal.direction.stable import Setting, choice_sensitivity, clearness, default_penalty, training_sensitivity
+from dpcausal.direction.stable import Setting, default_penalty, training_sensitivity
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.methods import TrainingPrivacy
-from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
-from tests.conformance import check_claim, search
+from tests.conformance import search
 from tests.direction.neighbours import spelled
-from tests.registry.training_claims import GROUP, LARGE, RANGES, N, apart, of_scores, shares_of_means
+from tests.registry.training_claims import GROUP, LARGE, RANGES, N, apart, of_scores
 
 PAIR = dpc.simulate.anm_pair(400, seed=2)
 BOTH = Columns(PAIR.columns["x"], PAIR.columns["y"], np.ones(400, dtype=np.bool_))
@@ -71,7 +70,7 @@ def test_every_residual_moves_by_what_one_training_row_can_do_and_the_margin_by_
     rng = np.random.default_rng(0)
     settled = plan(penalty=2.0)
     halves = settled.halved(BOTH, question(), generator_from_seed(1))
-    setting = settled.settings()[0]
+    setting = settled.setting
     before = halves.residuals(setting)
     margin = np.subtract(*stable.root_scores(halves.x, halves.y, *before))
     bound = float(training_sensitivity(halves.n, halves.m, 2.0).bound)
@@ -86,35 +85,7 @@ def test_every_residual_moves_by_what_one_training_row_can_do_and_the_margin_by_
         assert abs(margin - np.subtract(*stable.root_scores(halves.x, halves.y, *after))) <= bound
 
 
-@pytest.mark.proves("margin-choice")
-def test_no_row_moves_the_clearness_of_a_setting_by_more_than_one() -> None:
-    check_claim(shares_of_means, lambda m: choice_sensitivity(Unit.ROW), sizes=(5, 9))
-
-
-def test_clearness_is_capped() -> None:
-    bounds = [training_sensitivity(10**6, 1000, 1.0)] * 2
-    assert clearness([0.0, 1e9], bounds).tolist() == [0.0, stable.MOST_CLEAR]
-
-
-def test_the_choice_takes_the_setting_that_stands_out_most_and_the_rest_of_the_loss_pays_the_margin() -> None:
-    answers = {"noisy-max": 1, "laplace": 0.25}
-    with recording_gate(lambda event, value: np.asarray(answers[event.mechanism])) as recording:
-        result = ask(penalty=(0.5, 2.0), width=(0.3, 0.6))
-    choice, margin = recording.passages
-    assert choice.value.shape == (4,) and choice.event.sensitivity == pytest.approx(1)
-    assert choice.event.loss == dpc.PureDP(0.25) and margin.event.loss == dpc.PureDP(0.75)
-    assert (result.penalty, result.width) == (0.5, 0.6)  # the second of penalty × width
-    assert margin.bound == training_sensitivity(200, 200, 0.5).rounded_up
-    assert choice.value[1] == pytest.approx(abs(float(margin.value)) / margin.bound)
-    assert result.guarantee.loss == dpc.PureDP(1)
-    assert result.guarantee.proofs[-2:] == ("margin-choice", "noisy-max")
-
-
-def test_a_list_of_settings_is_taken_like_a_tuple() -> None:
-    assert plan(penalty=[0.5, 2], width=[0.3]) == plan(penalty=(0.5, 2.0), width=(0.3,))
-
-
-def test_one_setting_costs_no_choice() -> None:
+def test_the_settings_that_are_named_are_those_that_answer() -> None:
     with recording_gate() as recording:
         result = ask(penalty=0.7, width=0.3)
     (passage,) = recording.passages
@@ -150,16 +121,11 @@ def test_the_default_penalty_falls_with_rows_and_epsilon_and_stays_in_its_range(
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a penalty of 0": ({"penalty": 0}, "penalty must be a number between 1e-05 and 100000"),
-    "a penalty as a set": ({"penalty": {1.0}}, "or a tuple of such"),
-    "no penalty of a list": ({"penalty": []}, "at least one number"),
-    "no penalty of a tuple": ({"penalty": ()}, "at least one number"),
-    "a penalty twice": ({"penalty": (1.0, 1)}, "each once"),
+    "several penalties": ({"penalty": (0.5, 1.0)}, "penalty must be a number"),
     "a penalty as a bool": ({"penalty": True}, "penalty must be"),
     "a width too small": ({"width": 0.001}, "width must be a number between 0.01 and 100"),
-    "a width of NaN in a tuple": ({"width": (1.0, float("nan"))}, "width must be"),
-    "too many settings": ({"penalty": tuple(range(1, 10)), "width": tuple(range(1, 9))}, "at most 64 settings"),
+    "a width of NaN": ({"width": float("nan")}, "width must be"),
     "a training share of 1": ({"training_share": 1.0}, "above 0 and below 1"),
-    "a published grid": ({"penalty": (0.5, 1.0), "published": True}, "one penalty and one width"),
     "a published penalty above 1": ({"penalty": 1.5, "published": True}, "between 1e-05 and 1"),
 }
 

@@ -111,7 +111,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "iqr scores": {"score": "iqr", "release_scores": True},
     "published hsic": {"published": True},
     "published ranks": {"published": True, "score": "spearman", "loss": RANKS},
-    "a choice": {"penalty": (0.3, 3.0)},
 }
 
 

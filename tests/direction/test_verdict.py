@@ -249,17 +249,17 @@ def test_a_product_of_common_causes_does_not_follow_from_their_sum() -> None:
     for seed in range(60):
         z, w, u, v = np.random.default_rng(seed).standard_normal((4, 133))
         leans.append(bits_of(z + w + u / 2, z * w + v / 2, seed)[1])
-    assert 7 < sum(leans) < 53  # six standard errors of coins
+    assert sum(leans) < 40
 
 
-@pytest.mark.parametrize(("shares", "found"), [((1, -1), True), ((1, -0.7), True), ((1, -0.4), False), ((1, 1), False)])
+@pytest.mark.parametrize(("shares", "found"), [((1, -1), True), ((1, -0.8), True), ((1, -0.6), False), ((1, 1), False)])
 def test_parts_cancel_if_their_third_cumulants_do_whatever_the_scale(
     shares: tuple[float, float], found: bool
 ) -> None:
     skewed = stats.expon.ppf((np.arange(400) + 0.5) / 400)
     explained, left = (share * np.random.default_rng(seed).permutation(skewed) for seed, share in enumerate(shares))
     cubes = [stats.skew(part) * np.var(part) ** 1.5 for part in (explained, left)]
-    assert found == (cubes[1] < 0 and abs(sum(cubes)) < 0.8 * max(map(abs, cubes)))
+    assert found == (cubes[1] < 0 and abs(sum(cubes)) < 0.65 * max(map(abs, cubes)))
     for scale in (1.0, -3.0, 1e-3):
         assert bits.cancelled(scale * (explained + left) + 5, scale * left) == found
     assert not bits.cancelled(skewed + np.linspace(-9, 9, 400), np.linspace(-9, 9, 400))  # one part is not skewed

@@ -12,9 +12,7 @@ from dpcausal.discovery.foresight import of_levels, too_few
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.search import asker
-from dpcausal.errors import InfeasibleError, LossError
-from dpcausal.mechanisms.smooth_sensitivity import smoothness
-from dpcausal.papers.reconciled_tests import missed
+from dpcausal.errors import LossError
 from dpcausal.releases.table import NoisyTable
 from tests.discovery.ways import PROVED, loss_of
 
@@ -125,33 +123,8 @@ def test_one_edge_is_not_told_as_many() -> None:
 
 def test_methods_that_deal_rows_into_blocks_take_the_order_of_the_rows_as_public() -> None:
     loss = dpc.ApproxDP(4, 1e-6)
-    dealt = PROVED["papers.ReconciledTests"], dpc.methods.CiTest(test="kendall", max_order=0)
-    for method, told in (*((one, True) for one in dealt), (dpc.papers.PrivPc(constants="corrected"), False)):
+    dealt = dpc.methods.CiTest(test="kendall", max_order=0)
+    for method, told in ((dealt, True), (dpc.papers.PrivPc(constants="corrected"), False)):
         public = dpc.discover(table_of(400, 2, loss), loss=loss, method=method).guarantee.public
         assert ("the order of the rows" in public) is told
 
-
-def test_reconciled_tests_refuse_by_public_numbers_where_noise_would_hide_what_all_blocks_agree_on() -> None:
-    """Eight columns, n = 1e5, ε = 20: it used to spend it all and show no edge."""
-    way, loss = dpc.papers.ReconciledTests(constants="corrected"), dpc.ApproxDP(20, 1e-6)
-    table = table_of(100_000, 8, loss)
-    with pytest.raises(InfeasibleError, match="medians of 501 blocks"):
-        dpc.discover(table, loss=loss, method=way)
-    assert table.ledger.entries() == []
-    rng = np.random.default_rng(1)
-    a = rng.integers(0, 2, 60_000)
-    frame = {"a": a, "b": np.where(rng.random(60_000) < 0.8, a, 1 - a), "c": rng.integers(0, 2, 60_000)}
-    schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
-    with dpc.simulated_noise(1):
-        clear = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss), missing="impute")
-        assert dpc.discover(clear, loss=loss, method=way).graph.skeleton == {frozenset("ab")}
-
-
-def test_the_share_of_misses_of_reconciled_tests_is_that_of_their_noise() -> None:
-    from dpcausal.dependence.smooth_median import smooth_median
-
-    loss = dpc.ApproxDP(0.5, 1e-7)
-    alpha, beta = smoothness(loss)
-    middle, bound = smooth_median(np.zeros(301), beta)
-    noise = np.random.default_rng(1).laplace(0, bound / alpha, 200_000)
-    assert abs(missed(loss, 301) - np.mean(middle + noise >= 0.25)) < 0.005

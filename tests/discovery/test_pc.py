@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcausal import Cpdag, Knowledge
-from dpcausal.discovery.pc import Terms, Test, Verdict, find_skeleton, orient
+from dpcausal.discovery.pc import Skeleton, Terms, Test, Verdict, find_skeleton, orient
 from dpcausal.discovery.search import by_tests
 from dpcausal.errors import ParameterError
 
@@ -150,3 +150,28 @@ def test_an_untested_edge_has_no_arrow_and_is_no_ground_for_one() -> None:
     pointed = orient("abcd", find_skeleton("abcd", lambda *test: Verdict(None), Terms("pc", 0.05, 0, Knowledge())),
                      Knowledge(tiers=[["a"], ["b", "c", "d"]]))  # fmt: skip
     assert pointed.directed == {("a", "b"), ("a", "c"), ("a", "d")} and len(pointed.undirected) == 3
+
+
+def test_a_collider_is_drawn_only_of_a_pair_that_the_column_between_links() -> None:
+    skeleton = Skeleton(frozenset({frozenset("xz"), frozenset("zy")}), {frozenset("xy"): ()})
+    asked = []
+
+    def said(separated: bool | None) -> Cpdag:
+        def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
+            asked.append((x, y, given))
+            return Verdict(separated)
+
+        return orient("xyz", skeleton, Knowledge(), ask)
+
+    assert said(False).arcs() == [("x", "z"), ("y", "z")] == said(None).arcs()
+    assert said(True).arcs() == [] and len(said(True).edges()) == 2
+    assert set(asked) == {("x", "y", ("z",))}
+
+
+def test_half_a_collider_is_no_arrow_where_one_more_test_is_free() -> None:
+    pairs = ("xz", "zy", "wx")  # w -> x <- z comes first, so that z <- x is left out and with it z <- y
+    skeleton = Skeleton(frozenset(map(frozenset, pairs)), {frozenset("xy"): (), frozenset("wz"): ()})
+    linked = orient("wxyz", skeleton, Knowledge(), lambda x, y, given: Verdict(False))
+    assert set(linked.arcs()) == {("w", "x"), ("z", "x")} and set(orient("wxyz", skeleton, Knowledge()).arcs()) > {
+        ("w", "x"), ("z", "x"),
+    }  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.dependence.contingency import histograms_sensitivity
 from dpcausal.discovery.moments import Binned, Units
-from dpcausal.discovery.scales import NARROWEST, Scales, learned
+from dpcausal.discovery.scales import NARROWEST, Scales, learning
 
 N = 40_000
 
@@ -27,11 +27,14 @@ def counted(unit: np.ndarray, cuts: np.ndarray) -> np.ndarray:
 def scales(unit: np.ndarray, two: list[bool], deviation: float) -> Scales:
     rng = np.random.default_rng(1)
 
-    def release(cuts: np.ndarray) -> np.ndarray:
+    rounds = learning(np.array(two), N, deviation)
+    cuts = next(rounds)
+    while True:
         counts = counted(unit, cuts)
-        return counts + rng.normal(0, deviation, counts.shape)
-
-    return learned(np.array(two), N, deviation, release)
+        try:
+            cuts = rounds.send(counts + rng.normal(0, deviation, counts.shape))
+        except StopIteration as last:
+            return last.value
 
 
 @pytest.mark.parametrize("deviation", [0.0, 100.0, 1_000.0])

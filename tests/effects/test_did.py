@@ -72,6 +72,23 @@ def pooled(single: Any, g: Any, pairs: list[tuple[int, int]]) -> tuple[float, An
     ) / total  # fmt: skip
 
 
+def test_of_one_cohort_without_noise_it_is_the_panel_regression_of_linearmodels_to_8_digits() -> None:
+    import pandas as pd
+    from linearmodels.panel import PanelOLS
+
+    y, g = made(400)
+    y, g = y[g != 3], g[g != 3]
+    found = asked(frame(y, g), dpc.NoPrivacy())
+    n, T = y.shape
+    index = pd.MultiIndex.from_product([range(n), range(T)])
+    since = {t: np.repeat(g == 5, T) * (np.tile(np.arange(1, T + 1), n) == t) for t in range(1, T + 1) if t != 4}
+    regressors = pd.DataFrame({f"p{t}": column.astype(float) for t, column in since.items()}, index=index)
+    fit = PanelOLS(pd.Series(y.ravel(), index=index), regressors, entity_effects=True, time_effects=True).fit()
+    assert {one.time: one.estimate for one in found.by_cohort} == pytest.approx(
+        {str(t): fit.params[f"p{t}"] for t in since}, abs=1e-8
+    )
+
+
 @pytest.mark.proves("cohort-sums")
 def test_the_bound_holds_is_reached_and_5_percent_less_is_caught() -> None:
     check_claim(

@@ -279,10 +279,10 @@ def test_noise_of_the_cube_has_scale_sensitivity_over_epsilon_and_leaves_whole_n
         (gaussian, 1.0, Norm.L2, ApproxDP(1, 1e-6)),
         (l2_ball, np.zeros(2), Norm.L2, ZCDP(1)),
         # A condition is no norm, not even of one number: its bound may be on a logarithm.
-        (laplace, 1.0, Norm.SMOOTH, PureDP(1)),
+        (laplace, 1.0, Norm.TESTED, PureDP(1)),
         (laplace, np.array([1.0]), Norm.TESTED, PureDP(1)),
         (geometric, 1, Norm.TESTED, PureDP(1)),
-        (gaussian, 1.0, Norm.SMOOTH, ZCDP(1)),
+        (gaussian, 1.0, Norm.TESTED, ZCDP(1)),
     ],
 )
 def test_a_wrong_norm_kind_or_loss_is_refused_before_the_spend(

@@ -22,7 +22,6 @@ from dpcausal.dependence.conditional_kendall import (
 from dpcausal.dependence.contingency import contingency, contingency_sensitivity, histograms, histograms_sensitivity
 from dpcausal.dependence.contrasts import contrast_of, contrasts_sensitivity
 from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
-from dpcausal.dependence.smooth_median import smooth_median, smooth_median_sensitivity
 from dpcausal.dependence.whitened import whitened_moments, whitened_moments_sensitivity
 from dpcausal.discovery.methods import METHODS
 from dpcausal.discovery.moments import noisy_moments
@@ -106,9 +105,6 @@ SENSITIVITIES = (
                    ("several histograms by the bound of one",), {"columns": 3}),
     SensitivityRow("contrasts", pair_contrasts, lambda m: contrasts_sensitivity(SIZES, SETS, m), (4, 9), 0.99,
                    ("contrasts of pairs by the bound of the single columns",), CODED),
-    SensitivityRow("smooth-median", lambda rows: smooth_median(rows[:, 0], 0.2),
-                   lambda m: smooth_median_sensitivity(0.2), (5, 13), 0.95,
-                   ("a smooth median with the printed decay",), {"columns": 1}),
     SensitivityRow("second-moments", moments,
                    lambda m: second_moments_sensitivity(RADIUS, grid_bits(m, RADIUS), 3), (4, 9), 0.99,
                    ("second moments without shortening", "second moments by the bound of an added row"),
@@ -248,7 +244,7 @@ def of_moments(side: int, epsilon: float, size: int) -> list[float]:
     loss = ApproxDP(epsilon, 1e-6)
     outputs = []
     x = np.array([1.0 if side else -1.0, *[-1.0] * 9, *[1.0] * 10])
-    for _ in range(size):
+    for _ in range(min(size, 200)):  # each fits a law to eight histograms
         ledger = Ledger.in_memory(loss)
         table = dpc.Table(
             {"a": x, "b": x}, dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1)}), ledger, missing="impute"
@@ -274,17 +270,6 @@ def of_decision(name: str, **options: Any) -> Callable[[int, float, int], list[A
         return outputs
 
     return draw
-
-
-def of_reconciled(side: int, epsilon: float, size: int) -> list[Any]:
-    """Return whether two columns of two levels are joined: a record changes its level."""
-    a, b = np.array([1 - side, *[0] * 10, *[1] * 10]), np.array([0, *[0] * 10, *[1] * 10])
-    loss, schema = ApproxDP(epsilon, 1e-6), dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1])))
-    outputs = []
-    for _ in range(size):
-        table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss), missing="impute")
-        outputs.append(str(dpc.discover(table, loss=loss, method=way_of("papers.ReconciledTests", max_order=0)).graph))
-    return outputs
 
 
 STEPS = "conditional-kendall-steps"
@@ -314,10 +299,6 @@ TASKS = (
         "T by the bound of one stratum", **KENDALL),
     row("papers.PrivPc", (STEPS, "sparse-vector", "geometric"), "sparse vector without noise on the bar", *RANKS),
     row("papers.SvtPc", (STEPS, "sparse-vector"), "sparse vector that tells every answer", *RANKS),
-    row("papers.EmPc", (STEPS, "noisy-max"), "noisy max with Δ for 2Δ", *RANKS),
-    row("papers.SubsampledGaussian", (STEPS, "gaussian"), "0.8 of the Gaussian noise", *RANKS),
-    row("papers.ReconciledTests", ("smooth-median", "smooth-laplace"), "a smooth median with the printed decay",
-        "smooth noise with β twice too large", draw=of_reconciled, delta=1e-6, max_order=1),
 )  # fmt: skip
 
 WAYS = {f"discover {name}" for name in (*METHODS, *GRAPHS, "parities counted")}

@@ -134,7 +134,7 @@ def of_effect(
         rows[:, 3] = np.linspace(-1, 1, length)
         rows[0, 2] = 2 * side - 1
         loss = loss_of(epsilon)
-        return [call(table_of(rows, loss), loss).estimate or 0.0 for _ in range(min(size, 400))]
+        return [call(table_of(rows, loss), loss).estimate or 0.0 for _ in range(min(size, 200))]
 
     return draw
 
@@ -167,7 +167,7 @@ def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
     rows = np.column_stack([np.zeros((2_000, 2)), line, line])
     rows[0, 2:] = 2 * side - 1, 1
     loss = dpc.ApproxDP(epsilon, 1e-6)
-    return [float(joint(table_of(rows, loss), loss).sums[0, 1]) for _ in range(min(size, 400))]
+    return [float(joint(table_of(rows, loss), loss).sums[0, 1]) for _ in range(min(size, 200))]
 
 
 PERIODS = dpc.Schema({"t": dpc.Levels([0, 1, 2]), "g": dpc.Levels([1, 9]), "y": dpc.Bounded(-1, 1)})
@@ -199,7 +199,7 @@ TASKS = (
     TaskRow("did", "did", ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian"),
             asked_on_neighbours(lambda table: followed(table).release.numbers(), APPROXIMATE, paths_table), of_paths,
             0.0, ("cohorts with what was lost for nothing", "moments with free counts of shortened rows"), 1e-6),
-    TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "second-moments", "gaussian"),
+    TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "gaussian"),
             asked_on_neighbours(lambda table: joint(table).numbers(), APPROXIMATE), of_moments, 0.0,
             ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
     TaskRow("cells", "cells", ("corner-counts", "geometric"), asked_on_neighbours(sums, PURE), of_cells, 0.4,

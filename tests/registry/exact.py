@@ -20,7 +20,6 @@ from unittest import mock
 import numpy as np
 from scipy.special import logsumexp
 
-from dpcausal.mechanisms import smooth_sensitivity
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy import noise
 from dpcausal.privacy.events import Event
@@ -250,14 +249,6 @@ SAMPLERS = (
 @contextmanager
 def less_declared(share: float) -> Iterator[None]:
     """Let every mechanism declare, and draw at, a share of the scale that its loss asks for."""
-    check, smooth = noise.check_scale, smooth_sensitivity.smoothness
-
-    def sharper(loss: Any) -> smooth_sensitivity.Smoothness:
-        alpha, beta = smooth(loss)
-        return smooth_sensitivity.Smoothness(alpha / share, beta)
-
-    with (
-        mock.patch.object(noise, "check_scale", lambda scale: check(scale) * share),
-        mock.patch.object(smooth_sensitivity, "smoothness", sharper),
-    ):
+    check = noise.check_scale
+    with mock.patch.object(noise, "check_scale", lambda scale: check(scale) * share):
         yield

@@ -23,7 +23,7 @@ from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Norm, Sensitivity
 from tests.registry import laws, panels
 from tests.registry.exact import Cuts, ExactRow, Fit
-from tests.registry.iqr import at_the_threshold, wide_and_narrow
+from tests.registry.iqr import at_the_threshold
 from tests.registry.laws import Law, Reals
 from tests.registry.mechanisms import MECHANISMS, ball_vectors, cube_vectors, granted
 from tests.registry.rows import MechanismRow
@@ -104,12 +104,6 @@ def stable_moves(epsilon: float) -> Pairs:
     threshold = 1 + math.ceil(math.log(1 / STABLE_DELTA) / epsilon)
     yield from (((distance, 0.0), (distance + 1, 0.0)) for distance in range(threshold + 4))
     yield from (((one, 0.0), (other, 1.0)) for one in (0, 1) for other in (0, 1))
-
-
-def smooth_moves(epsilon: float) -> Pairs:
-    (_, widest), _ = wide_and_narrow(epsilon)
-    for bound in widest ** np.linspace(-1, 1, 5):
-        yield from (((0.0, bound), (move * min(1.0, bound), 1.0)) for move in (0.0, 0.5, 1.0))
 
 
 def donor_moves(epsilon: float) -> Pairs:
@@ -235,14 +229,6 @@ def tested() -> ExactRow:
     )  # fmt: skip
 
 
-def smooth() -> ExactRow:
-    name, law, answer = "smooth-laplace", laws.smooth_laplace, (0.0, 1.0)
-    return ExactRow(
-        name, OF[name].draw, law, scales(60, 6_001), smooth_moves,
-        (fit(name, answer, law, scales(60, 6_001), 4_000),), (fit(name, answer, law, scales(12, 97)),), OF[name].delta,
-    )  # fmt: skip
-
-
 def stable() -> ExactRow:
     name, law = "stable-value", laws.stable_value
     return ExactRow(
@@ -262,7 +248,6 @@ EXACT = (
     first_of("exponential", laws.exponential, score_moves, (13, *[0] * 399), 4_000),
     first_of("sparse-vector", laws.sparse_vector, list_moves, (-20,) * 400, 2_500),
     tested(),
-    smooth(),
     stable(),
     objective(),
     decision(),

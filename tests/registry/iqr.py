@@ -11,7 +11,6 @@ from dpcausal.dependence.iqr import IqrReach
 from dpcausal.dependence.log_iqr import inverse_sensitivity, inverse_sensitivity_steps
 from dpcausal.direction import iqr_release
 from dpcausal.mechanisms.propose_test_release import propose_test_release
-from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
 from dpcausal.papers import AnmTestPrivacyIqr, anm_test_privacy_iqr
 from dpcausal.papers.iqr_intervals import interval_sensitivity, proposal, proposal_sensitivity, proposed_distances
 from dpcausal.privacy.ledger import Allotment, Ledger
@@ -26,7 +25,7 @@ Rows = Any
 BATCH = 20
 """Outputs from one allotment: the δ of all would not sum to a loss."""
 
-SMOOTH_DELTA, TESTED_DELTA = 0.04, 1e-6
+TESTED_DELTA = 1e-6
 
 
 def granted(loss: Loss, times: int, unit: Unit = Unit.ROW) -> Allotment:
@@ -48,19 +47,6 @@ def in_batches(run: Any, loss: Loss, size: int, unit: Unit = Unit.ROW) -> list[A
     return outputs
 
 
-def wide_and_narrow(epsilon: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the worst pair of noise scaled to a smooth bound: (0, S = e^β) and (1, S = 1), β as the loss has it."""
-    # A hair less than β: the difference of two logarithms of floats is not exact.
-    beta = smoothness(ApproxDP(epsilon, SMOOTH_DELTA)).beta * (1 - 1e-9)
-    return (0.0, math.exp(beta)), (1.0, 1.0)
-
-
-def smooth(answer: tuple[float, float], epsilon: float, size: int, share: float) -> list[float]:
-    loss, beta = ApproxDP(round(epsilon / share, 9), SMOOTH_DELTA), smoothness(ApproxDP(epsilon, SMOOTH_DELTA)).beta
-    query = Query(np.array(answer), Sensitivity(beta, Norm.SMOOTH, Relation.REPLACE_ONE, "smooth-median"), "audited")
-    return in_batches(lambda allotment: smooth_laplace(query, allotment, loss, largest=100.0), loss, size)
-
-
 def at_the_threshold(epsilon: float) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     """Return a worst pair of propose-test-release: both distances grow from the threshold, 1 + (2/ε) log(1/δ)."""
     threshold = 1 + 2 / epsilon * math.log(1 / TESTED_DELTA)
@@ -80,13 +66,6 @@ IQR_MECHANISMS = (
         ("propose-test-release with the printed threshold", "propose-test-release that pays half of its δ",
          "propose-test-release that tells which test was passed", "propose-test-release with exact distances"),
         delta=lambda epsilon: TESTED_DELTA, draws=12_000,
-    ),
-    # The loss ε is attained in the tail, at a δ of which few outputs are left: see its exact row.
-    MechanismRow(
-        "smooth-laplace", "smooth_sensitivity:smooth_laplace", "smooth-laplace", wide_and_narrow(1.0), smooth,
-        ("smooth noise with β twice too large", "smooth noise that pays a quarter of its δ",
-         "smooth noise of scale S/ε", "the private scale in the event"),
-        delta=lambda epsilon: SMOOTH_DELTA, draws=12_000,
     ),
 )  # fmt: skip
 

@@ -177,12 +177,6 @@ def stable_value(answer: Any, event: Event, cuts: Reals, drawn: float = 1.0) -> 
     return with_none(float(geometric_below(-gap, drawn * event.scale)[0]), numbers)
 
 
-def smooth_laplace(answer: Any, event: Event, cuts: Reals, drawn: float = 1.0) -> Reals:
-    """The value plus Lap(S/α); the event declares 1/α."""
-    value, bound = (float(part) for part in answer)
-    return with_none(0.0, spread(laplace_below, drawn * bound * event.scale, cuts - value))
-
-
 def objective_perturbation(quadratic: float) -> Law:
     """Return the law of the minimiser for one donor x in one period, the answer being (x, y).
 

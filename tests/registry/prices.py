@@ -18,8 +18,6 @@ from dpcausal.mechanisms.gate import FixedAnswers, Passage, recording_gate
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm
-from tests.registry import laws
-from tests.registry.exact import least_epsilon
 from tests.registry.rows import TaskRow
 
 ONCE, TWICE = 1.0, 2.0
@@ -42,11 +40,6 @@ def paid(event: Event, value: Any) -> Loss:
         return ApproxDP(epsilon, loss.exact_delta) if isinstance(loss, ApproxDP) else PureDP(epsilon)
     if not isinstance(loss, ApproxDP):
         raise ValueError(f"no price is known for {event.mechanism}")
-    if event.mechanism == "smooth-laplace":
-        wide, narrow = (0.0, math.exp(event.sensitivity)), (1.0, 1.0)
-        cuts = event.scale * np.linspace(-200, 200, 40_001)
-        p, q = (laws.smooth_laplace(answer, event, cuts, 1.0) for answer in (wide, narrow))
-        return ApproxDP(float(least_epsilon(p, q, loss.delta)), loss.exact_delta)
     return ApproxDP(float(_objective(event, *np.shape(value))), loss.exact_delta)
 
 

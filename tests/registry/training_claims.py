@@ -15,7 +15,7 @@ import numpy as np
 from dpcausal.dependence.hsic import hsic
 from dpcausal.dependence.rank import kendall
 from dpcausal.direction import stable, training
-from dpcausal.direction.stable import choice_sensitivity, clearness, training_sensitivity
+from dpcausal.direction.stable import training_sensitivity
 from dpcausal.mechanisms.stable_value import stable_threshold, stable_value
 from dpcausal.papers import anm_training_privacy as published
 from dpcausal.privacy.ledger import Ledger
@@ -109,13 +109,6 @@ def of_published(rows: Rows) -> float:
     return (m / (m - 1)) ** 2 * hsic(HELD_X, left, kernel="gaussian", width_x=0.4, width_y=0.4, **box)
 
 
-def shares_of_means(rows: Rows) -> Rows:
-    """Clearness of two margins that one row moves by 1/m and 2/m."""
-    margins = [float(rows[:, 0].mean()) - 0.3, 2 * float(rows[:, 1].mean()) - 1]
-    bounds = [Sensitivity(k / len(rows), Norm.L1, Relation.REPLACE_ONE, "laplace") for k in (1, 2)]
-    return clearness(margins, bounds)
-
-
 RANGES = {"columns": 4 * GROUP, "starts": {"apart": apart}}
 OWN = ("residuals of a regression on the test rows",)
 
@@ -124,8 +117,6 @@ TRAINING_SENSITIVITIES = (
                    ("0.8 of the regression's bound", "a regression centred by its training mean"), BOX),
     SensitivityRow("training-difference", of_scores, lambda m: training_sensitivity(N, 2 * GROUP, LARGE), (1,), 0.3,
                    ("a residual bandwidth from the training rows", "a third of the training bound"), RANGES),
-    SensitivityRow("margin-choice", shares_of_means, lambda m: choice_sensitivity(Unit.ROW), (5, 9), 0.99,
-                   ("clearness by one bound for all settings",)),
     SensitivityRow("training-iqr", of_ranges, lambda m: training.iqr_sensitivity(N, LARGE), (1,), 0.99,
                    ("log ranges by the bound of ranges",), RANGES),
     SensitivityRow("training-ranks", of_ranks,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,18 +37,16 @@ def asked_on_neighbours(**arguments: Any) -> Neighbours:
     return Neighbours(audit, Search(lambda rows: ask(rows, **call), ROWS, LOW, HIGH, places))
 
 
-def of_margins(bound: Callable[[float], Sensitivity], penalties: tuple[float, ...] = (1.0,)) -> Any:
+def of_margins(bound: Sensitivity) -> Any:
     """Return released margins that are a bound apart on the two sides: everything after the scores."""
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
-        bounds = [bound(penalty) for penalty in penalties]
-        options = [Setting(penalty, 0.5) for penalty in penalties]
-        margins = [side * float(one.bound) * (1 - 1e-12) for one in bounds]
+        margin = side * float(bound.bound) * (1 - 1e-12)
         loss = PureDP(epsilon)
         whole = PureDP(loss.exact_epsilon * size)
-        allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=bounds[0].unit)
+        allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=bound.unit)
         return [
-            stable.release_margin(margins, bounds, options, allotment, loss).margin / float(bounds[0].bound)  # type: ignore[operator]
+            stable.release_margin(margin, bound, Setting(1.0, 0.5), allotment, loss).margin / float(bound.bound)  # type: ignore[operator]
             for _ in range(size)
         ]
 
@@ -80,33 +77,23 @@ def of_ranks(side: int, epsilon: float, size: int) -> list[Any]:
     return [stable_value(query, allotment, loss) is None for _ in range(size)]
 
 
-def of_training(penalty: float) -> Sensitivity:
-    return stable.training_sensitivity(1000, 1000, penalty)
-
-
-def of_iqr(penalty: float) -> Sensitivity:
-    return training.iqr_sensitivity(1000, penalty)
-
+TRAINING_MARGIN = stable.training_sensitivity(1000, 1000, 1.0)
+IQR_MARGIN = training.iqr_sensitivity(1000, 1.0)
 
 OWN = ("a regression centred by its training mean", "a residual bandwidth from the training rows")
-CHOICE = ("margin-choice", "noisy-max")
-GRID = {"penalty": (0.5, 2.0)}
 RANKS = ApproxDP(1, 1e-6)
 
 TRAINING = (
     TaskRow("direction training hsic", "direction", training.CLAIMS["hsic"], asked_on_neighbours(),
-            of_margins(of_training), 0.6, ("a third of the training bound", *OWN)),
+            of_margins(TRAINING_MARGIN), 0.6, ("a third of the training bound", *OWN)),
     TaskRow("direction training hsic scores", "direction", training.CLAIMS["hsic"],
-            asked_on_neighbours(release_scores=True), of_scores(of_training(1.0)), 0.6, OWN),
+            asked_on_neighbours(release_scores=True), of_scores(TRAINING_MARGIN), 0.6, OWN),
     TaskRow("direction training iqr", "direction", training.CLAIMS["iqr"],
-            asked_on_neighbours(score="iqr"), of_margins(of_iqr), 0.6,
+            asked_on_neighbours(score="iqr"), of_margins(IQR_MARGIN), 0.6,
             ("log ranges by the bound of ranges",)),
     TaskRow("direction training iqr scores", "direction", training.CLAIMS["iqr"],
             asked_on_neighbours(score="iqr", release_scores=True),
             of_scores(training.iqr_sensitivity(1000, 1.0, ranges=2)), 0.6, ("log ranges by the bound of ranges",)),
-    TaskRow("direction training choice", "direction", (*training.CLAIMS["hsic"], *CHOICE),
-            asked_on_neighbours(**GRID), of_margins(of_training, (0.5, 2.0)), 0.1,
-            ("clearness by one bound for all settings",)),
     TaskRow("direction training published hsic", "direction", ("hsic-training-published", "laplace"),
             asked_on_neighbours(published=True),
             of_scores(published.published_hsic_sensitivity(1000, 1000, 1.0)), 0.6, OWN),

@@ -44,8 +44,8 @@ def test_features_come_near_the_exact_residuals(shape, monkeypatch):
     z, U = some(240, 2)
     exact = smooth(given(z), U, shape, generator_from_seed(0))
     monkeypatch.setattr(smoother, "_has_few_rows", lambda *sizes: False)
-    monkeypatch.setattr(smoother, "LEAST_PAIRS", 400)
-    monkeypatch.setattr(smoother, "PAIRS", 400)
+    monkeypatch.setattr(smoother, "LEAST_PAIRS", 150)
+    monkeypatch.setattr(smoother, "PAIRS", 150)
     near = smooth(given(z), U, shape, generator_from_seed(0))
     assert (near.residuals != exact.residuals).any()
     assert np.corrcoef(exact.residuals[:, 0], near.residuals[:, 0])[0, 1] > 0.98
@@ -100,9 +100,9 @@ def test_a_kernel_is_narrowed_where_a_rough_function_is_clearly_there(rate, shar
 def test_two_hundred_given_columns_take_seconds_in_any_block():
     # Few features each, and the kernel itself where rows are few.
     rng = np.random.default_rng(1)
-    given = Given(rng.standard_normal((2_500, 200)), np.empty((2_500, 0), dtype=np.int64))
-    U = given.numbers[:, :2] + 0.5 * rng.standard_normal((2_500, 2))
-    for rows in (400, 2_500):
+    given = Given(rng.standard_normal((1_200, 200)), np.empty((1_200, 0), dtype=np.int64))
+    U = given.numbers[:, :2] + 0.5 * rng.standard_normal((1_200, 2))
+    for rows in (400, 1_200):
         part = np.arange(rows)
         found = smooth(given.at(part), U[part], "additive", generator_from_seed(1)).residuals
         assert found.shape == (rows, 2) and (found.std(axis=0) < 0.9).all()

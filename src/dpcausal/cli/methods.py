@@ -147,7 +147,7 @@ SHARED: tuple[tuple[str, Any, Any], ...] = (
 
 def _built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
     """Return the method, its options filled; without options the short name, so that the task may choose."""
-    given = {name: value for name, value in options.items() if value not in (None, [])}
+    given = {name: value for name, value in options.items() if value is not None}
     kind = kinds.get(asked)
     if kind is None and asked != "auto":
         known_names = dict.fromkeys(("auto", *kinds))
@@ -160,9 +160,7 @@ def _built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
             raise ParameterError(f"--{name.replace('_', '-')} goes with --method {told}")
     if kind is None or not given:
         return "auto" if kind is None or asked == "auto" else kind()
-    # One number given once is a number, several are the tuple to choose from.
-    fitting = {name: _one_or_several(value) for name, value in given.items()}
-    return kind(**fitting | ({LAW: _law(fitting[LAW])} if LAW in fitting else {}))
+    return kind(**given | ({LAW: _law(given[LAW])} if LAW in given else {}))
 
 
 def _law(text: str) -> Any:
@@ -176,10 +174,6 @@ def _law(text: str) -> Any:
         raise ParameterError(f"--model-x is written as {told}") from None
 
 
-def _one_or_several(value: Any) -> Any:
-    return (value[0] if len(value) == 1 else tuple(value)) if isinstance(value, list) else value
-
-
 def parameter(name: str, kind: Any, text: str, default: Any) -> inspect.Parameter:
     annotation = Annotated[kind, typer.Option(help=text)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -189,15 +183,13 @@ LAW = "model_x"
 
 
 def plain_type(hint: Any) -> Any:
-    """Return what a command line can give for a field: a whole number, a number, a word, numbers; None for objects."""
+    """Return what a command line can give for a field: a whole number, a number, a word; None for objects."""
     if hint is Any:
         return str
     if get_origin(hint) is Literal:
         return str
     if get_origin(hint) is UnionType or str(get_origin(hint)) == "typing.Union":
         parts = [part for part in get_args(hint) if part is not type(None)]
-        if any(get_origin(part) is tuple for part in parts):
-            return list[float]
         if any(getattr(part, "__name__", "") == "ModelX" for part in parts):
             return str
         return str if str in parts else plain_type(parts[0]) if len(parts) == 1 else None

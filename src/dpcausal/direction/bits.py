@@ -28,7 +28,7 @@ WIDTH_ROWS = 100
 SKEWED = 0.05
 """Least third cumulant of a part, in units of the whole variance to the power 3/2, that counts as skewed."""
 
-CANCELLED = 0.8
+CANCELLED = 0.65
 """Parts are skewed against each other if their third cumulants add to less than this share of the larger one."""
 
 THIN = (0.4, 0.5, 0.3, 0.3)
@@ -84,8 +84,8 @@ def cancelled(response: Column, left: Column) -> bool:
 def of_block(x: Column, y: Column, seed: int) -> Bits:
     """Return (linked, leans to x as the cause, x → y misfits, y → x misfits) of one block's rows; it may fail.
 
-    It leans by a coin where columns are coarse or heaped, could be Gaussian but for their scales, or where the effect
-    that it would name is made of two parts whose skewnesses cancel.
+    It leans by a coin where columns are coarse or heaped, or could be Gaussian but for their scales; and away from the
+    cause that it would name where the skewnesses of the effect's two parts cancel: coins would be outvoted at last.
     """
     coins = generator_from_seed(seed)
     is_fine = not any(heaped(values).any() or len(np.unique(values)) < LEAST_VALUES for values in (x, y))
@@ -94,8 +94,9 @@ def of_block(x: Column, y: Column, seed: int) -> Bits:
     backward, left_x = half(y, Spline(y), x)
     margin = backward - forward
     is_told = is_fine and math.isfinite(margin) and margin != 0 and gaussian_pvalue(x, y) < LEVEL
-    is_told = is_told and not cancelled(*((y, left_y) if margin > 0 else (x, left_x)))
-    leans = margin > 0 if is_told else bool(coins.random() < 0.5)
+    is_forward = margin > 0
+    against = cancelled(*((y, left_y) if is_forward else (x, left_x)))
+    leans = is_forward != against if is_told else bool(coins.random() < 0.5)
     of_x, of_y = kernel(x), kernel(y)
     tests = (of_x, of_y), (of_x, kernel(left_y)), (of_y, kernel(left_x))
     linked, misfits, misfits_back = (dependence_pvalue(*pair) < LEVEL for pair in tests)

@@ -12,7 +12,7 @@ from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.training import TrainingPrivacy
 from dpcausal.direction.verdict import LEAST_ROWS, Verdict
 from dpcausal.direction.votes import Votes
-from dpcausal.privacy.loss import Loss, NoPrivacy
+from dpcausal.privacy.loss import Loss
 
 __all__ = [
     "Holdout", "InverseSensitivity", "TrainingPrivacy", "Verdict", "Votes",
@@ -40,7 +40,7 @@ def chosen(method: object, question: Pair, loss: Loss) -> tuple[DirectionMethod[
     """Return the method that will answer, and a caveat if what was asked for plays no part without privacy."""
     is_auto = isinstance(method, str) and method == "auto"
     asked = usual(question) if is_auto else public.chosen(method, DirectionMethod, {"auto": Verdict, **METHODS})
-    if not isinstance(loss, NoPrivacy) or isinstance(asked, Verdict):
+    if not loss.exact or isinstance(asked, Verdict):
         return asked, ()
     protect = question.protect
     named = (f"protect={protect!r}" * (protect != "everyone"), f"method={asked.name!r}" * (not is_auto))

@@ -8,7 +8,6 @@ scores by ``training_sensitivity`` at most; ``training`` releases it.  Proofs: `
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -22,7 +21,6 @@ from dpcausal.direction.holdout import checked_share
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, Spent
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
@@ -49,14 +47,6 @@ RANGE, RESIDUAL_RANGE = (-1.0, 1.0), (-2.0, 2.0)
 
 ROUNDING = Fraction(1, 2**52)
 """The difference of two scores in [0, ½], as a float, is within 2⁻⁵³ of exact; neighbours are two such."""
-
-CHOICE_SHARE = Fraction(1, 4)
-"""Share of the loss that choosing among several settings costs."""
-
-MOST_SETTINGS = 64
-
-MOST_CLEAR = 2.0**20
-"""A margin of more than so many times its sensitivity is as clear as any."""
 
 
 @dataclass(frozen=True)
@@ -146,33 +136,26 @@ class StableFit(DirectionMethod[Spent]):
     ----------
     training_share : float, optional
         Share of the rows that the regressions are fitted on, in (0, 1).
-    penalty, width : float, or tuple or list of float, optional
+    penalty, width : float, optional
         λ of the ridge, in [1e-5, 1e5], and the width of its Gaussian kernel, in [.01, 100] halves of the regressor's
-        public range.  By default λ follows a public rule of n and ε, and the width is 0.3.  Of several one is chosen by
-        report noisy max, for a quarter of the loss: the one whose margin stands out most from its noise, which need not
-        be the one that is right most often.
+        public range.  By default λ follows a public rule of n and ε, and the width is 0.3.
     """
 
     default_share: ClassVar[float] = 0.5
     most_penalty: ClassVar[float] = LARGEST_PENALTY
 
     training_share: float | None = None
-    penalty: float | tuple[float, ...] | None = None
-    width: float | tuple[float, ...] | None = None
+    penalty: float | None = None
+    width: float | None = None
 
-    def settings(self) -> tuple[Setting, ...]:
-        """Return the settings to choose from: the product of the penalties and widths, in their order."""
-        penalties = self.penalty if isinstance(self.penalty, tuple) else (self.penalty or 0.0,)
-        widths = self.width if isinstance(self.width, tuple) else (self.width or 0.0,)
-        return tuple(Setting(float(penalty), float(width)) for penalty in penalties for width in widths)
+    @property
+    def setting(self) -> Setting:
+        """λ and width, once they are settled."""
+        return Setting(self.penalty or 0.0, self.width or 0.0)
 
     def sizes(self, question: Pair) -> tuple[int, int]:
         """Return the public numbers of training and test rows."""
         return half_sizes(question.n, self.training_share or self.default_share)
-
-    def choice(self) -> tuple[str, ...]:
-        """Return the claims of choosing among several settings."""
-        return ("margin-choice", "noisy-max") if len(self.settings()) > 1 else ()
 
     def halved(self, private: Columns, question: Pair, coins: PublicGenerator) -> Halves:
         """Return the two halves of a public random split, scaled."""
@@ -182,8 +165,7 @@ class StableFit(DirectionMethod[Spent]):
 
     def settle(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
         """Check the share of training rows, λ and the width, and fill their defaults, from public numbers."""
-        listed = {name: tuple(given) for name in ("penalty", "width") if isinstance(given := getattr(self, name), list)}
-        ready = replace(super().settle(question, spent), **listed)  # type: ignore[arg-type]
+        ready = super().settle(question, spent)
         ready = replace(ready, training_share=checked_share(ready.training_share, self.default_share))
         n, m = ready.sizes(question)
         if n > MOST_ROWS:
@@ -197,65 +179,23 @@ class StableFit(DirectionMethod[Spent]):
         usual = 1.0 if spent.exact else default_penalty(n, float(spent.exact_epsilon))
         penalty = usual if ready.penalty is None else ready.penalty
         width = WIDTH if ready.width is None else ready.width
-        ready = replace(
+        return replace(
             ready,
             penalty=_checked("penalty", penalty, LEAST_PENALTY, self.most_penalty),
             width=_checked("width", width, LEAST_WIDTH, LARGEST_WIDTH),
         )
-        if len(ready.settings()) > MOST_SETTINGS:
-            raise ParameterError(f"penalty and width together may name at most {MOST_SETTINGS} settings")
-        return ready
 
 
-def _checked(name: str, value: object, least: float, most: float) -> float | tuple[float, ...]:
-    entries = value if isinstance(value, tuple) else (value,)
-    for entry in entries:
-        is_number = isinstance(entry, (int, float)) and not isinstance(entry, bool)
-        if not (is_number and least <= entry <= most):
-            raise ParameterError(f"{name} must be a number between {least:g} and {most:g}, or a tuple of such")
-    if not entries or len(set(entries)) < len(entries):
-        raise ParameterError(f"{name} as a tuple must hold at least one number, and each once")
-    return tuple(map(float, entries)) if isinstance(value, tuple) else float(value)  # type: ignore[arg-type]
-
-
-def choice_sensitivity(unit: Unit) -> Sensitivity:
-    """Return the sensitivity 1, and rounding, of |D_i|/Δ_i over all settings i, in the maximum norm.
-
-    *Source*: ``stable.md``, margin-choice.
-    """
-    return Sensitivity(1 + Fraction(1, 2**30), Norm.LINF, Relation.REPLACE_ONE, "margin-choice", unit)
-
-
-def clearness(margins: Sequence[float], bounds: Sequence[Sensitivity]) -> Column:
-    """Return |D_i|/Δ_i of each setting: how far its margin stands out from noise made for its Δ_i."""
-    return np.array([min(abs(a) / float(one.bound), MOST_CLEAR) for a, one in zip(margins, bounds, strict=True)])
-
-
-def chosen(
-    margins: Sequence[float], sensitivities: Sequence[Sensitivity], allotment: Allotment, loss: PureDP
-) -> tuple[int, PureDP]:
-    """Return which setting to release and what is left of the loss: by noisy max of |D_i|/Δ_i if there are several.
-
-    The largest |D_i|/Δ_i is the setting whose margin the noise hides least.
-    """
-    if len(margins) == 1:
-        return 0, loss
-    unit = sensitivities[0].unit
-    clear = clearness(margins, sensitivities)
-    part = loss.part(CHOICE_SHARE)
-    place = noisy_max(Query(clear, choice_sensitivity(unit), "choice of the setting"), allotment, part)
-    return place, loss.part(1 - CHOICE_SHARE)
+def _checked(name: str, value: object, least: float, most: float) -> float:
+    if not (isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most):
+        raise ParameterError(f"{name} must be a number between {least:g} and {most:g}")
+    return float(value)
 
 
 def release_margin(
-    margins: Sequence[float],
-    sensitivities: Sequence[Sensitivity],
-    options: Sequence[Setting],
-    allotment: Allotment,
-    loss: PureDP,
+    margin: float, sensitivity: Sensitivity, setting: Setting, allotment: Allotment, loss: PureDP
 ) -> Released:
-    """Return one margin with Laplace noise, of the setting that is chosen."""
-    place, rest = chosen(margins, sensitivities, allotment, loss)
-    margin = laplace(Query(margins[place], sensitivities[place], "margin"), allotment, rest)
-    tail = one_draw_tail(margin, laplace_scale(sensitivities[place].bound, rest))
-    return Released(margin, "score", penalty=options[place].penalty, width=options[place].width, coins=tail)
+    """Return a margin with Laplace noise."""
+    noisy = laplace(Query(margin, sensitivity, "margin"), allotment, loss)
+    tail = one_draw_tail(noisy, laplace_scale(sensitivity.bound, loss))
+    return Released(noisy, "score", penalty=setting.penalty, width=setting.width, coins=tail)

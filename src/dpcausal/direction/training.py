@@ -34,8 +34,8 @@ from dpcausal.regression.stability import prediction_sensitivity
 LEAST_IQR = 2.0**-40
 """A released interquartile range below it counts as this under the logarithm."""
 
-Margins = tuple[list[float], list[Sensitivity]]
-"""The margin of each setting, and how far a training row moves it."""
+Margin = tuple[float, Sensitivity]
+"""A margin, and how far a training row moves it."""
 
 
 def iqr_sensitivity(n: int, penalty: float, *, ranges: int = 1) -> Sensitivity:
@@ -70,15 +70,14 @@ def _root_scores(halves: Halves, setting: Setting) -> tuple[float, float]:
     return stable.root_scores(halves.x, halves.y, *halves.residuals(setting))
 
 
-def _hsic_margins(halves: Halves, settings: tuple[Setting, ...]) -> Margins:
-    scores = [_root_scores(halves, setting) for setting in settings]
-    bounds = [stable.training_sensitivity(halves.n, halves.m, setting.penalty) for setting in settings]
-    return [backward - forward for forward, backward in scores], bounds
+def _hsic_margin(halves: Halves, setting: Setting) -> Margin:
+    forward, backward = _root_scores(halves, setting)
+    return backward - forward, stable.training_sensitivity(halves.n, halves.m, setting.penalty)
 
 
-def _iqr_margins(halves: Halves, settings: tuple[Setting, ...]) -> Margins:
-    margins = [iqr_margin(halves.x, halves.y, *halves.residuals(setting)) for setting in settings]
-    return margins, [iqr_sensitivity(halves.n, setting.penalty) for setting in settings]
+def _iqr_margin(halves: Halves, setting: Setting) -> Margin:
+    margin = iqr_margin(halves.x, halves.y, *halves.residuals(setting))
+    return margin, iqr_sensitivity(halves.n, setting.penalty)
 
 
 def _hsic_scores(halves: Halves, setting: Setting, allotment: Allotment, loss: PureDP) -> Released:
@@ -102,7 +101,7 @@ def _iqr_scores(halves: Halves, setting: Setting, allotment: Allotment, loss: Pu
     return Released(backward - forward, "score", (forward, backward), setting.penalty, setting.width)
 
 
-MARGINS: dict[str, Callable[[Halves, tuple[Setting, ...]], Margins]] = {"hsic": _hsic_margins, "iqr": _iqr_margins}
+MARGINS: dict[str, Callable[[Halves, Setting], Margin]] = {"hsic": _hsic_margin, "iqr": _iqr_margin}
 BOTH_SCORES: dict[str, Callable[[Halves, Setting, Allotment, PureDP], Released]] = {
     "hsic": _hsic_scores, "iqr": _iqr_scores,
 }  # fmt: skip
@@ -122,8 +121,8 @@ class TrainingPrivacy(StableFit[PureDP]):
         Release both scores, at the same total loss and a less sure direction.
     training_share : float, optional
         Share of the rows that the regressions are fitted on, by default 0.5.
-    penalty, width : float, or tuple or list of float, optional
-        As in ``StableFit``: λ of the ridge and its kernel's width; of several one is chosen, and charged.
+    penalty, width : float, optional
+        As in ``StableFit``: λ of the ridge and its kernel's width.
     """
 
     name: ClassVar[str] = "training"
@@ -137,7 +136,7 @@ class TrainingPrivacy(StableFit[PureDP]):
         return pay_pure(loss, self.name)
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
-        return CLAIMS[question.score] + self.choice()
+        return CLAIMS[question.score]
 
     def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         if not isinstance(self.release_scores, bool):
@@ -148,9 +147,7 @@ class TrainingPrivacy(StableFit[PureDP]):
         self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
-        halves, settings = self.halved(private, question, coins), self.settings()
-        margins, bounds = MARGINS[question.score](halves, settings)
-        if not self.release_scores:
-            return stable.release_margin(margins, bounds, settings, allotment, spent)
-        place, rest = stable.chosen(margins, bounds, allotment, spent)
-        return BOTH_SCORES[question.score](halves, settings[place], allotment, rest)
+        halves, setting = self.halved(private, question, coins), self.setting
+        if self.release_scores:
+            return BOTH_SCORES[question.score](halves, setting, allotment, spent)
+        return stable.release_margin(*MARGINS[question.score](halves, setting), setting, allotment, spent)

@@ -29,7 +29,7 @@ from dpcausal.dependence.second_moments import (
 )
 from dpcausal.discovery.foresight import of_numbers, too_few
 from dpcausal.discovery.question import Graph, Outcome, ScoreSearch, deviation_of, rho_of
-from dpcausal.discovery.scales import LEAST_SHARE, ROUNDS, learned
+from dpcausal.discovery.scales import LEAST_SHARE, ROUNDS, learning
 from dpcausal.discovery.score_search import form_of
 from dpcausal.discovery.search import search
 from dpcausal.errors import SchemaError
@@ -225,12 +225,15 @@ def noisy_moments(
     units = Units.of(table, names)
     lower, width = units.lower, units.width
 
-    def counted(cuts: Reals) -> Reals:
-        query = Query(records.sum(Binned(units, cuts)), noise.bins, "quartiles")
-        return np.asarray(gaussian(query, allotment, noise.step), dtype=np.float64)
-
     two = np.array([isinstance(table.schema.column(name), Levels) for name in names])
-    scales = learned(two, n, noise.bin_deviation, counted)
+    rounds = learning(two, n, noise.bin_deviation)
+    cuts, scales = next(rounds), None
+    while scales is None:
+        query = Query(records.sum(Binned(units, cuts)), noise.bins, "quartiles")
+        try:
+            cuts = rounds.send(np.asarray(gaussian(query, allotment, noise.step), dtype=np.float64))
+        except StopIteration as last:
+            scales = last.value
     products = Products(units, scales.middles, scales.widths, noise.radius, noise.bits)
     grid = scaled(records.sum(products), p + 1)
     released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.last)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 Pair = frozenset[Any]
 Forbids = Any  # callable (a, b) -> bool
+Apart = Callable[[Any, Any, tuple[Any, ...]], bool]
 
 
 class Marks:
@@ -96,13 +97,16 @@ class Marks:
         return done == len(self.nodes)
 
 
-def point_colliders(marks: Marks, separating: Mapping[Pair, Iterable[Any]], forbids: Forbids = None) -> None:
+def point_colliders(
+    marks: Marks, separating: Mapping[Pair, Iterable[Any]], forbids: Forbids = None, apart: Apart | None = None
+) -> None:
     """Point x → z ← y where x and y are apart, z is next to both, and z is not in the set that separated them.
 
     In the order of the nodes; an arc that contradicts an earlier one, a forbidden one, or one that would close a
-    cycle is left out, so that the outcome is defined for every set of answers.
+    cycle is left out, so that the outcome is defined for every set of answers.  With ``apart`` both arcs are drawn or
+    none, and none if x and y are apart given z too: a collider links them, so noise hides what z may only pass on.
 
-    *Source*: Spirtes, Glymour & Scheines (2000), step C of PC.
+    *Source*: Spirtes, Glymour & Scheines (2000), step C of PC; ``apart`` is this library's.
     """
     place = {node: k for k, node in enumerate(marks.nodes)}
     wanted = []
@@ -111,11 +115,15 @@ def point_colliders(marks: Marks, separating: Mapping[Pair, Iterable[Any]], forb
         if marks.adjacent(x, y):
             continue
         common = marks.next_to(x) & marks.next_to(y)
-        wanted += [(place[x], place[y], place[z], x, y, z) for z in common if z not in set(between)]
+        between = set(between)
+        wanted += [
+            (place[x], place[y], place[z], x, y, z) for z in common
+            if z not in between and not (apart and apart(x, y, tuple(sorted({*between, z}, key=place.__getitem__))))
+        ]  # fmt: skip
     for _, _, _, x, y, z in sorted(wanted, key=lambda triple: triple[:3]):
-        for a in (x, y):
-            if not (forbids is not None and forbids(a, z)) and not marks.reaches(z, a):
-                marks.orient(a, z)
+        free = [a for a in (x, y) if not (forbids is not None and forbids(a, z)) and not marks.reaches(z, a)]
+        for a in free if apart is None or len(free) == 2 else ():
+            marks.orient(a, z)
 
 
 def close_under_meek(marks: Marks, forbids: Forbids = None) -> None:

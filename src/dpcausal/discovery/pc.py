@@ -149,14 +149,16 @@ def find_skeleton(nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | N
     return rounds.skeleton
 
 
-def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) -> Cpdag:
+def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge, ask: Ask | None = None) -> Cpdag:
     """Direct a skeleton: required arrows, what tiers and forbidden arrows leave, colliders, Meek's rules.
 
     It is defined for every skeleton and every answer: what contradicts an earlier arrow is left out.  An untested edge
-    is no ground for an arrow and gets none but from knowledge.
+    is no ground for an arrow and gets none but from knowledge.  With ``ask``, which must be free, no collider is made
+    of a pair that it separates given the column between them too.
     """
     marks = _sure_marks(nodes, skeleton, knowledge)
-    point_colliders(marks, skeleton.separating, lambda a, b: not knowledge.allows(a, b))
+    apart = None if ask is None else lambda x, y, given: ask(x, y, given).separated is True
+    point_colliders(marks, skeleton.separating, lambda a, b: not knowledge.allows(a, b), apart)
     return _closed(nodes, marks, skeleton, knowledge)
 
 

@@ -11,6 +11,7 @@ from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.releases.table import NoisyTable
+from dpcausal.releases.whitened import NoisyWhitened
 
 Columns = tuple[int, ...]
 
@@ -49,8 +50,14 @@ def of_moments(moments: NoisyMoments, x: int, y: int, given: Columns) -> float |
     return None if found is None else float(2 * ndtr(-abs(math.atanh(found[0])) / math.sqrt(found[1])))
 
 
+def of_whitened(whitened: NoisyWhitened, x: int, y: int, given: Columns) -> float | None:
+    """Return it by what is left of the pair's block given the others."""
+    found = whitened.residual(x, y, given)
+    return None if found is None else upper_tail(found.statistic, found.freedom)
+
+
 PVALUES: dict[type[Release], Callable[[Any, int, int, Columns], float | None]] = {
-    NoisyTable: of_table, NoisyContrasts: of_contrasts, NoisyMoments: of_moments,
+    NoisyTable: of_table, NoisyContrasts: of_contrasts, NoisyMoments: of_moments, NoisyWhitened: of_whitened,
 }  # fmt: skip
 
 

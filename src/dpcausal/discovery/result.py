@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcausal.asking import public
+from dpcausal.discovery.adjustment import adjustment_sets
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
@@ -113,6 +114,30 @@ class Discovery(Result):
         generator, _ = public_generator()
         found = support(self.release, self.terms, redraws, generator)
         return dataclasses.replace(self, support=found)
+
+    def effects(self, *, treatment: str, outcome: str, adjust: str = "ida", **options: Any) -> tuple[Any, ...]:
+        """Return the ``Effect`` by each set that the graph leaves open to adjust for: free, from its release.
+
+        Parameters
+        ----------
+        treatment, outcome : str
+        adjust : str
+            ``"ida"``: the treatment's causes in each member of the class, one effect each; ``"disjunctive"``: the
+            neighbours of either that the treatment cannot have caused; ``"earlier"``: all columns of earlier tiers.
+            A missing arrow is never an effect of 0.
+        options
+            As of ``release.effect``: ``estimand``, ``treated``, ``control``, ``coverage``, ``groups``.
+
+        Notes
+        -----
+        The truth lies in one of the intervals if the graph is right; that it was found in the same numbers is not
+        counted.
+        """
+        sets = adjustment_sets(self.graph, self.knowledge, treatment, outcome, adjust)
+        asked = getattr(self.release, "effect", None)
+        if asked is None:
+            raise ParameterError(f"{self.method} releases no table that has effects: ask method='table'")
+        return tuple(asked(treatment=treatment, outcome=outcome, adjust=one, **options) for one in sets)
 
     def edges(self) -> list[dict[str, Any]]:
         """Return one record an edge: its ends, whether it is directed, margin, support, whether it was tested."""

@@ -6,7 +6,7 @@ round has eight bins where the former had one, so four rounds tell a scale in bo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Generator
 from typing import NamedTuple
 
 import numpy as np
@@ -42,13 +42,11 @@ class Scales(NamedTuple):
     kept: float
 
 
-def learned(
-    two_levels: npt.NDArray[np.bool_], n: int, deviation: float, release: Callable[[Reals], Reals]
-) -> Scales:
-    """Return the scales of columns of values in [0, 1].
+def learning(two_levels: npt.NDArray[np.bool_], n: int, deviation: float) -> Generator[Reals, Reals, Scales]:
+    """Return the scales of columns of values in [0, 1]; on the way, ask for counts.
 
-    ``release`` takes cuts, shape (columns, cuts), and returns how many values are up to the first, from there to the
-    second, and so on, with noise of that deviation.
+    It yields cuts, shape (columns, cuts), and takes how many values are up to the first, from there to the second, and
+    so on, with noise of that deviation.
     """
     columns = len(two_levels)
     sides = np.zeros((columns, 2))  # where the intervals around the quartiles begin
@@ -58,7 +56,7 @@ def learned(
         width = float(PARTS) ** -step
         inside = np.arange(PARTS + 1) if step else np.arange(1, PARTS)
         cuts = np.sort((sides[:, : 2 if step else 1, None] + inside * width / PARTS).reshape(columns, -1), axis=1)
-        counts = release(cuts)
+        counts = yield cuts
         total = np.maximum(counts.sum(axis=1), LEAST_SHARE * n)
         told.append((cuts, counts / total[:, None]))
         totals.append(total)

@@ -16,6 +16,7 @@ from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.discovery.score_search import best_dag, class_of, local_scores
 from dpcausal.discovery.strongest import strongest_first
 from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.releases.table import NoisyTable
@@ -53,17 +54,19 @@ def asker(release: Release, terms: Terms) -> Ask:
 def search(release: Release, terms: Terms) -> Found:
     """Return the graph of released numbers."""
     release = release.for_graph()
+    ask = asker(release, terms)
     if isinstance(release, NoisyWhitened):
-        return by_tests(release.names, strongest_first(release, terms), terms)
-    skeleton = find_skeleton(release.names, asker(release, terms), terms)
+        return by_tests(release.names, strongest_first(release, terms), terms, ask)
+    skeleton = find_skeleton(release.names, ask, terms)
     if terms.search == "score" and isinstance(release, NoisyTable | NoisyMoments):
         return _by_score(release, skeleton, terms.knowledge)
-    return by_tests(release.names, skeleton, terms)
+    # Contrasts rarely have the power to say that a pair is linked given one column more.
+    return by_tests(release.names, skeleton, terms, None if isinstance(release, NoisyContrasts) else ask)
 
 
-def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms) -> Found:
-    """Return the oriented skeleton with the margins of its tests."""
-    graph = orient(names, skeleton, terms.knowledge)
+def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms, ask: Ask | None = None) -> Found:
+    """Return the oriented skeleton with the margins of its tests; ``ask`` if one more test is free."""
+    graph = orient(names, skeleton, terms.knowledge, ask)
     lowest = 10.0 ** (-LARGEST_MARGIN)
     margin = {
         edge: max(0.0, math.log10(terms.alpha) - math.log10(max(weakest, lowest)))

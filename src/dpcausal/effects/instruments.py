@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.effects.linearised import Centred, inverse, symmetric
-from dpcausal.effects.regression import LEAST_SIGNAL, Coefficient, Regression, Terms, coefficient, reason_of
+from dpcausal.effects.regression import LEAST_SIGNAL, Coefficient, Regression, Terms, coefficient, one_sided, reason_of
 from dpcausal.effects.result import Interval
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def two_stage(
     of_stage = np.linalg.solve(S[np.ix_(exogenous, exogenous)], S[exogenous, a])[:k]
     covariance = moments.covariance(moments.gradients(a, exogenous)[:k], len(exogenous) + 1)
     strength = float(of_stage @ inverse(covariance) @ of_stage) / k
-    reason = reason_of(release, terms, moments.residuals((y, exogenous), (a, exogenous)), LEAST_SIGNAL)
+    residuals = moments.residuals((y, exogenous), (a, exogenous))
+    reason = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL)
     weak = reason or (WEAK_INSTRUMENTS if strength < LEAST_STRENGTH else "")
     reach = terms.reach
     found: tuple[Coefficient, ...] = tuple(

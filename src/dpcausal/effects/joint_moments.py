@@ -14,7 +14,7 @@ from dpcausal.asking import public
 from dpcausal.data.rows import Rows
 from dpcausal.effects.contrast import checked_names
 from dpcausal.effects.instruments import Instrumented, two_stage
-from dpcausal.effects.meat import Meat, told
+from dpcausal.effects.meat import Meat
 from dpcausal.effects.mediation import mediated, partial, shaken
 from dpcausal.effects.regression import Regression, Terms, line, regress
 from dpcausal.effects.rounds import Moments, Noise
@@ -244,7 +244,7 @@ class JointMoments(Release):
         arrays = {name: getattr(self, name).tolist() for name in ("middles", "halves", "centre", "spread", "sums")}
         return arrays | {
             "radius": self.radius, "deviation": self.deviation, "shortened": self.shortened,
-            "towards": self.towards.tolist(), "meat": told(self.meat),
+            "towards": self.towards.tolist(), "meat": None if self.meat is None else self.meat.told(),
         }  # fmt: skip
 
     @classmethod
@@ -258,14 +258,7 @@ class JointMoments(Release):
                 raise form.refuse(name)
         shortened = float(form.array("shortened").reshape(-1)[0])
         radius, deviation = form.size("radius"), form.size("deviation")
-        meat = None
-        if form.has("meat"):
-            part = form.part("meat")
-            meat = Meat(part.word("outcome", names), part.words("regressors", different=True), part.array("sums"),
-                        part.size("deviation"))  # fmt: skip
-            size = len(meat.regressors) + 1
-            if meat.sums.shape != (size, size) or not set(meat.regressors) <= set(names) - {meat.outcome}:
-                raise form.refuse("meat")
+        meat = Meat.of_form(form.part("meat"), names) if form.has("meat") else None
         return cls(names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened, meat=meat)
 
 

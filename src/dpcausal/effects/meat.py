@@ -1,7 +1,8 @@
-"""How far the spread of an outcome about its line goes with the regressors: the middle of the sandwich, noisy.
+"""How an outcome spreads about its line, and where to: the middle of the sandwich, and a step to unshortened slopes.
 
-One declared regression; its slopes β, G and s² come from the moments that were released.  Rows ψ = (G/m)^(−½) x e / s,
-shortened to a public length, have Σ ψψ′ released by claim ``second-moments``: all that ψ needs was released before.
+One declared regression; its slopes β, G and s² come from the moments that were released.  Rows ψ = (G/m)^(−½) x e / s
+have their moments released by claim ``ellipse-moments``: all that ψ needs was released before, and ψ is shortened at a
+public length of its own, far out, so that β + G⁻¹ Σ x e is what least squares of the unshortened rows would be.
 """
 
 from __future__ import annotations
@@ -15,64 +16,90 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.data.rows import Rows
-from dpcausal.dependence.second_moments import (
-    clip_rows,
-    grid_bits,
-    scaled,
-    second_moments_sensitivity,
-    unpacked,
-    upper_of,
-)
 from dpcausal.effects.ellipsoid import whitened
 from dpcausal.effects.regression import line
-from dpcausal.effects.rounds import Summed
-from dpcausal.mechanisms.additive import gaussian, gaussian_scale
+from dpcausal.effects.rounds import Noise, Shape, Summed, noise_of, released, shrinkage
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, NoPrivacy
-from dpcausal.privacy.sensitivity import Query
 
 if TYPE_CHECKING:
     from dpcausal.effects.joint_moments import JointMoments
+    from dpcausal.releases.form import Form
 
 Reals = npt.NDArray[np.float64]
 
-MEAT = Fraction(1, 10)
+MEAT = Fraction(3, 10)
 """Its share of ρ, where it is asked for."""
-GROWTH = 0.1
-"""The squared length is .1 μ n: the noise is .14 of what rows that spread alike would give."""
+FOR_STEP, FOR_SQUARES = 0.64, 0.1
+"""The squared length is .64 μ² n, where the noise of a step is twice the sampling error of even spread, at most .1 μ n,
+where that of Σ ψψ′ is a fifth of it; at least four a column."""
+TAIL = 0.5
+"""What a shortened ψ may have lost, in lengths: of the tails that were tried it is less."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """By what slopes are off, the covariance that noise has in it, how far what was shortened could still move it."""
+
+    by: Reals
+    noise: Reals
+    unsure: Reals
 
 
 @dataclass(frozen=True, eq=False)
 class Meat:
-    """Noisy Σ x x′ e² of one regression, x about the released middle, the constant last; σ of it about standard."""
+    """Noisy Σ x x′ e² of one regression, x about the released middle, the constant last; σ of it about standard.
+
+    ``step`` is of its slopes, the constant last; earlier versions released none.
+    """
 
     outcome: str
     regressors: tuple[str, ...]
     sums: Reals
     deviation: float
+    step: Step | None = None
 
-    def over(self, regressors: tuple[str, ...]) -> Reals:
-        """Return the sums in the order of the regressors."""
+    def over(self, regressors: tuple[str, ...]) -> tuple[Reals, Step | None]:
+        """Return sums and step in the order of the regressors."""
         order = [*(self.regressors.index(name) for name in regressors), len(regressors)]
-        return self.sums[np.ix_(order, order)]
+        both, step = np.ix_(order, order), self.step
+        return self.sums[both], step and Step(step.by[order], step.noise[both], step.unsure[order])
+
+    def told(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        step = None if self.step is None else {name: one.tolist() for name, one in vars(self.step).items()}
+        return {"outcome": self.outcome, "regressors": list(self.regressors), "sums": self.sums.tolist(),
+                "deviation": self.deviation, "step": step}  # fmt: skip
+
+    @classmethod
+    def of_form(cls, form: Form, names: tuple[str, ...]) -> Meat:
+        """Return it from JSON's types."""
+        outcome, regressors = form.word("outcome", names), form.words("regressors", different=True)
+        size = len(regressors) + 1
+
+        def array(part: Form, name: str, shape: tuple[int, ...]) -> Reals:
+            found: Reals = part.array(name)
+            if found.shape != shape or not set(regressors) <= set(names) - {outcome}:
+                raise part.refuse(name)
+            return found
+
+        step = None
+        if form.has("step"):
+            told = form.part("step")
+            step = Step(array(told, "by", (size,)), array(told, "noise", (size, size)), array(told, "unsure", (size,)))
+        return cls(outcome, regressors, array(form, "sums", (size, size)), form.size("deviation"), step)
 
 
-def length_of(columns: int, n: int, loss: ZCDP) -> float:
-    """Return the length that ψ is shortened to: public."""
-    return math.sqrt(max(4.0 * columns, GROWTH * math.sqrt(2 * loss.rho) * n))
-
-
-def deviation_of(columns: int, n: int, loss: ZCDP) -> float:
-    """Return σ of the noise on the diagonal of Σ ψψ′."""
-    length = length_of(columns, n, loss)
-    bits = grid_bits(n, length)
-    return gaussian_scale(float(second_moments_sensitivity(length, bits, columns).bound), loss) * 4.0**-bits
+def noise_of_meat(columns: int, n: int, loss: ZCDP) -> Noise:
+    """Return the length that ψ is shortened to and the noise: public."""
+    mu = math.sqrt(2 * loss.rho)
+    return noise_of(columns, n, math.sqrt(max(4.0 * columns, min(FOR_STEP * mu, FOR_SQUARES) * mu * n)), loss)
 
 
 def meat_of(
     release: JointMoments, of: tuple[str, tuple[str, ...]], summed: Summed, allotment: Allotment, loss: ZCDP | NoPrivacy
 ) -> Meat:
-    """Release Σ ψψ′ of one regression of rows of [−1, 1], ψ summed over the rows of a person: errors by clusters."""
+    """Release moments of ψ of one regression of rows of [−1, 1], ψ summed over the rows of a person: by clusters."""
     outcome, regressors = of
     places = [release.names.index(name) for name in (outcome, *regressors)]
     fitted = line(release, outcome, regressors)
@@ -89,35 +116,29 @@ def meat_of(
                       np.hstack([np.zeros((size, 1)), vectors / roots @ vectors.T])])  # fmt: skip
     centre, shape, last, n = release.centre[places], turn[:, :-1] * widths, turn[:, -1], release.n
 
-    def scores(unit: Reals, parts: Rows) -> Reals:
+    def scores(unit: Reals, parts: Rows) -> tuple[Reals, Rows]:
         rows = whitened(unit[:, places], centre, shape) + last
         mass = parts.kept if parts.weights is None else parts.kept * parts.weights
         found: Reals = rows[:, 1:] * rows[:, :1] * mass[:, None]
         if parts.owners is None:
-            return found
-        return np.stack([np.bincount(parts.owners, column, n) for column in found.T], axis=1)
-
-    def squares(unit: Reals, parts: Rows) -> npt.NDArray[np.int64]:
-        inside = clip_rows(scores(unit, parts), length, bits)
-        return upper_of(inside.T @ inside).astype(np.int64)
+            return found, Rows({}, parts.kept, {})
+        by_unit = np.stack([np.bincount(parts.owners, column, n).astype(np.float64) for column in found.T], axis=1)
+        return by_unit, Rows({}, np.bincount(parts.owners, parts.kept, n) > 0, {})
 
     back = spread * (vectors * roots) @ vectors.T
     if loss.exact:
-        whole = summed.over(lambda unit, parts: scores(unit, parts).T @ scores(unit, parts))
+        whole = summed.over(lambda unit, parts: (found := scores(unit, parts)[0]).T @ found)
         return Meat(outcome, regressors, back @ whole @ back, 0.0)
-    length = length_of(size, n, loss)
-    bits = grid_bits(n, length)
-    claim = second_moments_sensitivity(length, bits, size)
-    query = Query(scaled(summed.over(squares), size), claim, "spread about the line")
-    sums = unpacked(np.asarray(gaussian(query, allotment, loss), dtype=np.float64) * 4.0**-bits, size)
-    eigenvalues, vectors = np.linalg.eigh(sums)
-    sums = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
-    return Meat(outcome, regressors, back @ sums @ back, deviation_of(size, n, loss))
-
-
-def told(meat: Meat | None) -> dict[str, Any] | None:
-    """Return it as JSON's types."""
-    return None if meat is None else {
-        "outcome": meat.outcome, "regressors": list(meat.regressors), "sums": meat.sums.tolist(),
-        "deviation": meat.deviation,
-    }  # fmt: skip
+    noise = noise_of_meat(size, n, loss)
+    seen = Summed(lambda kernel: summed.over(lambda unit, parts: kernel(*scores(unit, parts))), False)
+    found = released(seen, Shape(np.zeros(size), np.eye(size)), noise, allotment, loss, "spread about the line")
+    eigenvalues, vectors = np.linalg.eigh(found.sums[:-1, :-1])
+    squares = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
+    # The regressors' moments, what shortening took of normal rows undone.
+    whole = fitted.moments[1:, 1:].copy()
+    whole[:-1, :-1] /= shrinkage(len(release.names), release.radius)
+    turned = np.asarray(np.linalg.pinv(whole), dtype=np.float64) @ back
+    lost = max(found.shortened - noise.count, 0.0) * TAIL * noise.radius
+    step = Step(turned @ found.sums[:-1, -1], noise.variances(size)[-1, 0] * turned @ turned.T,
+                lost * np.linalg.norm(turned, axis=1))  # fmt: skip
+    return Meat(outcome, regressors, back @ squares @ back, noise.deviation, step)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.effects.linearised import Centred, symmetric
-from dpcausal.effects.regression import LEAST_SIGNAL, Coefficient, Regression, Terms, coefficient, reason_of
+from dpcausal.effects.regression import LEAST_SIGNAL, Coefficient, Regression, Terms, coefficient, one_sided, reason_of
 from dpcausal.effects.unmeasured import benchmark, robustness_value
 from dpcausal.privacy.noise import generator_from_seed
 
@@ -36,7 +36,7 @@ def partial(
     whole = noise + 1 / max(moments.count - len(given) - 3, 1.0)
     given_all = list(range(2, len(moments.S)))
     residuals = moments.residuals((0, given_all), (1, given_all))
-    reason = reason_of(release, terms, residuals, LEAST_SIGNAL)
+    reason = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL)
     reach, middle, shrink = terms.reach, math.atanh(r), 1 - r * r
     ends = math.tanh(middle - reach * math.sqrt(whole)), math.tanh(middle + reach * math.sqrt(whole))
     found = Coefficient(
@@ -60,7 +60,7 @@ def mediated(
     straight, second = moments.gradients(2, [0, 1, *others])[:2]
     gradients = [straight, direct[1] * first + through[0] * second, moments.gradients(2, [0, *others])[0]]
     residuals = moments.residuals((1, [0, *others]), (2, [0, 1, *others]))
-    reason, reach = reason_of(release, terms, residuals, LEAST_SIGNAL), terms.reach
+    reason, reach = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL), terms.reach
     used = len(given) + 3
     errors = np.sqrt(np.maximum(np.diag(moments.covariance(gradients, used)), 0.0))
     noises = np.sqrt(np.maximum(np.diag(moments.noise(gradients)), 0.0))
@@ -100,7 +100,7 @@ def shaken(
     against = moments.slopes(1, places)[1]
     ratio = math.sqrt(float(contrast @ moments.S @ contrast) / float(against @ moments.S @ against))
     slope, reach, residuals = float(slopes[0]), terms.reach, moments.residuals((0, [1, *places]), (1, places))
-    reason = reason_of(release, terms, residuals, LEAST_SIGNAL)
+    reason = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL)
 
     def share(one: int, other: int, held: list[int]) -> float:
         p = np.linalg.inv(moments.S[np.ix_([one, other, *held], [one, other, *held])])

@@ -18,7 +18,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.contrast import checked_names
 from dpcausal.effects.joint_moments import JointMoments
-from dpcausal.effects.meat import MEAT, deviation_of, meat_of
+from dpcausal.effects.meat import MEAT, meat_of, noise_of_meat
 from dpcausal.effects.regression import forecast
 from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, last_radius, learnt_moments, noise_of, tail_radius
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError, called
@@ -113,7 +113,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
                 for share in (HISTOGRAM, *SHAPING, LAST):
                     noise_of(d, n, tail_radius(d, 0.3), rho.part(share))
                 if question.meat is not None and own is not None:
-                    deviation_of(len(question.meat[1]) + 1, n, own)
+                    noise_of_meat(len(question.meat[1]) + 1, n, own)
             except FenceError:
                 raise LossError(f"{spent} is too little for moments: their noise could not be drawn") from None
             wide = _width(d, n, rho)
@@ -128,8 +128,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return self
 
     def claims(self, question: JointSums, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
-        besides = () if question.meat is None else ("second-moments",)
-        return "scale-histograms", "ellipse-moments", *besides, "gaussian"
+        return "scale-histograms", "ellipse-moments", "gaussian"
 
     def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
         if spent.exact:
@@ -192,8 +191,9 @@ def moments(
     loss : Loss
         The most that the call may cost; ``ApproxDP`` or ``ZCDP``.
     meat : (str, list of str), optional
-        One regression, outcome and regressors, whose spread about its line is released, too, for a tenth of the loss:
-        ``ols`` of it then has intervals that are right where the spread goes with the regressors.
+        One regression, outcome and regressors, whose spread about its line is released, too, for three tenths of the
+        loss: ``ols`` of it then has intervals that are right where the spread goes with the regressors and, of many
+        rows, where the outcome is skewed, too.
     accept_large_epsilon : bool
         Consent to ε above 20.
     again : bool
@@ -206,9 +206,9 @@ def moments(
 
     Notes
     -----
-    *Guarantee*: the loss, under replace-one for every row, or person; claims scale-histograms, ellipse-moments, and
-    second-moments for ``meat``.  Rounds learn
-    where the rows lie and in what shape, so that wide bounds cost little; rows are shortened to a public length there.
+    *Guarantee*: the loss, under replace-one for every row, or person; claims scale-histograms and
+    ellipse-moments.  Rounds learn where the rows lie and in what shape, so that wide bounds cost little; rows are
+    shortened to a public length there.
     *Source*: the rounds follow the idea of CoinPress (Biswas, Dong, Kamath & Ullman 2020).
 
     Examples

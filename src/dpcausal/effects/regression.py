@@ -23,6 +23,8 @@ Reals = npt.NDArray[np.float64]
 LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
 """No interval below: there its measured coverage falls short.  That of a slope holds from 3 on if the spread is
 constant; where it may not be, the side that shortened rows lie on is not seen so near the noise."""
+MOST_UNSURE = 0.5
+"""No interval where what a step could not make up for is so many errors; where it is less, it widens the interval."""
 ONE_SIDED = 0.2
 """Level of the test that the shortened rows lie on no side of what is left over."""
 
@@ -45,7 +47,7 @@ ASSUMED = (
     "Intervals hold if the outcome spreads alike about the line everywhere, as was said: where it does not and is "
     "skewed, they miss"
 )
-LEAN, LEAST_SEEN = 0.5, 3.5
+LEAN, LEAST_SEEN = 0.5, 5.0
 """What sees a lean of half of the rows that are shortened by so many deviations of noise and chance, sees the skews
 that were tried."""
 
@@ -206,43 +208,46 @@ def regress(
     slopes[-1] += centre[places[0]]
     meat = release.meat
     known = meat is not None and meat.outcome == outcome and set(meat.regressors) == set(regressors)
-    sampling = fitted.residual * inverse
-    if meat is not None and known:
-        sampling = inverse @ meat.over(regressors) @ inverse * count / max(count - len(slopes), 1.0)
-    noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
-    errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (whole, noise))
     residual = np.zeros((1, len(release.names)))
     residual[0, places] = contrast[:-1]
+    sided, unsure = one_sided(release, residual), np.zeros(len(slopes))
+    sampling = fitted.residual * inverse
+    if meat is not None and known:
+        squares, step = meat.over(regressors)
+        sampling = inverse @ squares @ inverse * count / max(count - len(slopes), 1.0)
+        if sided and step is not None:
+            slopes, noise, unsure = slopes + back @ step.by, step.noise, np.abs(back) @ step.unsure
+            sided = False
+    noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
+    errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (whole, noise))
+    sided = sided or bool((unsure > MOST_UNSURE * errors).any())
     least = LEAST_SIGNAL if known else LEAST_OF_A_LINE
-    reason, reach = reason_of(release, terms, residual, least, known), terms.reach
+    reason, reach = reason_of(release, terms, sided, least, known), terms.reach
     robust = _robustness(fitted.moments, count)
     found = tuple(
         coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), reach, reason,
-                    None if robust is None or name == "intercept" else robust[place])
+                    None if robust is None or name == "intercept" else robust[place], float(unsure[place]))
         for place, name in enumerate((*regressors, "intercept"))
     )  # fmt: skip
     return Regression(**Regression.told(release, f"{outcome} on", outcome, found, reason, terms, known))
 
 
 def coefficient(
-    name: str, estimate: float, error: float, noise: float, reach: float, reason: str, robust: float | None = None
-) -> Coefficient:
-    """Return a coefficient with its normal interval, unless there is a reason against one."""
-    ends = None if reason else (estimate - reach * error, estimate + reach * error)
+    name: str, estimate: float, error: float, noise: float, reach: float, reason: str, robust: float | None = None,
+    wider: float = 0.0,
+) -> Coefficient:  # fmt: skip
+    """Return a coefficient with its normal interval, so much wider at both ends, unless there is a reason against."""
+    half = reach * error + wider
+    ends = None if reason else (estimate - half, estimate + half)
     limit = None if ends is None or robust is None else robustness_limit(robust, estimate, ends)
     return Coefficient(name, estimate, error, noise, ends, robust, limit)
 
 
-def reason_of(release: JointMoments, terms: Terms, residuals: Reals, least: float, spread_known: bool = False) -> str:
-    """Return why what is read off these moments has no interval; empty if it has.  ``residuals``: rows of columns.
-
-    Shortening moves slopes by the products of regressors and residuals over the shortened rows.  In the metric of the
-    rows the two are orthogonal, so a residual that is symmetric given the regressors, however these lie, changes its
-    sign and no row's length: the products sum to nothing.  So that of residuals is the side that is looked at.
-    """
+def reason_of(release: JointMoments, terms: Terms, sided: bool, least: float, spread_known: bool = False) -> str:
+    """Return why what is read off these moments has no interval; empty if it has."""
     if release.signal_to_noise < least:
         return WEAK.format(least)
-    if one_sided(release, residuals, ONE_SIDED):
+    if sided:
         return SIDED
     if release.deviation and not terms.normal_rows and lean_seen(release) < LEAST_SEEN:
         return BLIND
@@ -255,8 +260,13 @@ def lean_seen(release: JointMoments) -> float:
     return LEAN * rows / math.sqrt(release.noise.count**2 + rows)
 
 
-def one_sided(release: JointMoments, residuals: Reals, level: float) -> bool:
-    """Return whether the shortened rows' directions, along residuals, add up to more than noise and chance make."""
+def one_sided(release: JointMoments, residuals: Reals, level: float = ONE_SIDED) -> bool:
+    """Return whether the shortened rows' directions, along residuals, add up to more than noise and chance make.
+
+    Shortening moves slopes by the products of regressors and residuals over the shortened rows.  In the metric of the
+    rows the two are orthogonal, so a residual that is symmetric given the regressors, however these lie, changes its
+    sign and no row's length: the products sum to nothing.  So that of residuals is the side that is looked at.
+    """
     from scipy.special import chdtri
 
     _, values, along = np.linalg.svd((residuals * release.halves) @ release.spread, full_matrices=False)

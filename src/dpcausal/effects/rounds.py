@@ -145,7 +145,7 @@ def learnt_moments(summed: Summed, d: int, n: int, allotment: Allotment, loss: Z
     """Release the histograms, the rounds and the last moments of rows of [−1, 1]^d of n units."""
     shape = learnt_shape(summed, d, n, allotment, loss)
     noise = noise_of(d, n, last_radius(d, n, loss), loss.part(LAST))
-    return _released(summed, shape, noise, allotment, loss.part(LAST))
+    return released(summed, shape, noise, allotment, loss.part(LAST))
 
 
 def learnt_shape(
@@ -155,7 +155,7 @@ def learnt_shape(
     shape = _first(summed, d, allotment, loss.part(HISTOGRAM))
     for share in shaping:
         noise = noise_of(d, n, tail_radius(d, TAIL), loss.part(share))
-        shape = _refined(_released(summed, shape, noise, allotment, loss.part(share)), n)
+        shape = _refined(released(summed, shape, noise, allotment, loss.part(share)), n)
     return shape
 
 
@@ -174,7 +174,11 @@ def _first(summed: Summed, d: int, allotment: Allotment, loss: ZCDP) -> Shape:
     return Shape(np.zeros(d), np.diag(np.sqrt(mean)))
 
 
-def _released(summed: Summed, shape: Shape, noise: Noise, allotment: Allotment, loss: ZCDP) -> Moments:
+def released(
+    summed: Summed, shape: Shape, noise: Noise, allotment: Allotment, loss: ZCDP,
+    label: str = "moments in a learnt shape",
+) -> Moments:  # fmt: skip
+    """Release moments of rows seen in a shape, how many were shortened, the sum of these."""
     d, radius, bits, middle = len(shape.middle), noise.radius, noise.bits, shape.middle
     inverse = np.asarray(np.linalg.inv(shape.spread), dtype=np.float64)
     sums = summed.over(
@@ -184,7 +188,7 @@ def _released(summed: Summed, shape: Shape, noise: Noise, allotment: Allotment, 
     )
     answer = ellipse_answer(sums, d, radius, bits, summed.weighted)
     claim = ellipse_moments_sensitivity(noise.radius, noise.bits, d)
-    released = gaussian(Query(answer, claim, "moments in a learnt shape"), allotment, loss) * 4.0**-noise.bits
+    released = gaussian(Query(answer, claim, label), allotment, loss) * 4.0**-noise.bits
     sums = unpacked(released[: -d - 1], d + 1)
     k = anchor(noise.radius)
     sums[-1, :-1] /= k

@@ -22,7 +22,6 @@ __all__ = [
 
 ALL: tuple[type[IndependenceTest[Any]], ...] = (
     Neighbours, StrataCovariance, NoisyCounts, Kendall, Gcm, WeightedGcm, Crt, Cpt, PermutedHsic, CrtDecision,
-
 )  # fmt: skip
 
 METHODS: dict[str, type[IndependenceTest[Any]]] = {"auto": Auto, **{kind.name: kind for kind in ALL}}

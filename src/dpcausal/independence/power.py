@@ -19,7 +19,7 @@ from dpcausal.independence.model_x import ModelX
 from dpcausal.independence.question import IndependenceTest
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import Loss, NoPrivacy
+from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import generator_from_seed, public_generator, simulated_noise
 from dpcausal.simulate import SimulatedRows, smooth_design
 
@@ -134,7 +134,7 @@ def power(
         )
         if not all(hasattr(data, name) for name in ("columns", "schema", "given")):
             raise ParameterError("design must return what dpcausal.simulate does: columns, schema and given")
-        ledger = Ledger.without_privacy() if isinstance(loss, NoPrivacy) else Ledger.in_memory(loss)
+        ledger = Ledger.without_privacy() if loss.exact else Ledger.in_memory(loss)
         table = Table(data.columns, data.schema, ledger, person=getattr(data, "person", None))
         given = [] if isinstance(way, PermutedHsic) and design is None else list(data.given)
         with simulated_noise(for_noise):

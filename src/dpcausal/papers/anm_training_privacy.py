@@ -22,7 +22,7 @@ from dpcausal.direction.anm import Column
 from dpcausal.direction.calculators import two_draws_tail
 from dpcausal.direction.question import LEAST_EPSILON, Columns, Pair, Released, Spent, pay_pure
 from dpcausal.direction.stable import StableFit
-from dpcausal.errors import FenceError, LossError, ParameterError
+from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.stable_value import stable_value
 from dpcausal.privacy.allotment import Allotment
@@ -68,11 +68,6 @@ class PublishedFit(StableFit[Spent]):
     protect: ClassVar[str] = "training"
     most_penalty: ClassVar[float] = 1.0
 
-    def settle(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
-        if any(isinstance(given, (tuple, list)) for given in (self.penalty, self.width)):
-            raise ParameterError("the published variants take one penalty and one width: choosing is not part of them")
-        return super().settle(question, spent)
-
 
 @dataclass(frozen=True, kw_only=True)
 class AnmTrainingPrivacy(PublishedFit[PureDP]):
@@ -99,8 +94,7 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
     def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         """Refuse a small λ: it asks for more noise than can be drawn."""
         ready = super().settle(question, spent)
-        (setting,) = ready.settings()
-        bound = 2 * published_hsic_sensitivity(*ready.sizes(question), setting.penalty).bound
+        bound = 2 * published_hsic_sensitivity(*ready.sizes(question), ready.setting.penalty).bound
         try:
             if isinstance(spent, PureDP):
                 laplace_scale(bound, spent)
@@ -111,7 +105,7 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
     def release(
         self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
-        halves, (setting,) = self.halved(private, question, coins), self.settings()
+        halves, setting = self.halved(private, question, coins), self.setting
         each = published_hsic_sensitivity(halves.n, halves.m, setting.penalty)
         both = Sensitivity(2 * Fraction(each.bound), each.norm, each.relation, each.proof, each.unit)
         in_paper = (halves.m / (halves.m - 1)) ** 2
@@ -152,7 +146,7 @@ class AnmTrainingRanks(PublishedFit[ApproxDP]):
     def release(
         self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
-        halves, (setting,) = self.halved(private, question, coins), self.settings()
+        halves, setting = self.halved(private, question, coins), self.setting
         left_y, left_x = halves.residuals(setting)
         correlation = spearman if question.score == "spearman" else kendall
         scores = abs(correlation(halves.x, left_y)), abs(correlation(halves.y, left_x))

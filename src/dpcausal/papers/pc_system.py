@@ -1,7 +1,6 @@
-"""What the systems of Wang, Pang & Song (2020) share: each can run as the paper evaluates it, or with a proof.
+"""What the systems of Wang, Pang & Song (2020) share: each runs as the paper evaluates it.
 
-As published they are replications without a guarantee: why none of them is private is in ``docs/errata_discovery.md``.
-Corrected, their scores have a proved sensitivity, and rounds, tests and total cost are fixed beforehand.
+They are replications without a guarantee: why none of them is private is in ``docs/errata_discovery.md``.
 """
 
 from __future__ import annotations
@@ -9,12 +8,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.asking import public
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import counts_of
 from dpcausal.discovery.pc import Ask, Edge, Skeleton, Terms, Test, orient, starting_edges
@@ -39,83 +37,62 @@ UNPROVEN = "conditional-tau-published-unproven"
 
 @dataclass(frozen=True, kw_only=True)
 class PcSystem(GraphSearch[Any]):
-    """A system of the paper; it releases decisions only.
+    """A system of the paper, not private: it takes consent and releases decisions only.
 
     Parameters
     ----------
-    constants : str
-        ``"published"`` (not private, with consent) or ``"corrected"`` (with a proof).  As published ε is the paper's
-        own parameter, 1 without privacy.
     max_order : int, optional
-        Largest conditioning set, 0 to 8; by default as far as the columns go, 2 where corrected.
+        Largest conditioning set, 0 to 8; by default as far as the columns go.
     """
 
     usual_alpha: ClassVar[float] = ALPHA
     by_place: ClassVar[bool] = False
     """Whether it deals the rows into blocks by their places."""
 
-    constants: Literal["published", "corrected"] = "published"
-
-    @property
-    def printed(self) -> bool:
-        """Whether it runs as published."""
-        return self.constants == "published"
-
     @property
     def unproven(self) -> str:
-        return f"{self.name} (constants='corrected' has a proof)" if self.printed else ""
+        return self.name
 
     def usual_order(self, columns: int) -> int:
-        return min(columns - 2, LARGEST_ORDER) if self.printed else 2
+        return min(columns - 2, LARGEST_ORDER)
 
-    def filled(self, columns: int) -> Self:
-        public.one_of("constants", self.constants, ("published", "corrected"))
-        return super().filled(columns)
+    def claims(self, question: Graph, spent: Any) -> tuple[str, ...]:
+        return ()
 
     def pay(self, loss: Loss, question: Graph) -> tuple[Any, str]:
-        return pure_pay(loss, self.name) if self.printed else self.pay_proved(loss)
-
-    def pay_proved(self, loss: Loss) -> tuple[Any, str]:
-        """Return what the corrected system spends of a loss, and a note."""
         return pure_pay(loss, self.name)
 
     def check(self, question: Graph) -> None:
         check_cells(question)
 
-    def foresee(self, question: Graph, spent: Any) -> str:
-        if not (self.printed or spent.exact):
-            self.draw_noise(question, spent)
-        return ""
-
-    @abstractmethod
-    def draw_noise(self, question: Graph, spent: Any) -> None:
-        """Raise ``FenceError`` if the largest noise of the corrected system could not be drawn."""
-
     def release(
         self, private: Table, question: Graph, spent: Any, coins: PublicGenerator, allotment: Allotment
     ) -> Outcome:
+        return self.replicated(self.counts(private, question, coins), question, spent, coins, allotment)
+
+    def replicated(
+        self, counts: Counts, question: Graph, spent: Any, coins: PublicGenerator, allotment: Allotment
+    ) -> Outcome:
+        """Run the published system; ε is the paper's own parameter, 1 without privacy."""
         terms = self.terms(question.alpha, question.knowledge)
-        counts = self.counts(private, question, coins)
-        if self.printed:
-            epsilon = spent.epsilon if isinstance(spent, (PureDP, ApproxDP)) else 1.0
-            claim = Sensitivity(claimed_sensitivity(question.n), Norm.LINF, Relation.REPLACE_ONE, UNPROVEN)
+        epsilon = spent.epsilon if isinstance(spent, (PureDP, ApproxDP)) else 1.0
+        claim = Sensitivity(claimed_sensitivity(question.n), Norm.LINF, Relation.REPLACE_ONE, UNPROVEN)
 
-            def run(exact: Counts) -> tuple[Skeleton, str]:
-                return self.as_published(Replica(question.names, np.maximum(exact, 0), epsilon, terms, coins))
+        def run(exact: Counts) -> tuple[Skeleton, str]:
+            return self.as_published(Replica(question.names, np.maximum(exact, 0), epsilon, terms, coins))
 
-            skeleton, reported = replicate(Query(counts, claim, self.name), allotment, run)
-        else:
-            skeleton, reported = self.proved(counts, question, terms, spent, allotment), ""
+        skeleton, reported = replicate(Query(counts, claim, self.name), allotment, run)
+        return self.outcome(skeleton, terms, question, reported)
+
+    def outcome(self, skeleton: Skeleton, terms: Terms, question: Graph, reported: str = "") -> Outcome:
+        """Return what leaves of a skeleton; a replica's own loss is reported, and its coins had a seed."""
         found = Found(orient(question.names, skeleton, terms.knowledge), {}, skeleton.untested, skeleton.tests)
-        return Outcome(found, terms, reported=reported, seeded=self.printed or self.by_place, by_place=self.by_place)
+        seeded = bool(reported) or self.by_place
+        return Outcome(found, terms, reported=reported, seeded=seeded, by_place=self.by_place)
 
     def counts(self, private: Table, question: Graph, coins: PublicGenerator) -> Counts:
         """Return the exact counts that it works on."""
         return counts_of(private, question.names)
-
-    @abstractmethod
-    def proved(self, counts: Counts, question: Graph, terms: Terms, spent: Any, allotment: Allotment) -> Skeleton:
-        """Run the corrected system."""
 
     @abstractmethod
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:

@@ -13,18 +13,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
+from dpcausal.asking import public
+from dpcausal.data.table import Table
 from dpcausal.discovery.pc import Edge, Skeleton, Terms, Test, Verdict, find_skeleton, neighbours_of, starting_edges
 from dpcausal.discovery.pc import tests_of_order as tests_of
-from dpcausal.discovery.question import Graph
+from dpcausal.discovery.question import Graph, Outcome
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.sparse_vector import first_above
-from dpcausal.papers.pc_system import ALPHA, DELTA, Counts, PcSystem, Replica
+from dpcausal.papers.pc_system import ALPHA, DELTA, PcSystem, Replica
 from dpcausal.papers.rank_scores import STEPS, RankScores, steps_sensitivity
 from dpcausal.papers.sieve_and_examine import advanced_composition, optimal_subsample, subsampled_epsilon
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query
 
 TWEAK = 0.02
@@ -35,29 +38,61 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, kw_only=True)
 class PrivPc(PcSystem):
-    """Priv-PC: sieve by the sparse vector, then examine; ``constants`` and ``max_order`` as in all systems here."""
+    """Priv-PC: sieve by the sparse vector, then examine.
+
+    Parameters
+    ----------
+    constants : str
+        ``"published"`` (not private, with consent) or ``"corrected"`` (with a proof).
+    max_order : int, optional
+        Largest conditioning set, 0 to 8; by default as far as the columns go, 2 where corrected.
+    """
 
     name: ClassVar[str] = "Priv-PC"
     about: ClassVar[str] = "tests by sieve-and-examine"
     examines: ClassVar[bool] = True
 
+    constants: Literal["published", "corrected"] = "published"
+
+    @property
+    def printed(self) -> bool:
+        """Whether it runs as published."""
+        return self.constants == "published"
+
+    @property
+    def unproven(self) -> str:
+        return f"{self.name} (constants='corrected' has a proof)" if self.printed else ""
+
+    def usual_order(self, columns: int) -> int:
+        return super().usual_order(columns) if self.printed else 2
+
+    def filled(self, columns: int) -> Self:
+        public.one_of("constants", self.constants, ("published", "corrected"))
+        return super().filled(columns)
+
     def claims(self, question: Graph, spent: PureDP) -> tuple[str, ...]:
         return (STEPS, "sparse-vector", "geometric") if self.examines else (STEPS, "sparse-vector")
 
-    def draw_noise(self, question: Graph, spent: PureDP) -> None:
-        bound = steps_sensitivity(question.sizes).bound
-        each = spent.part(Fraction(1, default_rounds(len(question.names))))
-        laplace_scale(4 * bound * 1.01, each.part(HALF))
+    def foresee(self, question: Graph, spent: PureDP | NoPrivacy) -> str:
+        if isinstance(spent, PureDP) and not self.printed:
+            bound = steps_sensitivity(question.sizes).bound
+            each = spent.part(Fraction(1, default_rounds(len(question.names))))
+            laplace_scale(4 * bound * 1.01, each.part(HALF))
+        return ""
 
-    def proved(
-        self, counts: Counts, question: Graph, terms: Terms, spent: PureDP | NoPrivacy, allotment: Allotment
-    ) -> Skeleton:
+    def release(
+        self, private: Table, question: Graph, spent: Any, coins: PublicGenerator, allotment: Allotment
+    ) -> Outcome:
+        counts = self.counts(private, question, coins)
+        if self.printed:
+            return self.replicated(counts, question, spent, coins, allotment)
+        terms = self.terms(question.alpha, question.knowledge)
         scores = RankScores(question.names, counts)
         threshold = scores.threshold(question.n, terms.alpha)
         rounds = default_rounds(len(question.names))
         each = spent.part(Fraction(1, rounds))
         sieve = Sieve(scores, terms, allotment, each, rounds, threshold, self.examines)
-        return find_skeleton(question.names, sieve.ask, terms, sieve.begin)
+        return self.outcome(find_skeleton(question.names, sieve.ask, terms, sieve.begin), terms, question)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Run Algorithm 2; report 2 · advanced composition of ε/2 over the rounds that fired, δ = 1e-3."""

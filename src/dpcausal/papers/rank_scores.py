@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import NormalDist
 
 import numpy as np
@@ -23,7 +23,7 @@ from dpcausal.dependence.conditional_kendall import (
 )
 from dpcausal.discovery.pc import Test
 from dpcausal.papers.priv_kendall import kendall_weight
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Query, Sensitivity
 
 Counts = npt.NDArray[np.int64]
 
@@ -78,13 +78,6 @@ class RankScores:
     def query(self, tests: Sequence[Test], label: str) -> Query:
         """Return the scores of some tests, hidden, each within one bound."""
         return Query(np.array([self.independence(test) for test in tests], dtype=np.int64), self.sensitivity, label)
-
-    def query_l2(self, tests: Sequence[Test], label: str) -> Query:
-        """Return the signed steps of some tests, hidden, with the l2 bound √(their number) · Δ."""
-        steps = [table_kendall_steps(self.strata(*test)) for test in tests]
-        bound = float(self.sensitivity.bound) * math.sqrt(len(tests)) * (1 + 1e-12)
-        claim = replace(self.sensitivity, bound=bound, norm=Norm.L2)
-        return Query(np.array(steps, dtype=np.int64), claim, label)
 
     def threshold(self, n: int, alpha: float) -> int:
         """Return the public size of the steps up to which a pair counts as independent.

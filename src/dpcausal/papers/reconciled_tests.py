@@ -1,9 +1,7 @@
 """Reconciled independence tests: the G-test or χ² in blocks, the median of the p-values with a smooth bound.
 
-Wang, Pang & Song (2020), appendix F, Algorithm 6.  Erratum: Definition 10, whose bound is not smooth enough, and a
-total that is counted afterwards (``docs/errata_discovery.md``).  Corrected, the decay is e^(−kβ) in the place of the
-printed e^(−kε), and tests and total are fixed beforehand: each order has a share of (ε, δ), which its tests share
-equally.  Where blocks that all agree would still be misjudged by the noise, it is refused: the least noise is public.
+Wang, Pang & Song (2020), appendix F, Algorithm 6.  Errata: Definition 10, whose bound is not smooth enough, and a
+total that is counted afterwards (``docs/errata_discovery.md``).
 """
 
 from __future__ import annotations
@@ -18,30 +16,22 @@ import numpy.typing as npt
 from dpcausal.asking import public
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import codes_of
-from dpcausal.dependence.smooth_median import smooth_median, smooth_median_sensitivity
-from dpcausal.discovery.pc import Skeleton, Terms, Test, Verdict, find_skeleton
+from dpcausal.discovery.pc import Skeleton, Verdict
 from dpcausal.discovery.question import Graph, check_cells
-from dpcausal.errors import InfeasibleError, LossError
-from dpcausal.mechanisms.smooth_sensitivity import smooth_laplace, smoothness
 from dpcausal.mechanisms.subsample import assign_blocks
 from dpcausal.papers.pc_system import DELTA, Counts, PcSystem, Replica
-from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sensitivity import Query
 
 Kind = Literal["g", "chi2"]
 
 INDEPENDENT = 0.25
 """A noisy median of p-values at least this counts as independence: under independence it is near ½."""
 
-LEAST_BETA = 1e-9
-"""Below it the smooth bound is near 1 and the noise beyond any use: such a test is not made."""
+ROUNDING = 1e-12
+"""Taken off β and added to S: outweighs the rounding of both."""
 
-EXACT_BETA = 0.1
-
-LARGEST = 1.001
-"""The public number that the smooth bound never passes."""
+LEAST = 1e-250
+"""A smaller S counts as this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +42,7 @@ class ReconciledTests(PcSystem):
     ----------
     test : str
         ``"g"`` or ``"chi2"``.
-    misses : float
-        How often, 0 to .5, the noise may hide a dependence that all blocks agree on: a corrected call where public
-        numbers say that it would more often is refused.
-    constants, max_order
+    max_order
         As in all systems here.
     """
 
@@ -64,57 +51,16 @@ class ReconciledTests(PcSystem):
     by_place: ClassVar[bool] = True
 
     test: Kind = "g"
-    misses: float = 0.05
 
     def filled(self, columns: int) -> Self:
-        public.number("misses", self.misses, 0.0, 0.5)
         public.one_of("test", self.test, ("g", "chi2"))
         return super().filled(columns)
-
-    def pay_proved(self, loss: Loss) -> tuple[ApproxDP | NoPrivacy, str]:
-        if loss.exact or (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
-            return loss, ""
-        raise LossError(f"{self.name} are paid for in ApproxDP with delta above 0")
 
     def check(self, question: Graph) -> None:
         check_cells(question, default_blocks(question.n))
 
-    def claims(self, question: Graph, spent: ApproxDP) -> tuple[str, ...]:
-        return "smooth-median", "smooth-laplace"
-
-    def draw_noise(self, question: Graph, spent: ApproxDP) -> None:
-        first = spent.part(self.shares[0] / math.comb(len(question.names), 2))
-        if smoothness(first).beta < LEAST_BETA:
-            raise LossError(f"{spent} is too little for the medians of blocks: each test would have {first}")
-        blocks = default_blocks(question.n)
-        if missed(first, blocks) > self.misses:
-            raise InfeasibleError(
-                f"medians of {blocks} blocks at {first} a test tell too little: more often than misses={self.misses:g} "
-                "noise hides even what all blocks agree on; use another method, or fewer columns"
-            )
-
     def counts(self, private: Table, question: Graph, coins: PublicGenerator) -> Counts:
         return block_counts(list(codes_of(private, question.names).values.values()), question.sizes, coins)
-
-    def proved(
-        self, counts: Counts, question: Graph, terms: Terms, spent: ApproxDP | NoPrivacy, allotment: Allotment
-    ) -> Skeleton:
-        each: ApproxDP | NoPrivacy = spent
-        beta: float | None = EXACT_BETA
-
-        def begin(order: int, tests: list[Test], neighbours: dict[str, tuple[str, ...]]) -> None:
-            nonlocal each, beta
-            each = spent.part(self.shares[order] / len(tests))
-            beta = beta_of(each)
-
-        def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
-            if beta is None:
-                return Verdict(None)
-            values = pvalues(counts, [question.names.index(name) for name in (x, y, *given)], self.test)
-            query = Query(smooth_median(values, beta), smooth_median_sensitivity(beta), "median of blocks")
-            return Verdict(smooth_laplace(query, allotment, each, largest=LARGEST) >= INDEPENDENT)
-
-        return find_skeleton(question.names, ask, terms, begin)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Run Algorithm 6 with the printed decay e^(−kε) and noise S/(ε/2); report ε times the tests made."""
@@ -129,25 +75,23 @@ class ReconciledTests(PcSystem):
         return found, f"({replica.epsilon * replica.asked:.4g}, {DELTA:g})-DP after {replica.asked} tests"
 
 
-def missed(loss: ApproxDP, blocks: int) -> float:
-    """Return how often a test calls independence where all p-values are 0: P(S/α · z ≥ ¼), z ~ Lap(1).
+def smooth_median(values: npt.NDArray[np.float64], beta: float) -> tuple[float, float]:
+    """Return the median of an odd number M of values in [0, 1] and S = max_{k ≥ 0} e^(−kβ) A_k.
 
-    There S is least, e^(−β(M − 1)/2): so many values must change before the median can.
+    A_k = max_{0 ≤ t ≤ k+1} (x_(m+t) − x_(m+t−k−1)), m = (M + 1)/2, values beyond the ends are 0 and 1.
+    *Source*: Definition 10, with β = ε; Nissim, Raskhodnikova & Smith (2007), Proposition 3.4.
     """
-    alpha, beta = smoothness(loss)
-    scale = math.exp(-beta * (blocks - 1) / 2) / alpha
-    return math.exp(-INDEPENDENT / scale) / 2 if scale > 1e-4 else 0.0
-
-
-def beta_of(loss: ApproxDP | NoPrivacy) -> float | None:
-    """Return β of one test; ``None`` where the loss pays for no noise of use."""
-    if loss.exact:
-        return EXACT_BETA
-    try:
-        beta = smoothness(loss).beta
-    except LossError:
-        return None
-    return beta if beta >= LEAST_BETA else None
+    M = len(values)
+    padded = np.concatenate([np.zeros(M + 1), np.sort(np.clip(values, 0.0, 1.0)), np.ones(M + 1)])
+    centre = M + 1 + (M - 1) // 2
+    best, weight = LEAST, 1.0
+    for k in range(M + 1):
+        if weight <= best:
+            break
+        t = np.arange(k + 2)
+        best = max(best, weight * float((padded[centre + t] - padded[centre + t - k - 1]).max()))
+        weight *= math.exp(-(beta - ROUNDING))
+    return float(padded[centre]), best * (1 + ROUNDING)
 
 
 def default_blocks(n: int) -> int:

@@ -17,7 +17,7 @@ from dpcausal.papers.sieve_and_examine import advanced_composition
 
 @dataclass(frozen=True, kw_only=True)
 class SvtPc(PrivPc):
-    """SVT-PC: the sparse vector alone; ``constants`` and ``max_order`` as in all systems here."""
+    """SVT-PC: the sparse vector alone; ``constants`` and ``max_order`` as in ``PrivPc``."""
 
     name: ClassVar[str] = "SVT-PC"
     about: ClassVar[str] = "tests by the sparse vector"

@@ -22,15 +22,13 @@ Answer = float | int | npt.NDArray[np.float64] | npt.NDArray[np.int64]
 class Norm(Enum):
     """How a bound is to be read: the norm in which it holds (for a single number the first four agree), or a condition.
 
-    ``SMOOTH`` and ``TESTED`` are no norms but what smooth sensitivity and propose-test-release rest on; ``conditional``
-    says them as formulas.
+    ``TESTED`` is no norm but what propose-test-release rests on; ``conditional`` says it as a formula.
     """
 
     ABSOLUTE = "absolute"
     L1 = "l1"
     L2 = "l2"
     LINF = "l-infinity"
-    SMOOTH = "smooth"
     TESTED = "tested"
 
 

@@ -221,7 +221,7 @@ class ObjectivePerturbation(NoisyWeights):
     proofs: ClassVar[tuple[str, ...]] = ("objective-perturbation", "panel-rows", "weighted-donors")
 
     def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
-        if not (isinstance(loss, NoPrivacy) or (isinstance(loss, ApproxDP) and loss.exact_delta > 0)):
+        if not (loss.exact or (isinstance(loss, ApproxDP) and loss.exact_delta > 0)):
             raise LossError("objective perturbation is paid for in ApproxDP with delta above 0")
         return loss, ""
 

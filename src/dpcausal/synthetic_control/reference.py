@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcausal.errors import LossError
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import Loss, NoPrivacy
+from dpcausal.privacy.loss import Loss
 from dpcausal.regression.ridge import ridge_weights
 from dpcausal.synthetic_control.forecast import DonorFree
 from dpcausal.synthetic_control.method import SyntheticMethod
@@ -103,7 +103,7 @@ class Classic(SyntheticMethod):
     takes_covariates: ClassVar[bool] = True
 
     def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
-        if not isinstance(loss, NoPrivacy):
+        if not loss.exact:
             raise LossError(
                 f"method {self.name!r} has no private release: it takes NoPrivacy() and a ledger without privacy"
             )

@@ -57,7 +57,8 @@ class SyntheticControl(Result):
     donor_weight : float or None
         Released: ΣK of matched donors, the number that the answer rests on.
     loadings : float array of shape (rank, T), or None
-        Released: the factors kept, of the factor model.
+        Released, of the factor model: how all periods go with the factors of the past that stand out from a unit's own
+        noise.
     level, covariance : float arrays of shape (T,) and (T, T), or None
         Released, of the factor model: mean and covariance of donors' changes since the last value before the (first)
         start; the covariance up to a scale, without what the noise hides.  ``in_time`` needs no more.
