@@ -16,7 +16,8 @@ from collections.abc import Callable
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.verdicts import Column, Columns, Rng, bend, cause, designs, gaussian, noise, wave
+from benchmarks.verdict_shapes import Column, Columns, Rng
+from benchmarks.verdicts import bend, cause, designs, gaussian, noise, wave
 
 Draw = Callable[[int, Rng], Columns]
 

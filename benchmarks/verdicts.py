@@ -8,7 +8,7 @@ cost time and the noise does not.  Half of the pairs are named effect first.  ±
 * ``right``, ``wrong``: an arrow; where no arrow is right, every arrow is wrong.  ``answered``: all but undecided.
 * ``lean``: the forced choice of ``method="votes"`` by ``lsnm``, the whole ε on one count, and by ``hsic``;
   not with ``--no-votes``.
-* ``--fresh``: four times five designs that were named after all defaults were set.
+* ``--fresh``: five times five designs that were named after all defaults were set.
   ``--largest``: n = 20,000 and 100,000, too.
 """
 
@@ -22,18 +22,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError, tuebingen
+from benchmarks.verdict_shapes import FRESH, Column, Columns, Rng
 from dpcausal.direction.counts import Counts, cube_tail
 from dpcausal.direction.verdict import claims_of, verdict_of
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import add_cube, add_geometric
 
-Column = npt.NDArray[np.float64]
-Columns = tuple[Column, Column]
-Rng = np.random.Generator
 NAMES = ("x", "y")
 
 
@@ -135,136 +132,6 @@ DESIGNS: dict[str, tuple[bool, Callable[[int, Rng], Columns]]] = {
     "confounded, linear": (False, common_line),
 }
 """Whether x causes y, and a draw of n rows."""
-
-
-def saturating(n: int, rng: Rng) -> Columns:
-    dose = rng.gamma(2.0, 1.0, n)
-    return dose, dose / (dose + rng.uniform(0.5, 2)) + rng.uniform(0.05, 0.15) * rng.normal(size=n)
-
-
-def seasonal(n: int, rng: Rng) -> Columns:
-    day = rng.uniform(0, 1, n)
-    return day, np.sin(2 * np.pi * (day + rng.uniform())) + rng.uniform(0.3, 0.8) * rng.laplace(size=n)
-
-
-def rounded_age(n: int, rng: Rng) -> Columns:
-    age = np.round(rng.uniform(20, 80, n))
-    return age, np.round(100 + 0.008 * (age - 20) ** 2 + rng.uniform(4, 8) * rng.normal(size=n))
-
-
-def selected(n: int, rng: Rng) -> Columns:
-    x, y = rng.normal(size=(2, 8 * n))
-    taken = np.flatnonzero(x + y + 0.5 * rng.normal(size=8 * n) > rng.uniform(0.5, 1.2))[:n]
-    return x[taken], y[taken]
-
-
-def feedback(n: int, rng: Rng) -> Columns:
-    e, u, a, b = rng.uniform(-1, 1, n), rng.uniform(-1, 1, n), rng.uniform(0.4, 0.9), rng.uniform(0.4, 0.9)
-    return (e + b * u) / (1 - a * b), (u + a * e) / (1 - a * b)
-
-
-FRESH: dict[str, tuple[bool, Callable[[int, Rng], Columns]]] = {
-    "saturating dose": (True, saturating), "seasonal": (True, seasonal), "rounded age": (True, rounded_age),
-    "selected on both": (False, selected), "feedback": (False, feedback),
-}  # fmt: skip
-
-
-def battery(n: int, rng: Rng) -> Columns:
-    time = rng.uniform(0, 1, n)
-    knee = rng.uniform(4, 10)
-    return time, 4.2 - 0.8 * time - 0.5 * np.exp(knee * (time - 1)) + rng.uniform(0.02, 0.08) * rng.normal(size=n)
-
-
-def traffic(n: int, rng: Rng) -> Columns:
-    density = rng.beta(2, 3, n)
-    return density, 4 * density * (1 - density) + rng.uniform(0.05, 0.2) * rng.normal(size=n)
-
-
-def practice(n: int, rng: Rng) -> Columns:
-    trial = rng.integers(1, 101, n).astype(float)
-    return trial, 300 + 200 * np.exp(-trial / rng.uniform(10, 40)) + rng.gamma(4, rng.uniform(5, 15), n)
-
-
-def instruments(n: int, rng: Rng) -> Columns:
-    truth = rng.gamma(3.0, 1.0, n)
-    return truth + 0.4 * rng.normal(size=n), np.sqrt(truth) + rng.uniform(0.1, 0.3) * rng.normal(size=n)
-
-
-def heights(n: int, rng: Rng) -> Columns:
-    parent = rng.normal(170, 7, n)
-    return np.round(parent), np.round(85 + 0.5 * parent + rng.uniform(4, 6) * rng.normal(size=n))
-
-
-FRESH |= {
-    "battery": (True, battery), "traffic": (True, traffic), "practice": (True, practice),
-    "two instruments": (False, instruments), "parent and child": (False, heights),
-}  # fmt: skip
-"""These five after the rule for heaps and coarse columns."""
-
-
-def bathtub(n: int, rng: Rng) -> Columns:
-    age = rng.uniform(0, 10, n)
-    return age, 0.1 * (age - rng.uniform(4, 6)) ** 2 + rng.gamma(2, rng.uniform(0.1, 0.3), n)
-
-
-def discount(n: int, rng: Rng) -> Columns:
-    price = rng.lognormal(0, 0.5, n)
-    return price, 5 - rng.uniform(1, 2) * np.log(price) + rng.uniform(0.2, 0.5) * rng.normal(size=n)
-
-
-def altitude(n: int, rng: Rng) -> Columns:
-    metres = rng.gamma(2.0, 300.0, n)
-    return metres, 15 - 0.0065 * metres + rng.uniform(0.5, 2) * rng.laplace(size=n)
-
-
-def weather(n: int, rng: Rng) -> Columns:
-    heat = rng.normal(size=n)
-    return np.exp(0.5 * heat) + 0.3 * rng.normal(size=n), heat**2 + rng.uniform(0.3, 1) * rng.normal(size=n)
-
-
-def trends(n: int, rng: Rng) -> Columns:
-    time = rng.uniform(0, 1, n)
-    return time + 0.2 * rng.normal(size=n), np.sin(rng.uniform(2, 5) * time) + 0.2 * rng.normal(size=n)
-
-
-FRESH |= {
-    "bathtub": (True, bathtub), "discount": (True, discount), "altitude": (True, altitude),
-    "weather": (False, weather), "trends": (False, trends),
-}  # fmt: skip
-"""These five after a block's lean had to bear a look at its ranks."""
-
-
-def opposed(n: int, rng: Rng) -> Columns:
-    x = rng.gamma(2.0, 1.0, n)
-    return x, np.sqrt(x) * rng.uniform(0.8, 1.5) - rng.gamma(2.0, rng.uniform(0.1, 0.2), n)
-
-
-def commute(n: int, rng: Rng) -> Columns:
-    km = rng.gamma(1.5, 6.0, n)
-    return km, 8 + 2 * km**0.8 + rng.gamma(3.0, rng.uniform(1, 3), n)
-
-
-def shares(n: int, rng: Rng) -> Columns:
-    total, part = rng.lognormal(0, 0.4, n), rng.beta(4, 4, n)
-    return total * part, total * (1 - part)
-
-
-def hidden_spread(n: int, rng: Rng) -> Columns:
-    spread = np.exp(0.5 * rng.normal(size=n))
-    return spread * rng.normal(size=n), spread * np.abs(rng.normal(size=n)) + 0.2 * rng.normal(size=n)
-
-
-def outdoors(n: int, rng: Rng) -> Columns:
-    degrees = rng.normal(8, 8, n)
-    heating = np.log1p(np.exp((18 - degrees) / 3)) + rng.uniform(0.3, 0.8) * rng.normal(size=n)
-    return heating, 20 + 0.1 * degrees + 0.002 * degrees**2 + rng.uniform(0.3, 0.8) * rng.normal(size=n)
-
-
-FRESH |= {
-    "opposed skew": (True, opposed), "commute": (True, commute), "shares of one total": (False, shares),
-    "hidden spread": (False, hidden_spread), "outdoors": (False, outdoors),
-}  # fmt: skip
-"""These five after a lean had to name an effect of parts whose skewnesses do not cancel."""
 
 
 def of_columns(columns: Columns, loss: dpc.Loss) -> dpc.Table:

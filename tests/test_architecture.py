@@ -38,7 +38,7 @@ BELOW: dict[str, set[str]] = {
     "effects": TASK - {"regression", "simulate"},
     "methods": TASKS,
     "papers": TASK | TASKS,
-    "planning": TASK | TASKS | {"papers"},
+    "planning": TASK | TASKS,
     "study": TASK | TASKS | {"proofs", "planning"},
     "interop": {"errors", "privacy", "data", "independence", "discovery"},
     "audit": {"errors", "privacy", "mechanisms"},

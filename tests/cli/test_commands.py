@@ -147,7 +147,7 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
 def test_a_verdict_that_the_noise_drowns_is_undecided(study: Path) -> None:
     answered = ask("--epsilon", "0.001", "--alpha", "0.001")
     assert answered.exit_code == 0 and "x and y: undecided." in answered.stdout
-    assert "n times epsilon should be about 1,000" in answered.stdout
+    assert "noise leaves a clear arrow a chance of" in answered.stdout
 
 
 BAD: dict[str, tuple[Callable[[], Result], str]] = {

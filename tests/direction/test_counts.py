@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import dpcausal as dpc
 from dpcausal.direction import bits
 from dpcausal.direction.counts import SHOWN, Counts, cube_chance, cube_tail, geometric_tail, least, no_noise
-from dpcausal.direction.verdict import claims_of, outlook, verdict_of
+from dpcausal.direction.question import Pair
+from dpcausal.direction.verdict import Verdict, claims_of, default_blocks, enough_rows, outlook, verdict_of
 from dpcausal.privacy.noise import add_cube, simulated_noise
 
 NAMES = ("x", "y")
@@ -113,3 +115,20 @@ def test_without_noise_p_values_are_scipys_binomial_tails_and_all_grow_as_they_s
     for tail in (cube_tail(0.3), geometric_tail(0.3)):
         up = [Counts(12, tail).at_least(count, 0.2) for count in range(-60, 80)]
         assert all(one >= other for one, other in itertools.pairwise(up)) and up[0] > 0.99 and up[-1] < 1e-4
+
+
+@pytest.mark.parametrize("epsilon", [0.004, 0.3, 1.0])
+def test_few_rows_are_told_in_a_line_with_how_many_would_do(epsilon: float) -> None:
+    table = dpc.Table(
+        {name: np.zeros(400) for name in "xy"}, dpc.Schema(dict.fromkeys("xy", dpc.Bounded(-1, 1))),
+        dpc.Ledger.in_memory(dpc.PureDP(epsilon)),
+    )  # fmt: skip
+    question, loss = Pair.of(table, "x", "y", None, "everyone", 0.1), dpc.PureDP(epsilon)
+    (told, *_) = Verdict().settle(question, loss).caveats(question, loss)
+    rows = enough_rows(400, epsilon, 0.1)
+    assert told.startswith("noise leaves a clear arrow a chance of 0.") and len(told.split()) <= 15
+    assert told.endswith("no number of rows would do" if rows is None else f"about {rows} rows would do")
+    assert (rows is None) == (epsilon < 0.01)
+    if rows is not None:
+        counts = Counts(default_blocks(rows, epsilon), cube_tail(epsilon), epsilon)
+        assert outlook(counts, 0.1)["arrow"] >= 0.8

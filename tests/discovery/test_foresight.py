@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.discovery.foresight import of_levels, too_few
+from dpcausal.dependence.wald import of_levels
+from dpcausal.discovery.foresight import STRONG, too_few
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.search import asker
@@ -50,7 +51,8 @@ def test_the_caveat_says_how_often_a_strong_edge_is_found() -> None:
     """
     rng = np.random.default_rng(7)
     rows, alpha, tables = 400, 0.05, 400
-    limit = next(float(v) for v in np.geomspace(1, 1e6, 200) if too_few([of_levels(2, 2, rows, v)], rows, alpha))
+    noises = np.geomspace(1, 1e6, 200).tolist()
+    limit = next(v for v in noises if too_few([of_levels(2, 2, rows, v, STRONG)], rows, alpha))
     for factor, many in ((0.1, True), (10.0, False)):
         variance = limit * factor
         found = 0

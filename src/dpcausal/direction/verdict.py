@@ -7,8 +7,13 @@ Proofs: ``verdict.md`` and ``mechanisms/subsample.md``.
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar, Self
+
+import numpy as np
 
 from dpcausal.asking import public
 from dpcausal.direction.anm import Column
@@ -17,11 +22,11 @@ from dpcausal.direction.counts import AT_LEAST, AT_MOST, Counts, cube_tail, leas
 from dpcausal.direction.progress import told
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.errors import ParameterError
-from dpcausal.mechanisms.additive import cube
+from dpcausal.mechanisms.additive import cube, laplace_scale
 from dpcausal.mechanisms.subsample import bit_counts, equal_blocks
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.noise import PublicGenerator, add_cube
 from dpcausal.privacy.unheard import contained
 from dpcausal.regression.threads import one_thread
 
@@ -29,6 +34,9 @@ LEAST_ROWS, LEAST_BLOCK, USUAL_BLOCK = 144, 48, 200
 LEAST_BLOCKS, MOST_BLOCKS = 3, 2_000
 MOST_USUAL = 501
 """Most blocks by default, unless the noise asks for more: they take seconds."""
+MOST_ROWS = 10_000_000
+"""Beyond, the number of blocks no longer grows."""
+
 LEAST_KEPT = 20
 """A block with fewer rows that lack nothing says nothing: coins take its place."""
 
@@ -43,11 +51,8 @@ PROOFS = ("block-bits", "cube", "verdict-level")
 LEAST_CHANCE = 0.8
 """Below this chance of an arrow that every block shows, what can come out is said; a plan says it before the spend."""
 
-OUTLOOK = (
-    "even if all of {blocks} blocks agreed, noise would leave an arrow with a chance of {arrow:.2f}, 'neither fits' of "
-    "{neither:.2f}, 'both fit' of {both:.2f}, 'not linked' of {unlinked:.2f}, and else 'undecided': n times epsilon "
-    "should be about 1,000 or more, and epsilon above .01"
-)
+OUTLOOK = "noise leaves a clear arrow a chance of {arrow:.2f}: {rows} would do"
+"""``docs/which_way.md`` has the table."""
 SOME_ROWS = "of the rows, {used} were used, chosen by public coins: larger blocks would see smaller departures"
 LEVEL = "the level speaks of blocks of so many rows and of the two models, not of causation"
 MISLEADS = (
@@ -103,6 +108,16 @@ def outlook(counts: Counts, alpha: float) -> dict[str, float]:
     }  # fmt: skip
 
 
+@lru_cache(maxsize=64)
+def enough_rows(n: int, epsilon: float, alpha: float) -> int | None:
+    """Return how many rows, n doubled and doubled again, leave a clear arrow its chance; ``None`` if no number does."""
+    while n < MOST_ROWS:
+        n *= 2
+        if outlook(Counts(default_blocks(n, epsilon), cube_tail(epsilon), epsilon), alpha)["arrow"] >= LEAST_CHANCE:
+            return n
+    return None
+
+
 def verdict_of(pvalues: dict[str, float], lean: str, names: tuple[str, str], alpha: float) -> str:
     """Return which of the six verdicts the claims of level α carry."""
     x, y = names
@@ -154,7 +169,11 @@ class Verdict(DirectionMethod[PureDP]):
         blocks, rows = self.blocks or 1, self.rows_per_block or 1
         most = "at most " if question.blocks_moved > 1 else ""  # blocks that are dealt by hash differ in size
         chances = outlook(self._counts(question, spent), question.alpha)
-        told = OUTLOOK.format(blocks=blocks, **chances) if chances["arrow"] < LEAST_CHANCE else ""
+        told = ""
+        if chances["arrow"] < LEAST_CHANCE and isinstance(spent, PureDP):
+            enough = enough_rows(question.n, spent.epsilon / question.blocks_moved, question.alpha)
+            words = "no number of rows" if enough is None else f"about {enough} rows"
+            told = OUTLOOK.format(arrow=chances["arrow"], rows=words)
         used = SOME_ROWS.format(used=most + str(blocks * rows)) if question.n >= blocks * (rows + 1) else ""
         return tuple(filter(None, (told, used, MISLEADS, LEVEL)))
 
@@ -194,6 +213,20 @@ class Verdict(DirectionMethod[PureDP]):
             float(lead), "votes", coins=pvalues["lean"], named=pvalue <= question.alpha, verdict=said, counts=found,
             pvalues=pvalues, arrow=pvalue,
         )  # fmt: skip
+
+    def drawn(
+        self, question: Pair, spent: PureDP, pool: Sequence[Bits], coins: PublicGenerator, times: int
+    ) -> Counter[str]:
+        """Return how often each verdict came out of blocks drawn from a pool and simulated noise: a forecast."""
+        counts, names, blocks = self._counts(question, spent), (question.first, question.second), self.blocks or 1
+        moved, found = question.blocks_moved, Counter[str]()
+        for _ in range(times):
+            sums = np.asarray(pool, dtype=np.int64)[coins.integers(0, len(pool), blocks)].sum(axis=0)
+            noisy = add_cube(sums, laplace_scale(moved, spent), sensitivity=moved, epsilon=spent.epsilon)
+            four: tuple[int, int, int, int] = tuple(noisy.tolist())
+            lean = names[0] if 2 * four[1] >= blocks else names[1]
+            found[verdict_of(claims_of(counts, four, names), lean, names, question.alpha)] += 1
+        return found
 
     def exact(self, private: Columns, question: Pair, coins: PublicGenerator, allotment: Allotment) -> Released:
         return self.release(private, question, NoPrivacy(), coins, allotment)

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import JointCounts, counts_of, margins_of, sizes_of
 from dpcausal.dependence.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
-from dpcausal.discovery.foresight import of_levels, too_few
+from dpcausal.dependence.wald import of_levels
+from dpcausal.discovery.foresight import STRONG, too_few
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Rounds, Terms, Test
 from dpcausal.discovery.pvalues import MOST_CELLS
@@ -91,7 +92,7 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
             return ""
         _, deviation = batch_noise(sizes, pairs, question.n, rho.part(self.shares[0]))
         levels = combinations(sorted(size for size in sizes if size > 1), 2)
-        strengths = [of_levels(a, b, question.n, deviation**2) for a, b in levels]
+        strengths = [of_levels(a, b, question.n, deviation**2, STRONG) for a, b in levels]
         return too_few(strengths, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(

@@ -10,7 +10,8 @@ from typing import ClassVar, NamedTuple
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import counts_of
 from dpcausal.dependence.contingency import contingency_sensitivity
-from dpcausal.discovery.foresight import of_levels, too_few
+from dpcausal.dependence.wald import of_levels
+from dpcausal.discovery.foresight import STRONG, too_few
 from dpcausal.discovery.question import Graph, Outcome, ScoreSearch, check_cells, deviation_of, pure_pay
 from dpcausal.discovery.score_search import MOST_COLUMNS, form_of
 from dpcausal.discovery.search import search
@@ -76,7 +77,7 @@ class ContingencyTable(ScoreSearch[PureDP | ZCDP]):
     def foresee(self, question: Graph, spent: PureDP | ZCDP | NoPrivacy) -> str:
         whole = cell_noise(spent).variance * math.prod(question.sizes)
         levels = combinations(sorted(size for size in question.sizes if size > 1), 2)
-        pairs = [of_levels(a, b, question.n, whole / (a * b)) for a, b in levels]
+        pairs = [of_levels(a, b, question.n, whole / (a * b), STRONG) for a, b in levels]
         return too_few(pairs, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(

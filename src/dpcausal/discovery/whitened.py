@@ -19,6 +19,7 @@ from dpcausal.data.table import Table
 from dpcausal.data.tabulate import JointCounts
 from dpcausal.dependence.contingency import histograms_sensitivity
 from dpcausal.dependence.second_moments import scaled, unpacked
+from dpcausal.dependence.wald import Strength
 from dpcausal.dependence.whitened import (
     MOST_ENTRIES,
     grid,
@@ -27,7 +28,7 @@ from dpcausal.dependence.whitened import (
     whitened_moments_sensitivity,
     whitened_sums,
 )
-from dpcausal.discovery.foresight import Strength, too_few
+from dpcausal.discovery.foresight import too_few
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, rho_of

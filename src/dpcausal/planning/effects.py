@@ -11,14 +11,16 @@ import numpy as np
 
 from dpcausal.asking import public
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
+from dpcausal.data.table import Table
 from dpcausal.effects.ask import effect
+from dpcausal.effects.did import did
+from dpcausal.effects.moments import moments
+from dpcausal.errors import ParameterError
 from dpcausal.planning.independence import levels
 from dpcausal.planning.prospect import REACH, Expected, Prospect, normal, rehearsals
-from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ApproxDP, Loss
 from dpcausal.privacy.noise import PublicGenerator
-
-REHEARSED = 9
-"""Calls on made-up rows; the middle one of their widths is told, and how far they lie apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,10 @@ class WidthProspect(Prospect):
     delta: ClassVar[float] = 1e-6
     apart: ClassVar[float]
     """How far from the made-up rows others are found, as a share: measured."""
+    withheld: ClassVar[str] = ""
+    """Where there may be no interval, in words."""
+    rehearsed_tables: ClassVar[int] = 9
+    """Calls on made-up rows; the middle one of their widths is told, and how far they lie apart."""
 
     @abstractmethod
     def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
@@ -37,21 +43,21 @@ class WidthProspect(Prospect):
 
     def expected(self, n: int, loss: Loss) -> Expected:
         widths, why = [], ""
-        for coins in rehearsals(REHEARSED):
+        for coins in rehearsals(self.rehearsed_tables):
             interval, reason = self.rehearsed(n, loss, coins)
             widths.append(math.inf if interval is None else (interval[1] - interval[0]) / 2)
             why = reason or why
         widths.sort()
-        middle = widths[REHEARSED // 2]
-        low, high = min(widths[1], middle * (1 - self.apart)), max(widths[-2], middle * (1 + self.apart))
-        told = f"{REHEARSED} made-up tables" + (f"; without an interval where {why}" if why else "")
+        middle, tenth = widths[len(widths) // 2], len(widths) // 8
+        low, high = min(widths[tenth], middle / (1 + self.apart)), max(widths[-1 - tenth], middle * (1 + self.apart))
+        told = f"{len(widths)} made-up tables" + (f"; without an interval where {why}" if why else "")
         return Expected(middle, low, high, told)
 
     def sentence(self, found: Expected) -> str:
         if math.isinf(found.accuracy):
             return "no interval is to be expected" + (f": {found.why}" if found.why else "")
         high = "none" if math.isinf(found.high) else f"{found.high:.3g}"
-        return f"an interval of ±{found.accuracy:.3g} ({found.low:.3g} to {high})"
+        return f"an interval of ±{found.accuracy:.3g} ({found.low:.3g} to {high}{self.withheld})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +71,9 @@ class EffectProspect(WidthProspect):
     width : float
         How far apart the bounds of the outcome are; 1 for two levels.
     spread : float
-        The outcome's standard deviation within treatment and strata, as a part of ``width``.
+        The outcome's standard deviation within treatment and strata, as a part of ``width``; of numbers.
+    rate : float
+        How often the second of two levels of the outcome occurs.
     share : float
         Of the records that are treated.
     adjust : int
@@ -85,6 +93,7 @@ class EffectProspect(WidthProspect):
     outcome: int = 0
     width: float = 1.0
     spread: float = 0.2
+    rate: float = 0.5
     share: float = 0.5
     adjust: int = 0
     cells: int = 1
@@ -94,7 +103,8 @@ class EffectProspect(WidthProspect):
     def __post_init__(self) -> None:
         public.number("width", self.width, 1e-9, 1e12)
         public.number("spread", self.spread, 1e-3, 0.5)
-        public.number("share", self.share, 0.001, 0.999)
+        for name in ("rate", "share"):
+            public.number(name, getattr(self, name), 0.001, 0.999)
         public.number("coverage", self.coverage, 0.5, 0.999)
         for name, least, most in (("outcome", 0, 2), ("adjust", 0, 20), ("cells", 1, 10_000)):
             public.whole(name, getattr(self, name), least, most)
@@ -118,7 +128,7 @@ class EffectProspect(WidthProspect):
         columns: dict[str, Any] = {name: normal(coins, n) for name in numbers}
         columns["a"] = (coins.random(n) < self.share).astype(np.int64)
         around = np.clip(self.spread * self.width * normal(coins, n), -half, half)
-        columns["y"] = coins.integers(0, 2, n) if self.outcome else around
+        columns["y"] = (coins.random(n) < self.rate).astype(np.int64) if self.outcome else around
         schema: dict[str, Column] = {"a": flags, "y": flags if self.outcome else Bounded(-half, half)}
         schema |= {name: Bounded(-REACH, REACH) for name in numbers}
         if self.cells > 1:
@@ -128,3 +138,112 @@ class EffectProspect(WidthProspect):
             loss=loss, coverage=self.coverage, method=self.method, accept_large_epsilon=True,
         )  # fmt: skip
         return found.interval, found.interval_reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentsProspect(WidthProspect):
+    """What is assumed of a regression read off moments: columns of numbers, of constant spread about the line.
+
+    Parameters
+    ----------
+    columns : int
+        Number of columns, the outcome among them.
+    reach : float
+        How many standard deviations the bounds of the columns lie from their means.
+    explained : float
+        Share of the outcome's variance that the line explains.
+    coverage : float
+        Of the interval.
+    """
+
+    task: ClassVar[str] = "moments"
+    goal: ClassVar[str] = "half the width of a slope's interval, in standard deviations"
+    apart: ClassVar[float] = 0.15
+    withheld: ClassVar[str] = "; none where columns are skewed"
+    least: ClassVar[int] = 100
+
+    columns: int = 4
+    reach: float = REACH
+    explained: float = 0.2
+    coverage: float = 0.95
+
+    def __post_init__(self) -> None:
+        public.whole("columns", self.columns, 2, 40)
+        public.number("reach", self.reach, 1.0, 1e6)
+        public.number("explained", self.explained, 0.0, 0.99)
+        public.number("coverage", self.coverage, 0.5, 0.999)
+
+    @classmethod
+    def of(cls, schema: Schema, *, columns: Any, **more: Any) -> Self:
+        return cls(columns=len([schema.column(name) for name in columns]), **more)
+
+    def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+        x, on = normal(coins, self.columns - 1, n), [f"x{place}" for place in range(1, self.columns)]
+        signal, rest = math.sqrt(self.explained / (self.columns - 1)), math.sqrt(1 - self.explained)
+        y = signal * x.sum(axis=0) + rest * normal(coins, n)
+        columns = {name: np.clip(one, -self.reach, self.reach) for name, one in zip(("y", *on), (y, *x), strict=True)}
+        table = self.table(columns, dict.fromkeys(columns, Bounded(-self.reach, self.reach)))
+        released = moments(table, columns, loss=loss, accept_large_epsilon=True)
+        found = released.ols("y", on, constant_spread=True, coverage=self.coverage)
+        return found["x1"].interval, found.interval_reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class DidProspect(WidthProspect):
+    """What is assumed of differences in differences: one cohort, treated from the middle period on, and one never.
+
+    Parameters
+    ----------
+    periods : int
+        Number of periods.
+    width : float
+        How far apart the bounds of the outcome are.
+    spread : float
+        The standard deviation of a person's outcome from period to period, as a part of ``width``.
+    share : float
+        Of the persons that are treated.
+    coverage : float
+        Of the interval.
+    """
+
+    task: ClassVar[str] = "did"
+    records: ClassVar[str] = "persons"
+    apart: ClassVar[float] = 0.15
+    withheld: ClassVar[str] = "; none where outcomes are skewed or have long tails"
+    quick: ClassVar[bool] = False
+    least: ClassVar[int] = 200
+    most: ClassVar[int] = 200_000
+
+    periods: int = 4
+    width: float = 1.0
+    spread: float = 0.1
+    share: float = 0.5
+    coverage: float = 0.95
+
+    def __post_init__(self) -> None:
+        public.whole("periods", self.periods, 2, 30)
+        public.number("width", self.width, 1e-9, 1e12)
+        public.number("spread", self.spread, 1e-3, 0.3)
+        public.number("share", self.share, 0.01, 0.99)
+        public.number("coverage", self.coverage, 0.5, 0.999)
+
+    @classmethod
+    def of(cls, schema: Schema, *, time: str, outcome: str, cohort: str, coverage: float = 0.95, **more: Any) -> Self:
+        declared, never = schema.column(outcome), schema.column(cohort)
+        if not isinstance(declared, Bounded) or isinstance(never, Bounded):
+            raise ParameterError("a plan of did takes a bounded outcome and a cohort of levels")
+        return cls(periods=levels(schema.column(time)), width=declared.width, coverage=coverage, **more)
+
+    def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+        person, time = np.divmod(np.arange(n * self.periods), self.periods)
+        begins, half = self.periods // 2, self.width / 2
+        cohort = np.where(coins.random(n) < self.share, begins, self.periods)[person]
+        outcome = self.spread * self.width * (normal(coins, n)[person] + normal(coins, n * self.periods))
+        schema = Schema({"time": Levels(range(self.periods)), "cohort": Levels([begins, self.periods]),
+                         "outcome": Bounded(-half, half)})  # fmt: skip
+        frame = {"person": person, "time": time, "cohort": cohort, "outcome": np.clip(outcome, -half, half)}
+        found = did(
+            Table(frame, schema, Ledger.in_memory(ApproxDP(1_000_000, 0.5)), person="person"), time="time",
+            outcome="outcome", cohort="cohort", loss=loss, coverage=self.coverage, accept_large_epsilon=True,
+        )  # fmt: skip
+        return (None if found.att is None else found.att.interval), ""

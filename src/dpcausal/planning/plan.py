@@ -21,8 +21,6 @@ from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.report import data_frame, plain
 
 LEAST_EPSILON, MOST_EPSILON = 0.01, 20.0
-CLOSE = 1.02
-"""What is sought is found to 2 %."""
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Of the n, or of the loss, where a plan's curve is told."""
 
@@ -228,7 +226,7 @@ def _told(prospect: Prospect, n: int, loss: Loss, solved: str) -> Plan:
 def _least(
     at: Callable[[float], tuple[int, Loss]], prospect: Prospect, goal: float, low: float, high: float
 ) -> float:
-    """Return the least size, to 2 %, whose accuracy meets the goal, by bisection of its logarithm."""
+    """Return the least size whose accuracy meets the goal, as closely as the prospect can, by bisection of its log."""
     size = low
     while not prospect.meets(_tried(prospect, *at(size)), goal):
         if size >= high:
@@ -237,7 +235,7 @@ def _least(
             raise InfeasibleError(f"even {n} {prospect.records} at {loss} do not do: {prospect.sentence(best)}")
         low, size = size, min(size * 4, high)
     high = size
-    while high > low * CLOSE:
+    while high > low * prospect.close:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if prospect.meets(_tried(prospect, *at(middle)), goal) else (middle, high)
     return high

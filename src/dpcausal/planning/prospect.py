@@ -11,6 +11,7 @@ import numpy as np
 
 from dpcausal.data.schema import Column, Schema
 from dpcausal.data.table import Table
+from dpcausal.errors import ParameterError
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, simulated_noise
@@ -48,13 +49,17 @@ class Prospect(ABC):
     least: ClassVar[int] = 50
     most: ClassVar[int] = 1_000_000
     """Records between which n is sought."""
+    quick: ClassVar[bool] = True
+    """Whether it takes hardly a second, so that the plan of a study foretells it too."""
+    close: ClassVar[float] = 1.02
+    """How closely it is sought."""
 
     persons: bool = False
 
     @classmethod
-    @abstractmethod
     def of(cls, schema: Schema, *_: Any, **words: Any) -> Self:
         """Return the prospect of a call of the task with these arguments on a table of a schema."""
+        raise ParameterError(f"a plan of {cls.task} takes no schema: state what it assumes")
 
     @abstractmethod
     def expected(self, n: int, loss: Loss) -> Expected:

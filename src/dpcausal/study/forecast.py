@@ -44,8 +44,11 @@ def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Tab
             return plan_synthetic_control(subject, loss=question.loss(), **asked).verdict
         if schema is None or question.task not in PROSPECTS:
             return ""
+        kind = PROSPECTS[question.task]
+        if not kind.quick:
+            return f"dpcausal plan {question.task} --n {n} ... tells in some seconds"
         words = question.arguments | {"method": method_of(question), "persons": subject.unit is not Unit.ROW}
-        prospect = prospect_of(PROSPECTS[question.task], schema, words)
+        prospect = prospect_of(kind, schema, words)
         found = prospect.expected(min(n, MOST_ROWS), question.loss())
     except DpCausalError:
         return ""

@@ -1,0 +1,291 @@
+"""Plans: what is foretold beside what is measured, on designs that the plans never saw.
+
+    python -m benchmarks plans [task ...]
+
+A plan is told the public facts of a design (n, a correlation, a spread, numbers of columns) and not its shape.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import dpcausal as dpc
+from benchmarks.targets import report
+from dpcausal.privacy.noise import generator_from_seed
+
+Coins = np.random.Generator
+BOTH = dpc.ApproxDP(1, 1e-6)
+LARGEST = 0.15
+
+
+class Design(NamedTuple):
+    """A design: what its plan is told, and a call on rows drawn from it that gives a number, or None."""
+
+    task: str
+    about: str
+    n: int
+    loss: Any
+    told: dict[str, Any]
+    measured: Callable[[int, Any, Coins], float | None]
+    runs: int
+
+
+def table(columns: dict[str, Any], reach: float = 6.0, **words: Any) -> dpc.Table:
+    schema: dict[str, Any] = {}
+    for name, values in columns.items():
+        whole = values.dtype.kind in "iu"
+        schema[name] = dpc.Levels(sorted(set(values.tolist()))) if whole else dpc.Bounded(-reach, reach)
+    held = {name: one if one.dtype.kind in "iu" else one.clip(-reach, reach) for name, one in columns.items()}
+    return dpc.Table(held, dpc.Schema(schema), dpc.Ledger.in_memory(dpc.ApproxDP(1_000, 0.1)), **words)
+
+
+def skewed(coins: Coins, *shape: int) -> Any:
+    """Standard, of skewness 2."""
+    return coins.exponential(size=shape) - 1
+
+
+def heavy(coins: Coins, *shape: int) -> Any:
+    return coins.standard_t(5, size=shape) / math.sqrt(5 / 3)
+
+
+def flat(coins: Coins, *shape: int) -> Any:
+    return coins.uniform(-math.sqrt(3), math.sqrt(3), size=shape)
+
+
+def tested(draw: Callable[[int, Coins], dict[str, Any]]) -> Callable[[int, Any, Coins], float]:
+    def run(n: int, loss: Any, coins: Coins) -> float:
+        columns = draw(n, coins)
+        given = [name for name in columns if name not in "xy"]
+        return float(dpc.ci_test(table(columns), "x", "y", given=given, loss=loss).decision == "dependent")
+
+    return run
+
+
+def linked(law: Any, r: float, curves: int = 0) -> Callable[[int, Coins], dict[str, Any]]:
+    """Errors of a law and correlation r, on curves of so many given numbers."""
+    def draw(n: int, coins: Coins) -> dict[str, Any]:
+        e, f = law(coins, 2, n)
+        z = coins.normal(size=(curves, n))
+        bend = np.tanh(z).sum(axis=0)
+        found = {"x": e + bend, "y": r * e + math.sqrt(1 - r * r) * f - bend}
+        return found | {f"z{place}": one for place, one in enumerate(z)}
+
+    return draw
+
+
+def flags(r: float, of_x: float, of_y: float) -> Callable[[int, Coins], dict[str, Any]]:
+    """Two levels of those rates whose phi is r."""
+    def draw(n: int, coins: Coins) -> dict[str, Any]:
+        x = (coins.random(n) < of_x).astype(np.int64)
+        shift = r * math.sqrt(of_y * (1 - of_y) / (of_x * (1 - of_x)))
+        return {"x": x, "y": (coins.random(n) < of_y + shift * (x - of_x)).astype(np.int64)}
+
+    return draw
+
+
+def mixed(n: int, coins: Coins) -> dict[str, Any]:
+    z = coins.normal(size=n)
+    x = (coins.random(n) < 1 / (1 + np.exp(-z))).astype(np.int64)
+    return {"x": x, "y": 0.3 * (x - 1 / (1 + np.exp(-z))) + skewed(coins, n) + np.sin(z), "z": z}
+
+
+def half(interval: Any) -> float | None:
+    return None if interval is None else (interval[1] - interval[0]) / 2
+
+
+def trial(draw: Callable[[int, Coins], dict[str, Any]]) -> Callable[[int, Any, Coins], float | None]:
+    def run(n: int, loss: Any, coins: Coins) -> float | None:
+        columns = draw(n, coins)
+        adjust = [name for name in columns if name not in "ay"]
+        found = dpc.effect(table(columns), treatment="a", outcome="y", adjust=adjust, loss=loss)
+        return half(found.interval)
+
+    return run
+
+
+def arms(share: float, law: Any, confounded: int = 0, rate: float | None = None) -> Any:
+    """A treatment with an effect of .3, confounded by so many numbers; a rate makes the outcome one of two levels."""
+    def draw(n: int, coins: Coins) -> dict[str, Any]:
+        z = flat(coins, confounded, n)
+        push = 0.3 * z.sum(axis=0) if confounded else 0.0
+        a = (coins.random(n) < 1 / (1 + np.exp(-push - math.log(share / (1 - share))))).astype(np.int64)
+        y = 0.3 * a + push + law(coins, n) if rate is None else (coins.random(n) < rate + 0.05 * a).astype(np.int64)
+        return {"a": a, "y": y} | {f"z{place}": one for place, one in enumerate(z)}
+
+    return draw
+
+
+def in_sites(n: int, coins: Coins) -> dict[str, Any]:
+    site = coins.choice(4, size=n, p=[0.4, 0.3, 0.2, 0.1])
+    a = (coins.random(n) < 0.3 + 0.1 * site).astype(np.int64)
+    return {"a": a, "y": 0.5 * site + 0.3 * a + heavy(coins, n), "site": site}
+
+
+def sloped(law: Any, errors: Any, columns: int) -> Callable[[int, Any, Coins], float | None]:
+    def run(n: int, loss: Any, coins: Coins) -> float | None:
+        x = law(coins, columns - 1, n)
+        y = 0.3 * x.sum(axis=0) + errors(coins, n)
+        rows = {"y": y / y.std()} | {f"x{place}": one for place, one in enumerate(x)}
+        release = dpc.moments(table(rows), rows, loss=loss)
+        return half(release.ols("y", list(rows)[1:], constant_spread=True)["x0"].interval)
+
+    return run
+
+
+def treated_later(law: Any, share: float, periods: int, trend: float) -> Callable[[int, Any, Coins], float | None]:
+    def run(n: int, loss: Any, coins: Coins) -> float | None:
+        person, time = np.divmod(np.arange(n * periods), periods)
+        start = np.where(coins.random(n) < share, periods // 2, periods)[person]
+        y = 0.1 * (coins.normal(size=n)[person] + law(coins, n * periods)) + trend * time + 0.05 * (time >= start)
+        schema = dpc.Schema({"t": dpc.Levels(range(periods)), "g": dpc.Levels([periods // 2, periods]),
+                             "y": dpc.Bounded(-0.5, 0.5)})  # fmt: skip
+        frame = {"id": person, "t": time, "g": start, "y": y.clip(-0.5, 0.5)}
+        ledger = dpc.Ledger.in_memory(dpc.ApproxDP(1_000, 0.1))
+        found = dpc.did(dpc.Table(frame, schema, ledger, person="id"), time="t", outcome="y", cohort="g", loss=loss)
+        return None if found.att is None else half(found.att.interval)
+
+    return run
+
+
+def controlled(law: Any, common: Callable[[int], Any], noise: float) -> Callable[[int, Any, Coins], float | None]:
+    """Units of other factors: a stated course with loadings that differ, and noise of a law."""
+    def run(n: int, loss: Any, coins: Coins) -> float | None:
+        course = common(13) + np.where(np.arange(13) >= 10, 0.2, 0.0)
+        rows = coins.uniform(-0.3, 0.3, (n + 1, 1)) + coins.normal(1, 0.35, (n + 1, 1)) * course
+        rows = (rows + noise * law(coins, n + 1, 13)).clip(-1, 1)
+        ledger = dpc.Ledger.in_memory(dpc.ApproxDP(1_000, 0.1))
+        panel = dpc.Panel.from_arrays(rows[1:], rows[0], start=10, bounds=dpc.Bounded(-1, 1), ledger=ledger)
+        return half(dpc.synthetic_control(panel, loss=loss).interval)
+
+    return run
+
+
+def edged(law: Any, columns: int) -> Any:
+    """Whether the edge of one pair shows at the correlation that the plan names; columns of a law beside it."""
+    def run(n: int, loss: Any, coins: Coins, r: float = 0.0) -> float:
+        rows = law(coins, columns, n)
+        if rows.dtype.kind in "iu":
+            rows[1] = np.where(coins.random(n) < r, rows[0], rows[1])
+        else:
+            rows[1] = r * rows[0] + math.sqrt(1 - r * r) * rows[1]
+        found = dpc.discover(table({f"v{place}": one for place, one in enumerate(rows)}), loss=loss)
+        return float(frozenset(("v0", "v1")) in found.graph.skeleton)
+
+    return run
+
+
+def uneven(coins: Coins, *shape: int) -> Any:
+    return coins.choice(3, size=shape, p=[0.5, 0.3, 0.2])
+
+
+def pointed(**law: Any) -> Callable[[int, Any, Coins], float]:
+    def run(n: int, loss: Any, coins: Coins) -> float:
+        pair = dpc.simulate.anm_pair(n, seed=int(coins.integers(2**62)), **law)
+        made = dpc.Table(pair.columns, pair.schema, dpc.Ledger.in_memory(dpc.ApproxDP(1_000, 0.1)))
+        return float(dpc.direction(made, "x", "y", loss=loss).verdict == "x causes y")
+
+    return run
+
+
+PURE, LITTLE = dpc.PureDP(1), dpc.PureDP(0.3)
+DESIGNS = (
+    Design("ci_test", "uniform", 800, LITTLE, {"correlation": 0.12}, tested(linked(flat, 0.12)), 200),
+    Design("ci_test", "skewed", 800, PURE, {"correlation": 0.1}, tested(linked(skewed, 0.1)), 200),
+    Design("ci_test", "t of 5, a curve", 1_200, PURE, {"correlation": 0.1, "given": 1},
+           tested(linked(heavy, 0.1, 1)), 200),
+    Design("ci_test", "two curves", 1_500, PURE, {"correlation": 0.12, "given": 2}, tested(linked(flat, 0.12, 2)), 60),
+    Design("ci_test", "rates .3, .2", 1_000, LITTLE, {"correlation": 0.12, "x": 2, "y": 2, "rate": 0.25},
+           tested(flags(0.12, 0.3, 0.2)), 200),
+    Design("ci_test", "two levels, a curve", 900, PURE, {"correlation": 0.14, "x": 2, "given": 1}, tested(mixed), 100),
+    Design("effect", "rate .2, a third treated", 2_000, PURE, {"outcome": 2, "rate": 0.22, "share": 0.33},
+           trial(arms(0.33, flat, rate=0.2)), 30),
+    Design("effect", "skewed", 1_000, LITTLE, {"width": 12, "spread": 1 / 12}, trial(arms(0.5, skewed)), 30),
+    Design("effect", "uneven sites, t of 5", 3_000, PURE, {"width": 12, "spread": 1 / 12, "cells": 4, "share": 0.4},
+           trial(in_sites), 30),
+    Design("effect", "two confounders", 3_000, BOTH, {"width": 12, "spread": 1 / 12, "adjust": 2},
+           trial(arms(0.5, flat, 2)), 30),
+    Design("moments", "uniform, t of 5", 3_000, BOTH, {"columns": 4, "reach": 6, "explained": 0.21},
+           sloped(flat, heavy, 4), 30),
+    Design("moments", "t of 5, uniform", 5_000, BOTH, {"columns": 6, "reach": 6, "explained": 0.31},
+           sloped(heavy, flat, 6), 30),
+    Design("moments", "normal, skewed", 3_000, dpc.ApproxDP(0.5, 1e-6), {"columns": 3, "reach": 6, "explained": 0.15},
+           sloped(lambda coins, *shape: coins.normal(size=shape), skewed, 3), 30),
+    Design("did", "uniform, a third, a trend", 2_000, BOTH, {"share": 0.33}, treated_later(flat, 0.33, 4, 0.02), 20),
+    Design("did", "t of 5, five periods", 3_000, BOTH, {"periods": 5}, treated_later(heavy, 0.5, 5, 0.0), 20),
+    Design("did", "skewed", 2_000, dpc.ApproxDP(2, 1e-6), {}, treated_later(skewed, 0.5, 4, 0.0), 20),
+    Design("synthetic_control", "a wave", 1_000, BOTH, {},
+           controlled(flat, lambda T: 0.2 * np.sin(np.arange(T)), 0.06), 30),
+    Design("synthetic_control", "a line, t of 5", 1_000, BOTH, {},
+           controlled(heavy, lambda T: 0.02 * np.arange(T), 0.06), 30),
+    Design("synthetic_control", "a wave, pure", 2_000, PURE, {},
+           controlled(flat, lambda T: 0.2 * np.sin(np.arange(T)), 0.06), 30),
+    Design("discover", "uniform", 3_000, BOTH, {"columns": 6}, edged(flat, 6), 60),
+    Design("discover", "uneven levels", 3_000, PURE, {"columns": 5, "levels": 3}, edged(uneven, 5), 200),
+    Design("discover", "many uneven levels", 3_000, BOTH, {"columns": 12, "levels": 3}, edged(uneven, 12), 80),
+    Design("direction", "sine, noise of Laplace", 3_000, PURE, {"curve": "sine", "noise": 0.8, "cause": "uniform"},
+           pointed(mechanism="sine", noise_scale=0.8, noise="laplace"), 20),
+    Design("direction", "cubic, skewed noise", 4_000, PURE, {"curve": "cubic", "noise": 0.3},
+           pointed(mechanism="cubic", noise_scale=0.3, cause="gaussian", noise="lognormal"), 20),
+    Design("direction", "tanh, uniform noise", 4_000, PURE, {"curve": "tanh", "noise": 0.5},
+           pointed(mechanism="tanh", noise_scale=0.5, cause="gaussian", noise="uniform"), 20),
+    Design("direction", "random curves", 4_000, PURE, {"noise": 0.5},
+           pointed(mechanism="smooth", noise_scale=0.5, cause="gaussian"), 20),
+    Design("direction", "a parabola", 2_500, PURE, {"noise": 0.5},
+           pointed(mechanism="quadratic", noise_scale=0.5, cause="gaussian"), 20),
+)  # fmt: skip
+
+
+def measure(design: Design, plan: dpc.Plan) -> tuple[float, float]:
+    """Return the mean of chances or the median of widths, and the share of runs without an interval.
+
+    Of a discovery the chance at the correlation that was foretold.
+    """
+    found: list[float] = []
+    words = {"r": plan.accuracy} if design.task == "discover" else {}
+    for seed in range(design.runs):
+        with dpc.simulated_noise(10_000 + seed):
+            one = design.measured(design.n, design.loss, generator_from_seed(seed), **words)
+        found += [] if one is None else [one]
+    middle = median if plan.goal.startswith("half") else np.mean
+    return float(middle(found)) if found else math.nan, 1 - len(found) / design.runs
+
+
+def rows(tasks: list[str]) -> Iterator[tuple[str, float, bool]]:
+    """Print a line a design and yield its task, ratio and whether the stated range holds what was measured."""
+    for design in DESIGNS:
+        if tasks and design.task not in tasks:
+            continue
+        plan = dpc.plan(design.task, n=design.n, loss=design.loss, **design.told)
+        seen, without = measure(design, plan)
+        told, low, high = plan.accuracy, plan.low, plan.high
+        if design.task == "discover":  # found with a chance of .8, as foretold?
+            told, low, high = 0.8, 0.55, 0.97
+        inside = low <= seen <= high or math.isnan(seen)
+        line = f"| {design.task} | {design.about} | {design.n} | {design.loss} | {told:.3g} ({low:.3g} to {high:.3g}) "
+        print(f"{line}| {seen:.3g} | {seen / told:.2f} | {without:.0%} | {'yes' if inside else 'NO'} |", flush=True)
+        if not math.isnan(seen):
+            known = design.task != "direction" or "curve" in design.told
+            yield design.task if known else "direction of any curve", seen / told, inside
+
+
+def main(tasks: list[str]) -> int:
+    """Return 0 if the median ratio of each task is within 15 % and the ranges hold nine of ten."""
+    print("| task | design | n | loss | foretold (range) | measured | ratio | none | in range |\n|-|-|-|-|-|-|-|-|-|")
+    found = list(rows(tasks))
+    targets = {}
+    for task in dict.fromkeys(task for task, _, _ in found if task != "direction of any curve"):
+        off = median(abs(ratio - 1) for name, ratio, _ in found if name == task)
+        targets[f"{task}: half of the designs within 15 %, the middle one is off by {off:.0%}"] = off <= LARGEST
+    held = sum(inside for _, _, inside in found)
+    targets[f"the stated range holds {held} of {len(found)}"] = held >= 0.9 * len(found)
+    return report(targets)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,72 @@
+"""Planning a synthetic control: half the width of its interval, from calls on made-up panels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpcausal.asking import public
+from dpcausal.data.panel import Panel
+from dpcausal.planning.effects import WidthProspect
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ApproxDP, Loss
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.simulate import factor_panel
+from dpcausal.synthetic_control.ask import synthetic_control
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelProspect(WidthProspect):
+    """What is assumed of a synthetic control: units follow common factors, as in ``simulate.factor_panel``.
+
+    Parameters
+    ----------
+    before, after : int
+        Periods before and from the start of the treatment.
+    width : float
+        How far apart the bounds of the outcome are.
+    spread : float
+        The standard deviation of a unit's own noise, as a part of ``width``.
+    shock : float
+        How far all units move at the start, as a part of ``width``.
+    coverage : float
+        Of the interval.
+    method : str or method
+        As in ``synthetic_control``.
+    """
+
+    task: ClassVar[str] = "synthetic_control"
+    records: ClassVar[str] = "donors"
+    apart: ClassVar[float] = 1.0  # the width is in units of the target's own noise, which differs from unit to unit
+    rehearsed_tables: ClassVar[int] = 25
+    least: ClassVar[int] = 20
+    most: ClassVar[int] = 100_000
+
+    before: int = 10
+    after: int = 3
+    width: float = 2.0
+    spread: float = 0.03
+    shock: float = 0.1
+    coverage: float = 0.9
+    method: Any = "auto"
+
+    def __post_init__(self) -> None:
+        for name, least in (("before", 2), ("after", 1)):
+            public.whole(name, getattr(self, name), least, 500)
+        public.number("width", self.width, 1e-9, 1e12)
+        public.number("spread", self.spread, 1e-4, 0.3)
+        public.number("shock", self.shock, 0.0, 0.3)
+        public.number("coverage", self.coverage, 0.5, 0.9999)
+
+    def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+        made = factor_panel(
+            n, before=self.before, after=self.after, shock=2 * self.shock, noise=2 * self.spread,
+            seed=int(coins.integers(2**62)),
+        )  # fmt: skip
+        ledger = Ledger.in_memory(ApproxDP(1_000_000, 0.5))
+        panel = Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
+        found = synthetic_control(
+            panel, loss=loss, method=self.method, coverage=self.coverage, accept_large_epsilon=True
+        )
+        ends = found.interval
+        return (None if ends is None else (ends[0] * self.width / 2, ends[1] * self.width / 2)), found.interval_reason
