@@ -16,13 +16,13 @@ HERE = Path(__file__).resolve().parent
 BENCHMARKS = (
     "verdicts", "verdict_attacks",
     "house", "validation", "plans",
-    "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "igci",
+    "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "engines", "igci",
     "paper1_tables", "training_privacy",
     "effects", "effects_readings", "effects_literature", "effects_real", "effects_shapes", "effects_fresh",
     "effects_did", "rows",
     "discovery", "discovery_level", "discovery_scale", "discovery_wide",
     "independence", "independence_level", "independence_peers", "sample_cost", "independence_bounds",
-    "independence_speed", "independence_data", "independence_figures", "synthetic_control",
+    "independence_speed", "independence_rows", "independence_data", "independence_figures", "synthetic_control",
     "synthetic_control_intervals", "synthetic_control_real",
     "synthetic_control_speed", "paper4_figures",
 )  # fmt: skip

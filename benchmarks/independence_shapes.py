@@ -281,6 +281,54 @@ def _spread(n: int, coins: Any, link: float) -> SimulatedRows:
                 dict(zip(names, Z, strict=True)), schema)  # fmt: skip
 
 
+def _commuters(n: int, coins: Any, link: float) -> SimulatedRows:
+    """Minutes and fare by distance: on foot up to 2 km, then by train with a fare zone every 5 km."""
+    km = np.minimum(np.exp(1 + 0.9 * coins.standard_normal(n)), 80)
+    walked = np.where(km < 2, 12 * km, 10 + 3 * km)
+    first, second = coins.gamma(4.0, 1.5, (2, n))
+    schema = {"x": Bounded(0, 400), "y": Bounded(0, 200), "km": Bounded(0, 80)}
+    return rows(walked + first, 2 * np.ceil(km / 5) + second + link * first, {"km": km}, schema)
+
+
+def _children(n: int, coins: Any, link: float) -> SimulatedRows:
+    """Height and weight by age: two spurts, and spreads that grow."""
+    age, (first, second) = coins.uniform(0, 18, n), coins.standard_normal((2, n))
+    spurts = 1 / (1 + np.exp(-3 * (age - 1))) + 0.6 / (1 + np.exp(-2 * (age - 13)))
+    height = 50 + 60 * spurts + 2 * age + (2 + age / 4) * first
+    weight = (4 + 12 * spurts + age) * np.exp((0.05 + age / 150) * (second + link * first))
+    schema = {"x": Bounded(30, 230), "y": Bounded(1, 150), "age": Bounded(0, 18)}
+    return rows(height, weight, {"age": age}, schema)
+
+
+def _wards(n: int, coins: Any, link: float) -> SimulatedRows:
+    """Falls and calls of three wards by the hour: counts, most of them 0, with a shift change at 22 and 6."""
+    hour, ward = coins.integers(0, 24, n) + 0.0, coins.choice(3, n, p=[0.7, 0.2, 0.1])
+    night = (hour >= 22) | (hour < 6)
+    x = coins.poisson(0.2 + 0.8 * night * (ward + 1) / 2) + 0.0
+    y = coins.poisson(0.5 + 1.0 * night + 0.3 * ward + link * x) + 0.0
+    schema = {"x": Bounded(0, 20), "y": Bounded(0, 30), "hour": Bounded(0, 23), "ward": Levels(range(3))}
+    return rows(x, y, {"hour": hour, "ward": ward}, schema)
+
+
+def _wages(n: int, coins: Any, link: float) -> SimulatedRows:
+    """Wage and rent by schooling, in whole years, and age: a hump in age that schooling steepens, lognormal noise."""
+    age, school = coins.uniform(20, 65, n), np.clip(np.rint(12 + 3 * coins.standard_normal(n)), 6, 20)
+    mean = 0.06 * school + 0.15 * (school - 6) * (1 - ((age - 50) / 30) ** 2)
+    first, second = coins.standard_normal((2, n))
+    schema = {"x": Bounded(0, 300), "y": Bounded(0, 300), "age": Bounded(20, 65), "school": Bounded(6, 20)}
+    return rows(np.exp(mean + 0.5 * first), np.exp(mean / 2 + 0.4 * (second + link * first)),
+                {"age": age, "school": school}, schema)  # fmt: skip
+
+
+def _sensors(n: int, coins: Any, link: float) -> SimulatedRows:
+    """The larger and the smaller of two of three numbers, and the size of the third; t₃ noise."""
+    Z, (first, second) = coins.standard_normal((3, n)), coins.standard_t(3, (2, n))
+    names = ("z0", "z1", "z2")
+    schema = {"x": NUMBER, "y": NUMBER, **dict.fromkeys(names, Bounded(-4, 4))}
+    return rows(np.maximum(Z[0], Z[1]) + np.abs(Z[2]) + first, np.minimum(Z[0], Z[1]) - np.abs(Z[2]) + second
+                + link * first, dict(zip(names, Z, strict=True)), schema)  # fmt: skip
+
+
 FRESH: dict[str, Draw] = {
     "gamma z, noise that multiplies": _gamma,
     "weekdays and a temperature": _seasons,
@@ -294,13 +342,19 @@ FRESH: dict[str, Draw] = {
     "40 schools and a whole mark": _schools,
     "rare in 11 of 12 clinics": _screened,
     "spread along one of three numbers": _spread,
+    "minutes and fares by distance": _commuters,
+    "height and weight by age": _children,
+    "falls and calls by hour and ward": _wards,
+    "wage and rent by age and schooling": _wages,
+    "larger, smaller and size of three": _sensors,
 }
 """Named after the defaults had been fixed, and left as they were found."""
 
 SLOW = (
     "XOR of numbers", "z₀z₁ in d = 5", "additive in d = 5", "step in d = 3", "treatment by a product of scores",
     "wave along z₀ + z₁", "checkerboard of two numbers", "two jumps and a slope in d = 4",
-    "40 schools and a whole mark", "spread along one of three numbers",
+    "40 schools and a whole mark", "spread along one of three numbers", "wage and rent by age and schooling",
+    "larger, smaller and size of three",
 )  # fmt: skip
 """They need blocks."""
 

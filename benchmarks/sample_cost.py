@@ -3,24 +3,30 @@
     python -m benchmarks sample_cost [repetitions]
 
 x = sin z + e, y = cos z + e′ + .1 e given one number.  Without privacy: Fisher's z of the noises themselves,
-(1.96 + .8416)²/atanh(ρ)² + 3 rows.  Rows are found by a probit regression of rejections on √n over a ladder of n, so
-that each ladder uses all its runs.  The same at an effect for which 100,000 rows are needed without privacy; and of
-five numbers from the terms of blocks, measured once, whose sums are drawn.
+(1.96 + .8416)²/atanh(ρ)² + 3 rows.  Rows are found by a probit regression of the power on √n over a ladder of n, so
+that each ladder uses all its runs; the noise is summed up, not drawn.  The same at an effect for which 100,000 rows are
+needed without privacy; and of five numbers from the terms of blocks, measured once, whose sums are drawn.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 
 import numpy as np
 from scipy.special import ndtri
 
+from benchmarks.independence_level import critical, settled, share
 from benchmarks.independence_shapes import one
+from dpcausal.data.table import Table
+from dpcausal.dependence.neighbour_pairs import signed_sensitivity
 from dpcausal.independence.blocks import LEAST_LEARNING, RESAMPLES
-from dpcausal.independence.law import FEW_BLOCKS, REACH, block_pvalue, term
-from dpcausal.independence.power import power
+from dpcausal.independence.law import FEW_BLOCKS, REACH, block_pvalue, normal_laplace_pvalue, term
+from dpcausal.independence.question import Hypothesis
 from dpcausal.independence.ranks import permutation_score
+from dpcausal.mechanisms.additive import laplace_scale
+from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.regression.likely_kernel import likely_residuals
@@ -30,7 +36,7 @@ LINK = 0.1
 TARGETS = {1.0: 1.4, 0.25: 2.5, 0.1: 5.5}
 SEVERAL_TARGETS = {1.0: 2.0, 0.25: 5.0, 0.1: 12.0}
 LARGE, LARGE_LADDER = 100_000, (100_000, 125_000, 150_000)
-LADDERS = {1.0: (700, 1_000, 1_400), 0.25: (1_300, 2_000, 3_000), 0.1: (2_800, 4_200, 6_000)}
+LADDERS = {(900, 1_100, 1_300): (1.0,), (1_700, 2_100, 2_500): (0.25,), (3_500, 4_200, 5_000): (0.1,)}
 
 
 def without_privacy(link: float) -> float:
@@ -39,17 +45,33 @@ def without_privacy(link: float) -> float:
     return float((ndtri(0.975) + ndtri(0.8)) ** 2 / math.atanh(correlation) ** 2 + 3)
 
 
-def rows_for_power(epsilon: float, repetitions: int, ladder: tuple[int, ...], link: float) -> float:
-    """Return the rows at which the default has power .8, by a probit regression of rejections on √n."""
-    shape = one(np.sin, np.cos)
-    found = [
-        power(n, loss=PureDP(epsilon), design=lambda n, seed: shape(n, np.random.default_rng(seed), link),
-              repetitions=repetitions, seed=11).rate
-        for n in ladder
-    ]  # fmt: skip
-    slope, start = np.polyfit(np.sqrt(ladder), ndtri(np.clip(found, 0.01, 0.99)), 1)
-    print(f"  power at {ladder}: {', '.join(f'{rate:.3f}' for rate in found)}")
-    return float(((ndtri(0.8) - start) / slope) ** 2)
+def powers(n: int, repetitions: int, link: float, epsilons: Iterable[float]) -> list[tuple[float, float]]:
+    """Return the default's power with n rows at each ε, and its standard error."""
+    shape, sums = one(np.sin, np.cos), []
+    for seed in range(repetitions):
+        data = shape(n, np.random.default_rng(seed), link)
+        question = Hypothesis.of(
+            Table(data.columns, data.schema, Ledger.in_memory(PureDP(1))), "x", "y", data.given, 0.05
+        )
+        test = settled(question, 1.0)  # neighbours, whatever ε
+        sums.append(test.sums(question.read(), question, generator_from_seed(seed)).signed)
+    found = []
+    for epsilon in epsilons:
+        scale = laplace_scale(signed_sensitivity(test.neighbours).bound, PureDP(epsilon))
+        least = critical(normal_laplace_pvalue, test.deviation(question), scale)
+        likely = np.array([share(one, least, scale) for one in sums])
+        found.append((float(likely.mean()), float(likely.std() / repetitions**0.5)))
+    return found
+
+
+def rows_for_power(ladder: tuple[int, ...], found: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the rows with power .8, by a probit regression of the power on √n, and their standard error."""
+    rates, errors = np.array(found).T
+    slope, start = np.polyfit(np.sqrt(ladder), ndtri(np.clip(rates, 0.01, 0.99)), 1)
+    root = (ndtri(0.8) - start) / slope
+    # d probit/d power at .8 is 1/φ(.84) = 3.57; the ladder's errors are averaged.
+    error = 3.57 * float(np.sqrt((errors**2).mean() / len(ladder))) / slope
+    return float(root**2), float(2 * root * error)
 
 
 def block_terms(count: int, link: float) -> list[int]:
@@ -94,14 +116,16 @@ def main(arguments: list[str]) -> int:
         link = LINK if base < LARGE else LINK * math.sqrt((without_privacy(LINK) - 3) / LARGE)
         count = repetitions if base < LARGE else max(20, repetitions // 10)
         print(f"One number given, effect {link:.3g}, {count} tables a power; without privacy {base:.0f} rows")
-        for epsilon, most in (TARGETS if base < LARGE else dict.fromkeys(TARGETS, 1.4)).items():
-            ladder = LADDERS[epsilon] if base < LARGE else LARGE_LADDER
-            rows = rows_for_power(epsilon, count, ladder, link)
-            # The power's error at .8, carried over to rows: d power/d n there is about φ(.84) (2.8/2)/n.
-            error = 2 * math.sqrt(0.16 / (len(ladder) * count)) / (0.28 * 1.4) * rows / base
-            missed |= rows / base - error > most
-            cost = f"cost {rows / base:.2f} ± {error:.2f}"
-            print(f"epsilon {epsilon:<5} {rows:7.0f} rows, {cost} (target {most})", flush=True)
+        ladders = LADDERS if base < LARGE else {LARGE_LADDER: tuple(TARGETS)}
+        for ladder, epsilons in ladders.items():
+            each = [powers(n, count, link, epsilons) for n in ladder]
+            for epsilon, found in zip(epsilons, zip(*each, strict=True), strict=True):
+                rows, error = rows_for_power(ladder, list(found))
+                most = TARGETS[epsilon] if base < LARGE else 1.4
+                missed |= (rows - 2 * error) / base > most
+                print(f"  power at {ladder}: {', '.join(f'{rate:.3f}' for rate, _ in found)}")
+                cost = f"cost {rows / base:.2f} ± {2 * error / base:.2f}"
+                print(f"epsilon {epsilon:<5} {rows:7.0f} rows, {cost} (target {most})", flush=True)
     base = without_privacy(LINK)
     print(f"Five numbers given, additive, effect {LINK:g}: sums of the terms of {repetitions} blocks of 125 rows")
     terms = block_terms(repetitions, LINK)

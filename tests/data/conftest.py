@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ import pytest
 
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
+
+# Doctests are looked for in every file; this one has an environment and a command of its own.
+collect_ignore = [] if find_spec("dask") and find_spec("pyspark") else ["spark_and_dask.py"]
 
 NULLABLE = {
     pa.int64(): pd.Int64Dtype(),

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dpcausal as dpc
+from dpcausal.proofs import claims
 from dpcausal.study.document import document
 from dpcausal.study.drawing import budget_label, drawn
 from dpcausal.study.html import html, levels_in_order, markdown
 from dpcausal.study.registry import record, yaml
 from dpcausal.study.report import facts_of
-from tests.study.made import asked, write
+from dpcausal.study.words import sources
+from tests.study.made import asked, main, write
 
 N = 3000
 
@@ -73,7 +76,7 @@ def test_every_answer_its_cost_its_assumptions_and_the_ledger_are_told(study: dp
     for one in facts.standings:
         assert f"### {one.question.name}" in text
     for expected in ("Is a linked to b?", "Which is the cause, u or v?", "How much does a change b?", facts.head,
-                     "PureDP(1)", "sampling", "causal only if every common cause",
+                     "ε = 1", "sampling", "causal only if every common cause",
                      "Each edge stands in this share", "for a person to fill", "6 of 9 ε spent, 3 left"):  # fmt: skip
         assert expected in text, expected
     assert levels_in_order(document(facts)) and "* Software: Python" in text
@@ -158,3 +161,30 @@ def test_html_of_hostile_text_is_text() -> None:
 
     page = html([Block("title", "<script>x</script>"), Block("text", '"><img src=x>'), Block("answer", "<b>")])
     assert "<script" not in page and "<img" not in page and "<b>" not in page
+
+
+def test_spends_sources_and_persons_are_told_as_people_write_them(tmp_path: Path) -> None:
+    """Seen to fail: ``PureDP(0.5)`` in the table, a source that began with a semicolon, persons counted as rows."""
+    for line in sources(tuple(claims())):
+        assert line.partition(": ")[2][:1] not in ";.,", line
+    rows = "\n".join(f"p{k},{k % 2},{(k // 2) % 2}" for k in range(400))
+    (tmp_path / "d.csv").write_text(f"id,a,b\n{rows}\n")
+    (tmp_path / "s.toml").write_text(
+        'title = "t"\ndata = "d.csv"\nperson = "id"\nledger = "l"\nbudget = { epsilon = 2.0 }\n'
+        "[columns.a]\nlevels = [0, 1]\n[columns.b]\nlevels = [0, 1]\n"
+        '[[question]]\nname = "q"\ntask = "ci_test"\nx = "a"\ny = "b"\ngiven = []\nepsilon = 0.5\n'
+    )
+    study = dpc.Study.open(tmp_path / "s.toml")
+    study.run()
+    told = study.report("r.html").with_suffix(".md").read_text()
+    assert "| ε = 0.5 |" in told and "PureDP" not in told and "400 persons." in told and "400 rows" not in told
+
+
+def test_the_studies_that_a_browser_looks_at_run_to_the_end(tmp_path: Path) -> None:
+    """What ``make browser`` opens, without the browser; it once was broken for want of this test."""
+    main(tmp_path)
+    for page, answers in (("table", 6), ("panel", 1)):
+        text = (tmp_path / f"{page}.html").read_text()
+        assert text.count('class="answer"') >= answers and "<svg" in text, page
+    told = (tmp_path / "table.md").read_text()
+    assert "It cannot be asked: " in told and "6 answered" in told

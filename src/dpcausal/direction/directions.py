@@ -74,8 +74,9 @@ class Directions(Result):
         lines = unprotected(self.guarantee)
         told = ", ".join(f"{cause} -> {effect}" for cause, effect in self.arrows) or "none"
         lines.append(
-            f"{_count(len(self.pairs), 'pair')}, {_count(len(self.scores), 'score')}, {self.n} rows. Arrows that stand "
-            f"at level {self.alpha:g} (correction: {self.correction}): {told}."
+            f"{_count(len(self.pairs), 'pair')}, {_count(len(self.scores), 'score')}, {self.n} "
+            f"{self.guarantee.records}. Arrows that stand at level {self.alpha:g} "
+            f"(correction: {self.correction}): {told}."
         )
         for one, adjusted in zip(self.directions, self.adjusted, strict=True):
             p = "" if adjusted is None else f"; arrow: adjusted p {adjusted:.3f}"

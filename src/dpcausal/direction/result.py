@@ -162,7 +162,7 @@ class Direction(Result):
             each = f"{first} -> {second} {forward:.4g}, {second} -> {first} {backward:.4g}"
             lines.append(f"Scores, the smaller wins: {each}.")
         where = f"{self.blocks} block{'' if self.blocks == 1 else 's'}, " if self.blocks and not self.counts else ""
-        lines.append(f"Score {self.score}, {where}{self.n} rows, method {self.method}.")
+        lines.append(f"Score {self.score}, {where}{self.n} {self.guarantee.records}, method {self.method}.")
         if self.spent != self.guarantee.loss:
             lines.append(f"One of several answers of a call: it was paid {self.spent} of {self.guarantee.loss}.")
         return lines

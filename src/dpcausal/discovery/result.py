@@ -165,9 +165,9 @@ class Discovery(Result):
         if not lines:
             lines.append("No edge shown.")
         lines.append(
-            f"{len(self.graph.nodes)} columns, {edges} {'edge' if edges == 1 else 'edges'}, {self.n} rows, method "
-            f"{self.method}, search {self.search}, {self.tests} {'test' if self.tests == 1 else 'tests'} at level "
-            f"{self.alpha:g}."
+            f"{len(self.graph.nodes)} columns, {edges} {'edge' if edges == 1 else 'edges'}, {self.n} "
+            f"{self.guarantee.records}, method {self.method}, search {self.search}, "
+            f"{self.tests} {'test' if self.tests == 1 else 'tests'} at level {self.alpha:g}."
         )
         silent = len(self.untested - self.graph.skeleton)
         if silent:

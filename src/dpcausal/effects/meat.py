@@ -33,6 +33,9 @@ MEAT = Fraction(3, 10)
 FOR_STEP, FOR_SQUARES = 0.64, 0.1
 """The squared length is .64 μ² n, where the noise of a step is twice the sampling error of even spread, at most .1 μ n,
 where that of Σ ψψ′ is a fifth of it; at least four a column."""
+FAR = 25.0
+"""A step leaves an interval where the length is so far out, in spreads: nearer, what was shortened of skewed tails is
+neither small nor seen."""
 TAIL = 0.5
 """What a shortened ψ may have lost, in lengths: of the tails that were tried it is less."""
 
@@ -138,7 +141,7 @@ def meat_of(
     whole = fitted.moments[1:, 1:].copy()
     whole[:-1, :-1] /= shrinkage(len(release.names), release.radius)
     turned = np.asarray(np.linalg.pinv(whole), dtype=np.float64) @ back
-    lost = max(found.shortened - noise.count, 0.0) * TAIL * noise.radius
+    lost = max(found.shortened - noise.count, 0.0) * TAIL * noise.radius if noise.radius >= FAR else 1e100
     step = Step(turned @ found.sums[:-1, -1], noise.variances(size)[-1, 0] * turned @ turned.T,
                 lost * np.linalg.norm(turned, axis=1))  # fmt: skip
     return Meat(outcome, regressors, back @ squares @ back, noise.deviation, step)

@@ -143,7 +143,7 @@ class Regression(Result):
         if self.interval_reason:
             lines.append(f"No intervals: {self.interval_reason}.")
         lines += [f"{self.assumed}."] if self.assumed else []
-        lines.append(f"{self.n} rows, signal to noise {self.signal_to_noise:.3g}.")
+        lines.append(f"{self.n} {self.guarantee.records}, signal to noise {self.signal_to_noise:.3g}.")
         return lines
 
     def to_dict(self) -> dict[str, Any]:

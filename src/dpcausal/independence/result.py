@@ -67,7 +67,7 @@ class Independence(Result):
         how = f", regression {regression}" if regression else ""
         how += f", numbers given cut in {strata} parts" if strata else ""
         how += f", {self.settings['neighbours']} neighbours on either side" if "neighbours" in self.settings else ""
-        lines.append(f"Method {self.method}{where}{how}, {self.n} rows.")
+        lines.append(f"Method {self.method}{where}{how}, {self.n} {self.guarantee.records}.")
         return lines
 
     def plot(self, ax: Any = None) -> Any:

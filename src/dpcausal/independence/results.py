@@ -44,7 +44,8 @@ class Independences(Result):
     def headline(self) -> list[str]:
         method = " and ".join(dict.fromkeys(test.method for test in self.tests))
         lines = [
-            f"{len(self.tests)} tests by {method}, {self.n} rows, correction {self.correction}, level {self.alpha:g}:"
+            f"{len(self.tests)} tests by {method}, {self.n} {self.guarantee.records}, correction {self.correction}, "
+            f"level {self.alpha:g}:"
         ]
         for test, p, decision in zip(self.tests, self.adjusted, self.decisions, strict=True):
             own = said(test.pvalue if test.pvalue is not None else 1.0)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.discovery.result import Discovery
 from dpcausal.privacy.ledger import Entry
-from dpcausal.privacy.loss import ZCDP, Loss, PureDP
+from dpcausal.privacy.loss import ZCDP, Loss, PureDP, parse_loss
 from dpcausal.report import Guarantee, meanings
 from dpcausal.study.drawing import budget_label, drawn
 from dpcausal.study.standing import ANSWERED, CANNOT, SPENT, Standing
@@ -161,7 +161,8 @@ def _spending(facts: Facts) -> list[Block]:
         question = named.get(asked, "outside this study")
         state = next((one.state for one in facts.standings if one.asked and one.asked == asked), "")
         kept = "kept" if state == ANSWERED else "no answer" if state == SPENT else ""
-        rows.append((f"{entry.number}: {question}", entry.at[:16].replace("T", " "), entry.task, entry.loss, kept))
+        rows.append((f"{entry.number}: {question}", entry.at[:16].replace("T", " "), entry.task,
+                     loss_in_words(parse_loss(entry.loss)), kept))  # fmt: skip
     return [
         Block("heading", "What was spent"), Block("picture", label[1], lines=(label[0],)),
         Block("text", f"A next question may cost: {facts.left}."),

@@ -60,7 +60,8 @@ def question_in_words(question: QuestionPart) -> str:
         return f"Which of {told.get('columns') or 'the columns'} cause which{inside}?"
     if question.task == "effect":
         adjusted = f", {told['adjust']} being adjusted for" if told.get("adjust") else ""
-        return f"How much does {told['treatment']} change {told['outcome']}{adjusted}{inside}?"
+        groups = f", and in each {told['groups']}" if told.get("groups") else ""
+        return f"How much does {told['treatment']} change {told['outcome']}{adjusted}{groups}{inside}?"
     if question.task.startswith("synthetic_control"):
         return "What would have happened without the treatment?"
     if question.task == "did":
@@ -167,9 +168,10 @@ def sources(proofs: tuple[str, ...]) -> list[str]:
         page = known[proof].text if proof in known else ""
         text = re.search(r"\*\*Source\.?\*\*\.?\s*(.+?)(?:\n\n|\Z)", page, re.DOTALL)
         if text is not None:
-            words = re.sub(r"^This library\.?\s*", "", " ".join(text[1].replace("`", "").split()))
-            found.append(f"{proof}: {words}" if words and not words.startswith(("As ", "Own")) else "")
-    return [line for line in dict.fromkeys(found) if line]
+            words = re.sub(r"^This library[.;,]?\s*", "", " ".join(text[1].replace("`", "").split()))
+            if words and not words.startswith(("As ", "Own")):
+                found.append(f"{proof}: {words[0].upper()}{words[1:]}")
+    return list(dict.fromkeys(found))
 
 
 def _listed(value: Any) -> str:
