@@ -59,7 +59,7 @@ def test_every_error_derives_from_one_base() -> None:
 def test_help_shows_every_public_name() -> None:
     assert set(dpc.__all__) == NAMES | {"methods", "papers"}
     page = pydoc.render_doc(dpc, renderer=pydoc.plaintext)
-    assert re.search(r"    ci_test\(\s*table", page) and "class Ledger(" in page  # from Python 3.13 on it breaks the line
+    assert re.search(r"    ci_test\(\s*table", page) and "class Ledger(" in page  # 3.13 breaks the line
 
 
 def test_what_is_asked_first_does_not_change_what_a_name_means() -> None:
