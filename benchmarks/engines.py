@@ -111,7 +111,7 @@ def ours(engine: str, what: str, how: str, home: Path) -> tuple[float, float]:
     elif what == "counts":
         counts_of(table, LEVELS)
     else:
-        units, radius = room.Units.of(table, tuple(NUMBERS)), room.default_radius(10)
+        units, radius = room.Units.of(table, tuple(NUMBERS)), room.radius_of(10, table.n, dpc.NoPrivacy())
         kernel = room.Products(units, np.full(10, 0.5), np.full(10, 0.11), radius, grid_bits(table.n, radius))
         table.records(NUMBERS).sum(kernel)
     return made
@@ -133,6 +133,7 @@ def one(engine: str, what: str, how: str, home: Path) -> dict[str, float]:
 
 def import_all(engine: str) -> None:
     """Import what is imported late, so that it is not measured."""
+    import pandas  # noqa: F401
     import scipy.special  # noqa: F401
 
     if engine == "duckdb":

@@ -152,6 +152,8 @@ class MomentsProspect(WidthProspect):
         How many standard deviations the bounds of the columns lie from their means.
     explained : float
         Share of the outcome's variance that the line explains.
+    normal_rows : bool
+        As in ``ols``.
     coverage : float
         Of the interval.
     """
@@ -165,6 +167,7 @@ class MomentsProspect(WidthProspect):
     columns: int = 4
     reach: float = REACH
     explained: float = 0.2
+    normal_rows: bool = False
     coverage: float = 0.95
 
     def __post_init__(self) -> None:
@@ -184,7 +187,7 @@ class MomentsProspect(WidthProspect):
         columns = {name: np.clip(one, -self.reach, self.reach) for name, one in zip(("y", *on), (y, *x), strict=True)}
         table = self.table(columns, dict.fromkeys(columns, Bounded(-self.reach, self.reach)))
         released = moments(table, columns, loss=loss, accept_large_epsilon=True)
-        found = released.ols("y", on, constant_spread=True, coverage=self.coverage)
+        found = released.ols("y", on, constant_spread=True, normal_rows=self.normal_rows, coverage=self.coverage)
         return found["x1"].interval, found.interval_reason
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,8 @@ _CHANGES = re.compile(
 )
 _WIDTHS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
 _WIDTHS |= {f"u{name}": width for name, width in _WIDTHS.items()}
+_NARROW = {"tinyint", "utinyint", "smallint", "usmallint", "integer", "boolean", "varchar", "enum", "float", "double"}
+"""Types no whole number of which is too large for 32 bits, or none of which is ever made a number."""
 
 
 def grid_of(relation: Any, name: str) -> Grid | None:
@@ -66,17 +70,22 @@ def counted(
     """Return the cells that occur, numbered in the order of an array of these sizes, and how many rows each has."""
     types = dict(zip(relation.columns, relation.types, strict=True))
     records = relation.select(*(_typed(name, types[name]).alias(f"c{place}") for place, name in enumerate(names)))
-    cell, stride = _whole(0), 1
+    # Whole numbers of half the width, where no value and no sum can be larger.
+    ends = [key for rule in rules for key in rule.keys if isinstance(rule, Matches) and type(key) is int]
+    small = max([len(names) * math.prod(sizes), *(2 * abs(end) for end in ends)]) < 2**31
+    narrow = small and all(types[name].id in _NARROW for name in names)
+    whole = partial(_whole, dtype="INTEGER" if narrow else "BIGINT")
+    cell, stride = whole(0), 1
     for place in reversed(range(len(names))):
         rule, dtype, value = rules[place], types[names[place]], ColumnExpression(f"c{place}")
         if isinstance(rule, Matches) and len(rule.keys) > MOST_BRANCHES and _offset(rule, dtype) is None:
             keyed = _listed(relation, rule, dtype, place).set_alias(f"keys{place}")
             records = records.set_alias("records").join(keyed, f"c{place} = key{place}", "left")
             found = ColumnExpression(f"code{place}")
-            code = CaseExpression(found.isnull(), _whole(rule.rest)).otherwise(found)
+            code = CaseExpression(found.isnull(), whole(rule.rest)).otherwise(found)
         else:
-            code = _code(value, rule, dtype)
-        cell += code * _whole(stride)
+            code = _code(value, rule, dtype, whole)
+        cell += code * whole(stride)
         stride *= sizes[place]
     groups = records.select(cell.alias("cell")).aggregate("cell, count(*) as rows").fetchnumpy()
     return groups["cell"].astype(np.int64), groups["rows"].astype(np.int64)
@@ -90,7 +99,7 @@ def _typed(name: str, dtype: Any) -> Expression:
     return FunctionExpression("encode", column.cast("VARCHAR")) if dtype.id in {"varchar", "enum"} else column
 
 
-def _code(value: Expression, rule: Rule, dtype: Any) -> Expression:
+def _code(value: Expression, rule: Rule, dtype: Any, whole: Callable[[Any], Expression]) -> Expression:
     """Return the code of a typed value, one branch a key."""
     keys = [_constant(key, dtype) for key in rule.keys]
     if isinstance(rule, Cuts):
@@ -98,17 +107,17 @@ def _code(value: Expression, rule: Rule, dtype: Any) -> Expression:
         last = rule.first
     elif (offset := _offset(rule, dtype)) is not None:
         inside = (value >= keys[0]) & (value <= keys[-1])  # the sum comes last: of a value outside it could overflow
-        return CaseExpression(inside, value.cast("BIGINT")).otherwise(_whole(rule.rest - offset)) + _whole(offset)
+        return CaseExpression(inside, whole(value)).otherwise(whole(rule.rest - offset)) + whole(offset)
     else:
         branches = [(value == key, code) for key, code in zip(keys, rule.codes, strict=True)]
         last = rule.rest
     absent = value.isnull()
     if dtype.id in {"float", "double"}:  # NaN is above all numbers
         absent |= FunctionExpression("isnan", value)
-    chosen = CaseExpression(absent, _whole(rule.rest))
+    chosen = CaseExpression(absent, whole(rule.rest))
     for condition, code in branches:
-        chosen = chosen.when(condition, _whole(code))
-    return chosen.otherwise(_whole(last))
+        chosen = chosen.when(condition, whole(code))
+    return chosen.otherwise(whole(last))
 
 
 def _offset(rule: Matches, dtype: Any) -> int | None:
@@ -137,5 +146,5 @@ def _constant(key: Key, dtype: Any) -> Expression:
     return ConstantExpression(format(Decimal(key), "f")).cast(dtype)
 
 
-def _whole(number: int) -> Expression:
-    return ConstantExpression(number).cast("BIGINT")
+def _whole(value: Any, dtype: str) -> Expression:
+    return (ConstantExpression(value) if isinstance(value, int) else value).cast(dtype)
