@@ -13,7 +13,7 @@ from dpcausal.independence.law import block_pvalue, term
 
 
 def test_what_stands_beside_a_made_table_stays() -> None:
-    """Seen to fail: the page was written anew, and a section written by hand was lost."""
+    """The page was once written anew, and a section written by hand was lost."""
     page = PAGE.read_text(encoding="utf-8")
     for name in TABLES:
         again = written(page, name, "a table\n")
