@@ -18,7 +18,7 @@ from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.pvalues import asker
 from dpcausal.discovery.score_search import MOMENTS_PENALTY, best_dag, class_of, local_score, local_scores
 from dpcausal.discovery.search import search, support
-from dpcausal.discovery.support import Support, supported
+from dpcausal.discovery.support import Support, supported, usual_redraws
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.table import NoisyTable
 
@@ -166,6 +166,8 @@ def test_an_arrow_of_little_support_is_a_line_unless_knowledge_points_it() -> No
     assert supported(graph, shares, Knowledge(forbidden=[("b", "a")])).directed == {("a", "b"), ("c", "b")}
     assert supported(graph, shares, Knowledge(required=[("b", "d")])).directed == {("b", "d"), ("c", "b")}
     assert supported(graph, None, Knowledge()) == graph
+    sizes = ((8, 100), (30, 100), (30, 2_000), (30, 3_000))
+    assert [usual_redraws(*size) for size in sizes] == [40, 16, 10, 0]
 
 
 def test_the_best_score_of_moments_is_that_of_all_dags() -> None:

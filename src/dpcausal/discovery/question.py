@@ -21,7 +21,7 @@ from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.score_search import SCREEN_ALPHA, Search, form_of
 from dpcausal.discovery.search import Found, support, without_noise
-from dpcausal.discovery.support import supported
+from dpcausal.discovery.support import supported, usual_redraws
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.allotment import Allotment
@@ -111,8 +111,9 @@ def discovered(
     """Return the result of an outcome."""
     found, release, terms = outcome.found, outcome.release, outcome.terms
     shares = found.support
-    if shares is None and release is not None and not without_noise(release):
-        shares = support(release, terms)
+    redraws = usual_redraws(len(found.graph.nodes), found.tests)
+    if shares is None and redraws and release is not None and not without_noise(release):
+        shares = support(release, terms, redraws)
     return Discovery(
         graph=supported(found.graph, shares, terms.knowledge), as_found=found.graph, method=method.name,
         settings=method.options(), terms=terms, margin=found.margin,

@@ -11,7 +11,7 @@ from dpcausal.discovery.adjustment import adjustment_sets
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
-from dpcausal.discovery.search import support
+from dpcausal.discovery.search import support, without_noise
 from dpcausal.discovery.support import Support, supported
 from dpcausal.errors import ParameterError
 from dpcausal.releases.release import Release
@@ -27,8 +27,8 @@ class Discovery(Result):
     graph : Cpdag
         ``graph.directed``, ``graph.undirected``, ``graph.skeleton``.  An arrow that stands in less than half of
         re-drawn noise is a line.
-    as_found : Cpdag
-        The graph before that, up to Markov equivalence.
+    as_found : Cpdag or None
+        The graph before that, up to Markov equivalence; ``None`` in answers that were kept before arrows became lines.
     method : str
         As asked for, ``"auto"`` resolved.
     settings : dict
@@ -43,8 +43,8 @@ class Discovery(Result):
         Edges that stand though no test of them was made, for want of counts or because knowledge requires them: lines
         without support, and without an arrow but from knowledge.
     support : Support or None
-        Shares of re-drawn noise in which each edge and arrow is tested and stands; ``None`` without noise, or where
-        the method releases decisions only.
+        Shares of re-drawn noise in which each edge and arrow is tested and stands; ``None`` without noise, where
+        the method releases decisions only, or where the search takes over 2,500 tests.
     tests : int
         Tests made.
     n : int
@@ -62,7 +62,6 @@ class Discovery(Result):
     named = ("from", "to", "directed", "margin", "support", "arrow_support", "tested")
 
     graph: Cpdag
-    as_found: Cpdag
     method: str
     settings: dict[str, Any]
     terms: Terms
@@ -75,6 +74,11 @@ class Discovery(Result):
     seed: int | None
     release: Release | None
     guarantee: Guarantee
+    as_found: Cpdag | None = None
+
+    @property
+    def _pointed(self) -> Cpdag:
+        return self.as_found or self.graph
 
     @property
     def search(self) -> str:
@@ -117,7 +121,7 @@ class Discovery(Result):
         if self.release is None:
             raise ParameterError(f"{self.method} releases decisions only: there are no numbers to draw again")
         found = support(self.release, self.terms, redraws)
-        return dataclasses.replace(self, support=found, graph=supported(self.as_found, found, self.knowledge))
+        return dataclasses.replace(self, support=found, graph=supported(self._pointed, found, self.knowledge))
 
     def effects(self, *, treatment: str, outcome: str, adjust: str = "ida", **options: Any) -> tuple[Any, ...]:
         """Return the ``Effect`` by each set that the graph leaves open to adjust for: free, from its release.
@@ -137,7 +141,7 @@ class Discovery(Result):
         The truth lies in one of the intervals if the graph is right; that it was found in the same numbers is not
         counted.
         """
-        sets = adjustment_sets(self.graph, self.knowledge, treatment, outcome, adjust, self.as_found)
+        sets = adjustment_sets(self.graph, self.knowledge, treatment, outcome, adjust, self._pointed)
         asked = getattr(self.release, "effect", None)
         if asked is None:
             raise ParameterError(f"{self.method} releases no table that has effects: ask method='table'")
@@ -188,6 +192,8 @@ class Discovery(Result):
             "An edge that is not shown may be weak, or lost in the noise; pairs that only a third column links, as in "
             "an exclusive or, are not seen."
         )
+        if self.support is None and self.release is not None and not without_noise(self.release):
+            lines.append("The search is too long to repeat unasked: with_support(20) tells what arrows noise may make.")
         if self.reported:
             lines.append(f"Loss that the replicated system reports of itself: {self.reported}.")
         return lines
@@ -196,7 +202,7 @@ class Discovery(Result):
         a, b = row["from"], row["to"]
         words = [f"in {row['support']:.0%} of re-drawn noise"]
         for tail, head in ((a, b), (b, a)):
-            if (tail, head) in self.as_found.directed:
+            if (tail, head) in self._pointed.directed:
                 known = self.knowledge.joined(a, b) or not self.knowledge.allows(head, tail)
                 share = 0.0 if self.support is None else self.support.arrows.get((tail, head), 0.0)
                 words.append("arrow as you know" if known else f"arrow to {head} in {share:.0%}")
@@ -205,7 +211,7 @@ class Discovery(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
         return {
-            "graph": self.graph.to_dict(), "as_found": self.as_found.to_dict(), "edges": plain(self.edges()),
+            "graph": self.graph.to_dict(), "as_found": self._pointed.to_dict(), "edges": plain(self.edges()),
             "method": self.method, "settings": plain(self.settings), "search": self.search, "alpha": self.alpha,
             "later_alpha": self.later_alpha, "max_order": self.max_order,
             "knowledge": {

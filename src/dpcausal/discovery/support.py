@@ -14,6 +14,9 @@ ARROW_SUPPORT = 0.5
 REDRAWS, REDRAWS_WIDE = 40, 16
 """Draws for the support of a result, to the columns of an exact score search and beyond."""
 
+LEAST_REDRAWS, MOST_TESTS = 8, 20_000
+"""A search that takes so many tests in so few draws is not repeated unless it is asked for."""
+
 REDRAW_SEED = 8_215_049_346_517_203
 """Of the re-drawn noise: public, and of no use to whoever knows it, since nothing hidden is in what it is added to."""
 
@@ -27,9 +30,10 @@ class Support:
     arrows: dict[Arc, float]
 
 
-def usual_redraws(columns: int) -> int:
-    """Return how often noise is drawn again for a result of so many columns."""
-    return REDRAWS if columns <= MOST_COLUMNS else REDRAWS_WIDE
+def usual_redraws(columns: int, tests: int = 1) -> int:
+    """Return how often noise is drawn again for a result of so many columns, found by so many tests; 0 for not."""
+    most = min(REDRAWS if columns <= MOST_COLUMNS else REDRAWS_WIDE, MOST_TESTS // max(tests, 1))
+    return most if most >= LEAST_REDRAWS else 0
 
 
 def supported(graph: Cpdag, shares: Support | None, known: Knowledge) -> Cpdag:
