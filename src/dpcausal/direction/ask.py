@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from dpcausal.asking import public
-from dpcausal.asking.ask import ask
+from dpcausal.asking.ask import ask, asks
 from dpcausal.data.table import Table
 from dpcausal.direction.methods import METHODS, chosen
-from dpcausal.direction.progress import progress
 from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import rehearse
-from dpcausal.errors import called
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.loss import Loss
 
@@ -21,7 +20,7 @@ Score = Literal["lsnm", "hsic", "spearman", "kendall", "iqr", "variance", "igci"
 Protect = Literal["everyone", "test", "training"]
 
 
-@called
+@asks
 def direction(
     table: Table,
     first: str,
@@ -36,7 +35,7 @@ def direction(
     accept_large_epsilon: bool = False,
     again: bool = False,
     **misplaced: Any,
-) -> Direction:
+) -> partial[Direction]:
     """Release what the rows say of which of two columns causes the other: an arrow, or why there is none.
 
     In disjoint blocks each column is regressed on the other.  The verdict is an arrow if the columns are linked, what
@@ -110,8 +109,7 @@ def direction(
     check_large(loss, accept_large_epsilon)
     way, besides = chosen(method, question, loss)
     rehearse(question.score)
-    with progress(1, f"{first}, {second}"):
-        return ask(
-            replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
-            accept_large_epsilon=accept_large_epsilon, again=again,
-        )  # fmt: skip
+    return partial(
+        ask, replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
+        accept_large_epsilon=accept_large_epsilon, again=again,
+    )  # fmt: skip
