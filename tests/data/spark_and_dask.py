@@ -96,7 +96,7 @@ def test_an_answer_that_needs_an_order_is_refused_of_rows_and_the_same_of_keys(
     keyed = hostile().append_column("id", pa.array(np.arange(N)))
     frame = frame_of(spark, home, keyed)
     ledger = dpc.Ledger.in_memory(dpc.PureDP(100))
-    with pytest.raises(ParameterError, match="spark gives them none: tell them apart by a column, person="):
+    with pytest.raises(ParameterError, match="this spark query gives them none: tell them apart by a column, person="):
         dpc.ci_test(dpc.Table(frame, SCHEMA, ledger), "x", "y", given=[], loss=dpc.PureDP(1))
     assert not ledger.entries()
     found = []

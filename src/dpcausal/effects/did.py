@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from dpcausal.asking import public
 from dpcausal.asking.about_table import AboutTable
-from dpcausal.asking.ask import ask
+from dpcausal.asking.ask import ask, asks
 from dpcausal.asking.method import Method, Settled
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Levels
@@ -32,7 +33,7 @@ from dpcausal.effects.rounds import (
     tail_radius,
 )
 from dpcausal.effects.staggered import LEAST_COUNT, LEAST_RATIO, Staggered
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError, called
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
@@ -307,11 +308,11 @@ def _suffices(question: Paths, rho: ZCDP, n: int) -> bool:
     return size >= least and 1 + deviation**2 / size <= MOST_WIDTH**2
 
 
-@called
+@asks
 def did(
     table: Table, *, time: str, outcome: str, cohort: str, loss: Loss, control: str = "never", coverage: float = 0.95,
     accept_large_epsilon: bool = False, again: bool = False,
-) -> Staggered:  # fmt: skip
+) -> partial[Staggered]:  # fmt: skip
     """Release differences in differences of persons: by cohort and period, the event study, the pre-trend test.
 
     Parameters
@@ -364,4 +365,4 @@ def did(
     True
     """
     question = Paths.of(table, time, outcome, cohort, control, coverage)
-    return ask(question, ByCohorts(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, ByCohorts(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

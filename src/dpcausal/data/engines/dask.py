@@ -26,6 +26,7 @@ class DaskSource(Streaming):
         self._frame = frame
         self._typed = source_of(frame._meta)
         self.names = self._typed.names
+        self.ordered = contained(lambda: _ordered(frame), False)
 
     def declared(self, name: str) -> Declared:
         return self._typed.declared(name)
@@ -60,6 +61,15 @@ class DaskSource(Streaming):
             return delayed([kernel(part) for part in self._frame[list(names)].to_delayed()]).compute()
 
         return added(withheld(lambda: alone(parts), _UNREAD))
+
+
+def _ordered(frame: Any) -> bool:
+    """Whether no step of the query may put rows in another order than that in which they are kept."""
+    from dask.dataframe import dask_expr
+
+    steady = (dask_expr._expr.Blockwise, dask_expr.io.io.IO)
+    names = ("Repartition", "Concat", "Partitions", "Head", "Delayeds")
+    return all(isinstance(one, steady) or type(one).__name__.startswith(names) for one in frame.expr.walk())
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -45,9 +46,40 @@ def grid_of(relation: Any, name: str) -> Grid | None:
     return Grid(0, 2**width - 1) if dtype.id.startswith("u") else Grid(-(2 ** (width - 1)), 2 ** (width - 1) - 1)
 
 
+_DEFINED = (
+    "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal UNION ALL "
+    "SELECT table_name, sql FROM duckdb_tables() WHERE NOT internal UNION ALL "
+    "SELECT function_name, macro_definition FROM duckdb_functions() WHERE NOT internal"
+)
+_STEADY = {"PROJECTION", "FILTER", "UNION", "UNNEST", "RANGE", "STREAMING_LIMIT", "STREAMING_WINDOW", "EMPTY_RESULT"}
+"""Steps, beside scans, that leave the rows in the order in which they find them."""
+
+
 def changes(relation: Any) -> bool:
-    """Whether its query, as it is written, may give other rows each time: it draws, samples, or asks the clock."""
-    return _CHANGES.search(relation.sql_query()) is not None
+    """Whether its query, as it is written, may give other rows each time: it draws, samples, or asks the clock.
+
+    So may a view, a macro or a computed column that it names.
+    """
+    asked = f"(SELECT list([name, text]) FROM ({_DEFINED}) AS defined(name, text) WHERE text IS NOT NULL)"
+    defined = dict(relation.limit(0).aggregate(f"any_value(1), {asked}").fetchall()[0][1] or ())
+    said, found = relation.sql_query().lower(), ""
+    while said != found:
+        found = said
+        said = " ".join([said, *(defined.pop(name) for name in list(defined) if name.lower() in said)]).lower()
+    return _CHANGES.search(said) is not None
+
+
+def ordered(relation: Any) -> bool:
+    """Whether its rows come in the order in which they are kept: no step of the plan may move them."""
+    ((_, plan),) = relation.query("dpcausal_plan", "EXPLAIN (FORMAT json) SELECT * FROM dpcausal_plan").fetchall()
+    steps = json.loads(plan)
+    while steps:
+        step = steps.pop()
+        name = step["name"].strip()
+        if name not in _STEADY and not name.endswith("SCAN") and not name.startswith("READ_"):
+            return False
+        steps += step["children"]
+    return True
 
 
 def evaluate(relation: Any, names: Sequence[str]) -> None:

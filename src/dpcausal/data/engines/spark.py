@@ -48,7 +48,7 @@ class SparkSource(Streaming):
     """A Spark frame, whose rows come in no order."""
 
     backend = "spark"
-    lazy = True
+    lazy = afar = True
     ordered = False
 
     def __init__(self, frame: Any) -> None:
@@ -87,7 +87,7 @@ class SparkSource(Streaming):
             raise SchemaError("the spark frame cannot compute its columns for every row")
 
     def collect(self, names: Sequence[str]) -> Collected:
-        """Bring these columns into memory, in the order of their values: for rows that have an order of their own."""
+        """Bring these columns into memory, in no order."""
         from pyarrow import Table
 
         def table() -> Any:
@@ -98,7 +98,7 @@ class SparkSource(Streaming):
                 from pyspark.sql.pandas.types import to_arrow_schema
 
                 found = Table.from_batches(chosen._collect_as_arrow(), to_arrow_schema(chosen.schema))
-            return found.sort_by([(name, "ascending") for name in found.column_names]).rename_columns(list(names))
+            return found.rename_columns(list(names))
 
         return source_of(withheld(lambda: self._quietly(table), _UNREAD)).collect(names)
 
