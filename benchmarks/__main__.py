@@ -23,7 +23,9 @@ BENCHMARKS = (
     "effects_did", "rows",
     "discovery", "discovery_level", "discovery_scale", "discovery_wide",
     "independence", "independence_level", "independence_peers", "sample_cost", "independence_bounds",
-    "independence_speed", "independence_rows", "independence_data", "independence_figures", "synthetic_control",
+    "independence_speed", "independence_rows", "independence_data", "independence_figures", "independence_unseen",
+    "block_floor",
+    "synthetic_control",
     "synthetic_control_intervals", "synthetic_control_real",
     "synthetic_control_speed", "paper4_figures",
 )  # fmt: skip

@@ -8,7 +8,7 @@ cost time and the noise does not.  Half of the pairs are named effect first.  ±
 * ``right``, ``wrong``: an arrow; where no arrow is right, every arrow is wrong.  ``answered``: all but undecided.
 * ``lean``: the forced choice of ``method="votes"`` by ``lsnm``, the whole ε on one count, and by ``hsic``;
   not with ``--no-votes``.
-* ``--fresh``: five times five designs that were named after all defaults were set.
+* ``--fresh``: six times five designs that were named after all defaults were set.
   ``--largest``: n = 20,000 and 100,000, too.
 """
 

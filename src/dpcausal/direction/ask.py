@@ -64,8 +64,7 @@ def direction(
         A short name, or an object of ``dpcausal.methods`` with its options, as ``Verdict(blocks=51)``.  For everyone:
         ``"verdict"``, four noisy counts of blocks, or ``"votes"``, the whole ε on one count: a forced choice, which is
         ``"auto"`` for other scores and below 144 rows.  For a test half ``"holdout"``, for a training half
-        ``"training"``; for both scores ``"iqr"`` of a test half ``"inverse-sensitivity"``.  The papers' systems are
-        objects of ``dpcausal.papers``.
+        ``"training"``.  The papers' systems are objects of ``dpcausal.papers``.
     alpha : float
         Level of each claim that a verdict is made of; of votes, the largest ``p_coins`` at which a cause is named.
     accept_unproven, accept_large_epsilon : bool
