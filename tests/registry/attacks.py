@@ -286,7 +286,7 @@ def _of_panel(task: str, method: str, loss: Loss = PURE) -> Way:
 
 WAYS = (
     _of_table("direction", "iqr", lambda of: dpc.direction(
-        of, "x", "y", loss=PURE, score="iqr", protect="test", method="inverse-sensitivity")),
+        of, "x", "y", loss=PURE, score="iqr", protect="test")),
     _of_table("direction", "hsic", lambda of: dpc.direction(of, "x", "y", loss=PURE, score="hsic", protect="test")),
     _of_table("direction_all", "all pairs, one column constant", lambda of: dpc.direction_all(
         of, loss=PURE, scores=("igci", "igci-slope")), constant=True),
