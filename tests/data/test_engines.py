@@ -22,7 +22,7 @@ from dpcausal.data import arrays, files, reading
 from dpcausal.data import frame as frames
 from dpcausal.data.engines import duckdb as in_duckdb
 from dpcausal.data.engines import polars as in_polars
-from dpcausal.data.tabulate import JointCounts
+from dpcausal.data.tabulate import JointCounts, counts_of
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError
 
 N = 900
@@ -272,6 +272,21 @@ def test_a_batch_that_fails_is_refused_without_a_word_of_the_rows(
     told = "".join(traceback.format_exception(caught.value)) + "".join(ears.heard) + "".join(capfd.readouterr())
     assert canary not in told and caught.value.__cause__ is None and caught.value.__context__ is None
     assert len(ledger.entries()) == 1
+
+
+@pytest.mark.parametrize("missing", ["drop", "impute", "level"])
+def test_columns_of_one_byte_are_counted_before_they_are_coded(missing: str) -> None:
+    rng = np.random.default_rng(2)
+    rows = pa.table({
+        "arm": pa.array(rng.choice([-128, -1, 0, 1, 5, 127], N), pa.int8(), mask=rng.random(N) < 0.1),
+        "yes": pa.array(rng.random(N) < 0.5, mask=rng.random(N) < 0.1),
+    })  # fmt: skip
+    schema = dpc.Schema({"arm": dpc.Levels([5, 0, 1], other=1), "yes": dpc.Levels([True, False])})
+    counts = [
+        counts_of(dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing=missing), ["arm", "yes"])
+        for frame in (rows, duckdb.connect().from_arrow(rows))
+    ]
+    assert np.array_equal(*counts)
 
 
 def test_one_replaced_row_moves_the_sums_of_a_stream_by_its_own_share_alone() -> None:
