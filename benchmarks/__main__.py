@@ -26,7 +26,7 @@ BENCHMARKS = (
     "independence_speed", "independence_rows", "independence_data", "independence_figures", "independence_unseen",
     "block_floor",
     "synthetic_control",
-    "synthetic_control_intervals", "synthetic_control_real",
+    "synthetic_control_intervals", "synthetic_control_fresh", "synthetic_control_real",
     "synthetic_control_speed", "paper4_figures",
 )  # fmt: skip
 AUDITS = tuple(sorted(path.stem for path in HERE.glob("audit_*.py")))

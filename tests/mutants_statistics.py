@@ -170,7 +170,6 @@ def of_mean(m: int) -> float:
     return 1 / m
 
 
-
 def bits_in_two(rows: Rows) -> Rows:
     """Blocks of two thirds of the rows each: every row is in two of three."""
     third = np.array_split(np.arange(len(rows)), 3)

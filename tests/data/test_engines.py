@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +24,7 @@ from dpcausal.data import arrays, files, reading
 from dpcausal.data import frame as frames
 from dpcausal.data.engines import duckdb as in_duckdb
 from dpcausal.data.engines import polars as in_polars
-from dpcausal.data.tabulate import JointCounts
+from dpcausal.data.tabulate import JointCounts, counts_of
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError
 
 N = 900
@@ -234,6 +236,33 @@ def test_rows_in_an_order_that_one_record_may_change_are_not_dealt_by_place(engi
     assert not compared(lambda of: dpc.moments(table(of), ["x", "y"], loss=dpc.ApproxDP(8, 1e-6)).numbers()).violated
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_ctrl_c_in_the_middle_of_a_pass_leaves_the_spend_and_no_file(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = in_duckdb if engine == "duckdb" else in_polars
+    batches, seen = module.batches, []
+
+    def interrupted(native: Any) -> Iterator[Any]:
+        for batch in batches(native):
+            yield batch
+            seen.append(len(batch))
+            if len(seen) == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    connection = duckdb.connect(config={"temp_directory": str(tmp_path / "spilled")})
+    frame: Any = connection.from_arrow(hostile()) if engine == "duckdb" else pl.from_arrow(hostile()).lazy()
+    ledger = dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.ApproxDP(100, 1e-4))
+    table = dpc.Table(frame, SCHEMA, ledger)
+    monkeypatch.setattr(module, "batches", interrupted)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        dpc.moments(table, ["x", "y"], loss=dpc.ApproxDP(8, 1e-6))
+    assert len(seen) == 3 and caught.value.__context__ is None
+    assert len(ledger.entries()) == 1
+    assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["study.ledger"]
+
+
 class Ears(logging.Handler):
     """Hears every logger."""
 
@@ -272,6 +301,21 @@ def test_a_batch_that_fails_is_refused_without_a_word_of_the_rows(
     told = "".join(traceback.format_exception(caught.value)) + "".join(ears.heard) + "".join(capfd.readouterr())
     assert canary not in told and caught.value.__cause__ is None and caught.value.__context__ is None
     assert len(ledger.entries()) == 1
+
+
+@pytest.mark.parametrize("missing", ["drop", "impute", "level"])
+def test_columns_of_one_byte_are_counted_before_they_are_coded(missing: str) -> None:
+    rng = np.random.default_rng(2)
+    rows = pa.table({
+        "arm": pa.array(rng.choice([-128, -1, 0, 1, 5, 127], N), pa.int8(), mask=rng.random(N) < 0.1),
+        "yes": pa.array(rng.random(N) < 0.5, mask=rng.random(N) < 0.1),
+    })  # fmt: skip
+    schema = dpc.Schema({"arm": dpc.Levels([5, 0, 1], other=1), "yes": dpc.Levels([True, False])})
+    counts = [
+        counts_of(dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing=missing), ["arm", "yes"])
+        for frame in (rows, duckdb.connect().from_arrow(rows))
+    ]
+    assert np.array_equal(*counts)
 
 
 def test_one_replaced_row_moves_the_sums_of_a_stream_by_its_own_share_alone() -> None:

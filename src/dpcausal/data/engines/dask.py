@@ -42,7 +42,9 @@ class DaskSource(Streaming):
                 "from a copy that was written"
             )
         if self.summed(names, nothing) == FAILED:
-            raise SchemaError("the dask frame cannot compute its columns for every row")
+            raise SchemaError(
+                "the dask frame cannot compute its columns for every row, or not all partitions have the types declared"
+            )
 
     def collect(self, names: Sequence[str]) -> Collected:
         frame = withheld(lambda: alone(self._frame[list(names)].compute), _UNREAD)
@@ -57,7 +59,7 @@ class DaskSource(Streaming):
         from dask.delayed import delayed
 
         def parts() -> Any:
-            kernel = delayed(Partition(tuple(names), function), pure=False)
+            kernel = delayed(Partition(tuple(names), function, tuple(map(self.declared, names))), pure=False)
             return delayed([kernel(part) for part in self._frame[list(names)].to_delayed()]).compute()
 
         return added(withheld(lambda: alone(parts), _UNREAD))
@@ -78,9 +80,16 @@ class Partition:
 
     names: tuple[str, ...]
     function: Summed
+    types: tuple[Declared, ...]
 
     def __call__(self, frame: Any) -> Sums:
-        return contained(lambda: source_of(frame).summed(self.names, self.function), FAILED)
+        def summed() -> Sums:
+            source = source_of(frame)
+            # One null makes floats of a partition's integers, if nobody holds it to its declaration: others change.
+            same = tuple(map(source.declared, self.names)) == self.types
+            return source.summed(self.names, self.function) if same else FAILED
+
+        return contained(summed, FAILED)
 
 
 source = DaskSource

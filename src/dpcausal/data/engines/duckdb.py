@@ -32,6 +32,9 @@ _WIDTHS |= {f"u{name}": width for name, width in _WIDTHS.items()}
 _NARROW = {"tinyint", "utinyint", "smallint", "usmallint", "integer", "boolean", "varchar", "enum", "float", "double"}
 """Types no whole number of which is too large for 32 bits, or none of which is ever made a number."""
 
+_FEW = {"tinyint", "utinyint", "boolean"}
+"""Types of at most 256 values."""
+
 
 def grid_of(relation: Any, name: str) -> Grid | None:
     """Return what a column of integers or decimals can hold; ``None`` for another."""
@@ -101,7 +104,15 @@ def counted(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the cells that occur, numbered in the order of an array of these sizes, and how many rows each has."""
     types = dict(zip(relation.columns, relation.types, strict=True))
-    records = relation.select(*(_typed(name, types[name]).alias(f"c{place}") for place, name in enumerate(names)))
+    places = [f"c{place}" for place in range(len(names))]
+    records = relation.select(*(ColumnExpression(name).alias(place) for name, place in zip(names, places, strict=True)))
+    # Rows of columns of one byte are counted before they are coded: a code of each costs as much again.
+    first = all(types[name].id in _FEW and isinstance(rule, Matches) for name, rule in zip(names, rules, strict=True))
+    if first:
+        records = records.aggregate(", ".join([*places, "count(*) AS many"]), ", ".join(places))
+    many = [ColumnExpression("many")] * first
+    typed = (_typed(place, types[name]).alias(place) for name, place in zip(names, places, strict=True))
+    records = records.select(*typed, *many)
     # Whole numbers of half the width, where no value and no sum can be larger.
     ends = [key for rule in rules for key in rule.keys if isinstance(rule, Matches) and type(key) is int]
     small = max([len(names) * math.prod(sizes), *(2 * abs(end) for end in ends)]) < 2**31
@@ -119,7 +130,8 @@ def counted(
             code = _code(value, rule, dtype, whole)
         cell += code * whole(stride)
         stride *= sizes[place]
-    groups = records.select(cell.alias("cell")).aggregate("cell, count(*) as rows").fetchnumpy()
+    total = "sum(many)::BIGINT" if first else "count(*)"
+    groups = records.select(cell.alias("cell"), *many).aggregate(f"cell, {total} AS rows").fetchnumpy()
     return groups["cell"].astype(np.int64), groups["rows"].astype(np.int64)
 
 
