@@ -19,11 +19,14 @@ BENCHMARKS = (
     "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "engines", "igci",
     "paper1_tables", "training_privacy",
     "effects", "effects_readings", "effects_literature", "effects_real", "effects_shapes", "effects_fresh",
+    "effects_rare",
     "effects_did", "rows",
     "discovery", "discovery_level", "discovery_scale", "discovery_wide",
     "independence", "independence_level", "independence_peers", "sample_cost", "independence_bounds",
-    "independence_speed", "independence_rows", "independence_data", "independence_figures", "synthetic_control",
-    "synthetic_control_intervals", "synthetic_control_real",
+    "independence_speed", "independence_rows", "independence_data", "independence_figures", "independence_unseen",
+    "block_floor",
+    "synthetic_control",
+    "synthetic_control_intervals", "synthetic_control_fresh", "synthetic_control_real",
     "synthetic_control_speed", "paper4_figures",
 )  # fmt: skip
 AUDITS = tuple(sorted(path.stem for path in HERE.glob("audit_*.py")))

@@ -15,6 +15,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -56,9 +57,23 @@ def staggered(
 
 def skewed(rng: Any, n: int) -> Drawn:
     """Log-normal jumps that treatment doubles."""
-    y, g, effects = staggered(rng, n)
+    y, g, _ = staggered(rng, n)
     jumps = np.exp(rng.normal(size=y.shape)) * (1 + (g[:, None] <= PERIODS))
-    return y + jumps - math.exp(0.5) * (1 + (g[:, None] <= PERIODS)), g, effects
+    return y + jumps - math.exp(0.5) * (1 + (g[:, None] <= PERIODS)), g, clipped()
+
+
+@lru_cache
+def clipped() -> Effects:
+    """Return the effects of ``skewed`` on outcomes that are clipped to the bounds, from 400,000 persons."""
+    rng = np.random.default_rng(9)
+    y = staggered(rng, 400_000, effects={})[0]
+    jumps = np.exp(rng.normal(size=y.shape)) - math.exp(0.5)
+    plain = np.clip(y + jumps, -12, 12)
+    return {
+        g: [float((np.clip(y[:, t] + 2 * jumps[:, t] + one, -12, 12) - plain[:, t]).mean())
+            for t, one in enumerate(path, start=g - 1)]
+        for g, path in USUAL.items()
+    }  # fmt: skip
 
 
 def gaps(rng: Any, n: int) -> Drawn:

@@ -2,7 +2,7 @@
 
     python -m benchmarks independence [repetitions] [which]
 
-``which``: gcm, ratio, crt, weighted, or all (the default).
+``which``: gcm, ratio, crt, weighted, levels, or all (the default).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from benchmarks.independence_designs import sign_changing
+from benchmarks.independence_designs import agreeing, sign_changing
 from dpcausal.independence.power import power
 from dpcausal.methods import CrtDecision
 from dpcausal.papers import PrivCrt, PrivGcm
@@ -87,10 +87,25 @@ def weighted(repetitions: int) -> list[bool]:
     ]
 
 
+def levels(repetitions: int) -> list[bool]:
+    print("\nTwo levels, linked alike in all strata: auto beside the noisy table; met if not below it by more than .03")
+    asked = {"design": agreeing(3, False, 0.1), "n": 2_000, "loss": PureDP(0.5)}
+    met = [rate(repetitions, "3 strata, n = 2000, epsilon = .5, effect .1", 0.9, 1, **asked)]
+    kinds = (*((strata, False) for strata in (1, 2, 5, 10, 20, 50)), (5, True), (20, True))
+    sizes = (1_000, 0.5, 0.15), (2_000, 0.5, 0.1), (2_000, 1.0, 0.08), (N, 0.1, 0.1), (N, 0.5, 0.04)
+    for strata, rare in kinds:
+        for n, epsilon, share in sizes:
+            shared = {"n": n, "loss": PureDP(epsilon), "design": agreeing(strata, rare, share * (1 + rare))}
+            table = power(**shared, repetitions=repetitions, seed=11, method="counts").rate  # type: ignore[arg-type]
+            label = f"{strata} {'rare ' * rare}strata, n = {n}, epsilon = {epsilon:g}; table {table:.3f}"
+            met.append(rate(repetitions, label, table - 0.03, 1, **shared))
+    return met
+
+
 def main(arguments: list[str]) -> int:
     """Return 0 if every target was met."""
     repetitions = int(arguments[0]) if arguments else 200
-    parts = {"gcm": gcm, "ratio": ratio, "crt": crt, "weighted": weighted}
+    parts = {"gcm": gcm, "ratio": ratio, "crt": crt, "weighted": weighted, "levels": levels}
     chosen = arguments[1:] or list(parts)
     met = [one for name in chosen for one in parts[name](repetitions)]
     return int(not all(met))

@@ -62,3 +62,20 @@ def sign_changing(effect: float) -> Any:
         return _rows({"x": x.clip(-3, 3), "y": y.clip(-3, 3), "z1": z}, {"x": wide, "y": wide, "z1": Z}, seed)
 
     return draw
+
+
+def agreeing(strata: int, rare: bool, share: float) -> Any:
+    """Return a design of two levels in strata, in which y copies x in a share of the rows, everywhere."""
+
+    def draw(n: int, seed: int) -> SimulatedRows:
+        rng = np.random.default_rng(seed)
+        s = rng.integers(0, strata, n)
+        rate = 0.05 + 0.03 * (s % 3) if rare else 0.3 + 0.4 * s / max(1, strata - 1)
+        x, y = (rng.random((2, n)) < rate).astype(np.int64)
+        y = np.where(rng.random(n) < share, x, y)
+        both = {"x": BINARY, "y": BINARY}
+        if strata == 1:
+            return _rows({"x": x, "y": y}, both, seed)
+        return _rows({"x": x, "y": y, "s": s}, {**both, "s": Levels(range(strata))}, seed)
+
+    return draw

@@ -5,8 +5,8 @@
 Where the released sum does not hang on ε (`neighbours`, blocks as many) it is computed once a table, and the share of
 the noise that makes it significant is added up, not drawn: one table serves every ε, and the noise costs no runs.
 Blocks are independent of each other, so the law of their sum is that of as many terms drawn from all tables' blocks:
-computed, with the jackknife over tables.  ``--ends``: n = 200 and 100,000, this by few tables and without blocks.
-``--write`` puts the table between its two marks in ``docs/independence_level.md``, and leaves the rest of the page.  A
+computed, with the jackknife over tables.  ``--ends``: n = 200, and 100,000 and a million by
+few tables and without blocks.  ``--write`` puts the table between its two marks in the page, and leaves the rest.  A
 level above .07 by more than two standard errors is marked; the exit code is 1 if more than three shapes are.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.independence_shapes import FRESH, SHAPES, SLOW, design
+from benchmarks.independence_shapes import FRESH, SHAPES, SLOW, Draw, design
 from dpcausal.dependence.neighbour_pairs import signed_sensitivity
 from dpcausal.errors import ParameterError
 from dpcausal.independence.automatic import choice
@@ -35,11 +35,11 @@ from dpcausal.privacy.noise import generator_from_seed
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "independence_level.md"
 EPSILONS = (0.1, 0.5, 1.0)
-LARGE, TENTH, DRAWN, LEVEL = 5_000, 10, 4, 0.05
+LARGE, FIFTH, DRAWN, LEVEL = 5_000, 5, 4, 0.05
 MOST, FAILING = 0.07, 3
-HUGE, FEW = 100_000, 40
+FEW = {100_000: 40, 1_000_000: 10}
 TABLES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "shapes": ((300, 2_000, 5_000), (2_000,)), "ends": ((200, HUGE), (250,)),
+    "shapes": ((300, 1_000, 2_000, 5_000), (2_000,)), "ends": ((200, *FEW), (250,)),
 }  # fmt: skip
 """Numbers of rows of a table of the page, and of those where several numbers are given (two blocks have 250 rows)."""
 
@@ -48,7 +48,7 @@ default method calls x and y dependent where they are independent given z, at no
 {repetitions} tables a number (two standard errors at .05: {error:.3f}, and less where the noise is summed up and not
 drawn), a quarter of them where it is drawn, that is where x and y have levels, or only levels are given
 ({drawn_error:.3f}); {slow} where several numbers are given, whose blocks' terms make the law of the sum (two standard
-errors in brackets); of n = 5,000 a tenth, of n = 100,000 {few}.
+errors in brackets); of n = 5,000 a fifth, of n = 100,000 and 1,000,000 {few}.
 **Bold**: above .07 by more than two standard errors. *Answered*: the share of the calls that were not refused. The
 shapes are those of `benchmarks/independence_shapes.py`; the last {fresh} were named after defaults had been fixed, and
 are left as they were found.
@@ -71,14 +71,16 @@ def share(total: int, least: int, scale: float) -> float:
     return float(geometric_tail(np.array([least - total, least + total], dtype=np.float64), scale).sum())
 
 
-def rejected(shape: str, n: int, repetitions: int) -> Iterator[list[float | list[int]]]:
+def rejected(shape: str | Draw, n: int, repetitions: int) -> Iterator[list[float | list[int]]]:
     """Yield for each table how likely it is rejected at each ε, or of a test in blocks the terms of its blocks.
 
     Of a quarter of the tables where the noise is drawn.
     """
     drawn = False
     for seed in range(repetitions):
-        data: Any = design(shape)(n, seed)
+        data: Any = (
+            design(shape)(n, seed) if isinstance(shape, str) else shape(n, np.random.default_rng(seed), 0.0)
+        )
         table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)),
                           person=getattr(data, "person", None))  # fmt: skip
         question = Hypothesis.of(table, "x", "y", data.given, LEVEL)
@@ -194,7 +196,7 @@ def main(arguments: list[str]) -> int:
     print("\n".join(lines), flush=True)
     for shape in (*SHAPES, *FRESH):
         asked, runs = (several, slow) if shape in SLOW else (usual, repetitions)
-        found = {n: levels(shape, n, FEW if n == HUGE else max(1, runs // (TENTH if n >= LARGE else 1))) for n in asked}
+        found = {n: levels(shape, n, FEW.get(n, max(1, runs // (FIFTH if n >= LARGE else 1)))) for n in asked}
         failing += [shape] * any(bad for bad, _, _ in found.values())
         answered = sum(one for _, _, one in found.values()) / len(found)
         cells = " | ".join(found[n][1] if n in found else "–" for n in columns)
@@ -207,7 +209,7 @@ def main(arguments: list[str]) -> int:
         errors = {f"{kind}error": 2 * (0.05 * 0.95 / count) ** 0.5 for kind, count in counts.items()}
         head = HEAD.format(
             arguments=f"{repetitions} {slow} {'--ends ' if name == 'ends' else ''}", repetitions=repetitions, slow=slow,
-            few=FEW, fresh=len(FRESH), **errors,
+            few=" and ".join(map(str, FEW.values())), fresh=len(FRESH), **errors,
         )  # fmt: skip
         page = written(PAGE.read_text(encoding="utf-8"), name, head + "\n".join(lines) + "\n" + last)
         PAGE.write_text(page, encoding="utf-8")

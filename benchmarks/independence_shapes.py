@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.independence_unseen import NULLS
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.simulate import SimulatedRows
 
@@ -347,6 +348,7 @@ FRESH: dict[str, Draw] = {
     "falls and calls by hour and ward": _wards,
     "wage and rent by age and schooling": _wages,
     "larger, smaller and size of three": _sensors,
+    **NULLS,
 }
 """Named after the defaults had been fixed, and left as they were found."""
 

@@ -177,3 +177,44 @@ FRESH |= {
     "volatility": (False, volatility), "siblings": (False, siblings),
 }  # fmt: skip
 """These five after such blocks leaned the other way."""
+
+
+def dose(n: int, rng: Rng) -> Columns:
+    hours, marks = rng.gamma(2.0, 5.5, n), np.array([1, 2, 4, 8, 12, 24.0])
+    nearest = marks[np.abs(hours[:, None] - marks).argmin(1)]
+    told = np.clip(np.where(rng.random(n) < 0.5, nearest, np.round(hours * 2) / 2), 0.5, 48)
+    return told, np.clip(np.round(90 * np.exp(-told / 9) + 6 * rng.standard_normal(n), 1), 2, 140)
+
+
+def gauge(n: int, rng: Rng) -> Columns:
+    rain = np.clip(np.where(rng.random(n) < 0.3, rng.exponential(0.4, n), rng.gamma(1.6, 8.0, n)), 0, 120)
+    level = 60 + 95 * (1 - np.exp(-rain / 22)) + rng.gamma(2.0, 9.0, n)
+    return np.round(rain, 1), np.clip(np.round(level), 0, 400)
+
+
+def bars(n: int, rng: Rng) -> Columns:
+    size = np.exp(rng.normal(1.6, 0.8, n))
+    one = rng.poisson(size * rng.gamma(6, 1 / 6, n))
+    other = rng.poisson(0.5 + 0.9 * size**0.8 * rng.gamma(6, 1 / 6, n))
+    return np.clip(one, 0, 150).astype(float), np.clip(other, 0, 100).astype(float)
+
+
+def rounded_answers(n: int, rng: Rng) -> Columns:
+    weight, way = rng.normal(78, 15, n), rng.lognormal(3.1, 0.6, n)
+    told = np.where(rng.random(n) < 0.7, 5 * np.round(weight / 5), np.round(weight))
+    quarters, fives = 15 * np.maximum(np.round(way / 15), 1), 5 * np.round(way / 5)
+    minutes = np.where(way < 10, np.round(way), np.where(rng.random(n) < 0.6, quarters, fives))
+    return np.clip(told, 35, 180), np.clip(minutes, 0, 180)
+
+
+def tenure(n: int, rng: Rng) -> Columns:
+    years = np.clip(np.floor(2 * rng.gamma(1.1, 8.0, n)) / 2, 0, 45)
+    wage = 13 + 17 * (1 - np.exp(-years / 7)) + 4.5 * rng.standard_t(6, n)
+    return years, np.clip(np.round(wage, 2), 12.41, 42)
+
+
+FRESH |= {
+    "hours since dose": (True, dose), "gauge and rain": (True, gauge), "bars and churches": (False, bars),
+    "two rounded answers": (False, rounded_answers), "tenure and wage": (True, tenure),
+}  # fmt: skip
+"""These five, by somebody who had not seen the tuning, after an arrow asked more of more blocks."""

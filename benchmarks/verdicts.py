@@ -8,7 +8,7 @@ cost time and the noise does not.  Half of the pairs are named effect first.  ±
 * ``right``, ``wrong``: an arrow; where no arrow is right, every arrow is wrong.  ``answered``: all but undecided.
 * ``lean``: the forced choice of ``method="votes"`` by ``lsnm``, the whole ε on one count, and by ``hsic``;
   not with ``--no-votes``.
-* ``--fresh``: five times five designs that were named after all defaults were set.
+* ``--fresh``: six times five designs that were named after all defaults were set.
   ``--largest``: n = 20,000 and 100,000, too.
 """
 
@@ -26,7 +26,7 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError, tuebingen
 from benchmarks.verdict_shapes import FRESH, Column, Columns, Rng
-from dpcausal.direction.counts import Counts, cube_tail
+from dpcausal.direction.counts import Counts, cube_tail, no_noise
 from dpcausal.direction.verdict import claims_of, verdict_of
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import add_cube, add_geometric
@@ -152,7 +152,7 @@ def exact_counts(columns: Columns, epsilon: float, seed: int, **how: Any) -> tup
 def verdicts(counts: Any, blocks: int, epsilon: float, noises: int, alpha: float = 0.1) -> dict[str, float]:
     """Return how often each verdict comes out of counts, over draws of the noise; without noise at ε = ∞."""
     exactly = math.isinf(epsilon)
-    law = Counts(blocks, (lambda t: 0.0) if exactly else cube_tail(epsilon))
+    law = Counts(blocks, no_noise if exactly else cube_tail(epsilon), epsilon)
     found: dict[str, float] = {}
     for _ in range(1 if exactly else noises):
         noisy = counts if exactly else add_cube(counts, 1 / epsilon * (1 + 1e-12), sensitivity=1, epsilon=epsilon)

@@ -76,6 +76,11 @@ def refitted(rows: Rows) -> int:
     return placebo.count_beyond(Placebos(rows[:, 0] - others, np.ones(len(rows)), full), 0.4, 1.0)
 
 
+def table(rows: Rows) -> Any:
+    full = np.full(len(rows), FULL)
+    return placebo.ratio_table(Placebos(rows[:, 0], np.abs(rows[:, 1]), full, rows[:, 3]))
+
+
 def near(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     return np.column_stack([np.append(np.full(m - 1, 0.2), 0.9), np.ones(m)])
 
@@ -111,6 +116,8 @@ MUTANTS: list[Case] = [
     by_falsifier("mixing scores without a bound", unbounded_scores, float(FULL), columns=1, low=-1.0),
     by_falsifier("placebo residuals of a fit per donor", refitted, FULL, columns=2, sizes=(4,), low=-1.0,
                  starts={"near": near}),
+    by_falsifier("a table by the bound of one cell", table, 0.95 * placebo.table_sensitivity().bound, columns=4,
+                 **SIGNED),
     by_falsifier("objective perturbation over all of space", lambda rows: gradient(rows, np.full(len(rows), 5.0)),
                  lambda m: gradient_bound(m, 2), columns=2, sizes=(3,), **SIGNED),
 ]  # fmt: skip

@@ -10,7 +10,6 @@ import numpy as np
 from dpcausal.dependence.flip import signed, signed_margin
 from dpcausal.dependence.hsic import root_hsic, root_hsic_sensitivity
 from dpcausal.dependence.iqr import IqrReach, interquartile_range, iqr_signed_distance
-from dpcausal.dependence.log_iqr import inverse_sensitivity_steps
 from dpcausal.dependence.rank import kendall, kendall_numerator, spearman, spearman_sensitivity
 from dpcausal.direction.anm import typical_distance
 from dpcausal.papers.anm_test_privacy_iqr import NO_SHIFT
@@ -171,8 +170,6 @@ def of_mean(m: int) -> float:
     return 1 / m
 
 
-GRID = np.linspace(-6, 1, 40)
-
 def bits_in_two(rows: Rows) -> Rows:
     """Blocks of two thirds of the rows each: every row is in two of three."""
     third = np.array_split(np.arange(len(rows)), 3)
@@ -207,8 +204,6 @@ MUTANTS: list[Case] = [
                  sizes=(4, 5), levels=(0, 1)),
     by_falsifier("published second interval of the IQR", published_second, 1, sizes=(16, 33), columns=1, high=20.0),
     by_falsifier("the IQR by the bound of a mean", lambda rows: interquartile_range(rows[:, 0]), of_mean, columns=1),
-    by_falsifier("log IQR by a bound of 1", lambda rows: math.log(max(interquartile_range(rows[:, 0]), 2.0**-1022)), 1,
-                 columns=1),
     by_falsifier("an l2 bound for l1 noise", lambda rows: rows.mean(axis=0), lambda m: 2 / m, columns=4, norm=Norm.L1),
     by_falsifier("an l-infinity bound for l2 noise", lambda rows: rows.mean(axis=0), of_mean, columns=4,
                  norm=Norm.L2),
@@ -236,8 +231,6 @@ CONTROLS: list[Case] = [
     by_falsifier("the IQR's flip distance", iqr_flips, 1, columns=4, sizes=(4, 5), levels=(0, 1)),
     by_falsifier("corrected intervals of the IQR", corrected_pair, 1, sizes=(16, 33), columns=1, high=20.0,
                  norm=Norm.LINF),
-    by_falsifier("inverse sensitivity of log IQR",
-                 lambda rows: inverse_sensitivity_steps(rows[:, 0], GRID, 0, 1, 8192), 1, columns=1, norm=Norm.LINF),
     by_falsifier("a histogram by the bound of two cells", histogram, 2, columns=1, norm=Norm.L1),
     by_falsifier("votes against a public threshold", lambda rows: votes(rows, 0.5), 1, columns=1, sizes=(10, 15)),
 ]  # fmt: skip

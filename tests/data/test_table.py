@@ -187,7 +187,7 @@ def test_one_record_that_cannot_be_computed_refuses_the_table_and_spends_nothing
     """Seen to be told after the spend, on one of two neighbours."""
     bad = "bad" if "overflow" not in kind else "b" * 200
     texts = ["1"] * 5000
-    assert Table(lazily(texts)[kind], X, ledger).columns(["x"])["x"].tolist() == [1.0] * 5000
+    assert Table(lazily(texts)[kind], X, ledger).to_sum(["x"], False).values["x"].tolist() == [1.0] * 5000
     texts[place] = bad
     with pytest.raises(SchemaError, match=r"frame cannot (compute its columns|be read).*withheld") as caught:
         Table(lazily(texts)[kind], X, ledger)
@@ -200,7 +200,7 @@ def test_neighbours_without_such_a_record_are_asked_alike(kind: str, ledger: Led
     spent = []
     for last in ("1", "2e0", "-inf", "0"):
         table = Table(lazily(["1"] * 99 + [last])[kind], X, ledger)
-        assert counts_of(table, ["x"]).sum() == 100 and len(table.columns(["x"])["x"]) == 100
+        assert counts_of(table, ["x"]).sum() == 100 and len(table.to_sum(["x"], False).kept) == 100
         spent.append(repr(table))
     assert len(set(spent)) == 1
 

@@ -17,7 +17,7 @@ from dpcausal.direction.anm import split_rows
 from dpcausal.direction.methods import HALVES, METHODS
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.mechanisms.subsample import assign_blocks
-from dpcausal.methods import InverseSensitivity, Votes
+from dpcausal.methods import Votes
 from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr, AnmTrainingPrivacy, AnmTrainingRanks
 from dpcausal.privacy.noise import public_generator
 from tests.conformance import STARTS
@@ -60,8 +60,6 @@ def spelled(arguments: dict[str, Any]) -> dict[str, Any]:
         return words | {"method": special.get((protect, score), halves.get(protect))(**own)}  # type: ignore[misc]
     if not own or not isinstance(method, str):
         return words
-    if method == "auto" and (protect, score) == ("test", "iqr") and own.get("release_scores"):
-        return words | {"method": InverseSensitivity()}
     kind = METHODS.get(method, {**HALVES, "everyone": Votes}.get(protect))
     return words | {"method": kind(**own)}  # type: ignore[misc]
 

@@ -1,4 +1,4 @@
-"""The interquartile scores as values: two ways that keep what they are paid for, and one that does not."""
+"""The interquartile scores as values: propose-test-release, corrected, and as printed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from tests.direction.neighbours import (
 LOSS = dpc.ApproxDP(2, 0.05)
 TEST: dict[str, Any] = {"score": "iqr", "protect": "test"}
 CALLS: dict[str, dict[str, Any]] = {
-    "inverse sensitivity": TEST | {"method": "inverse-sensitivity"},
     "propose-test-release": TEST | {"method": dpc.papers.AnmTestPrivacyIqr(constants="corrected"), "loss": LOSS},
 }
 UNPROVEN: dict[str, Any] = TEST | {
@@ -43,10 +42,7 @@ def rows(n: int = 60) -> Rows:
 
 
 def passed(data: Rows, **arguments: Any) -> tuple[list[Passage], dpc.Direction]:
-    def exactly(event: Any, value: Any) -> Any:
-        return np.argmax(value) if event.mechanism == "noisy-max" else value
-
-    with recording_gate(exactly) as recording:
+    with recording_gate(lambda _, value: value) as recording:
         r = ask(data, **arguments)
     return recording.passages, r
 
@@ -66,8 +62,6 @@ def test_events_sum_to_the_loss_exactly_and_there_are_as_many_as_values() -> Non
     assert sum(passage.event.loss.exact_epsilon for passage in passages) == LOSS.exact_epsilon
     assert sum(passage.event.loss.exact_delta for passage in passages) == LOSS.exact_delta
     assert r.guarantee.loss == LOSS
-    passages, r = passed(rows(), **CALLS["inverse sensitivity"])
-    assert [passage.event.loss for passage in passages] == [dpc.PureDP(0.5)] * 2 and r.guarantee.loss == dpc.PureDP(1)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -75,7 +69,7 @@ def test_what_would_leave_without_noise_is_the_exact_score(name: str) -> None:
     data = rows(1200)
     _, r = passed(data, **CALLS[name])
     forward, backward = exact_scores(data)
-    assert r.margin == pytest.approx(backward - forward, abs=0.02)  # the grid's step, for inverse sensitivity
+    assert r.margin == pytest.approx(backward - forward, abs=0.02)
     assert r.cause == ("x" if backward >= forward else "y")
     assert r.p_coins is None
     assert r.scores == pytest.approx((forward, backward), abs=0.02)
@@ -99,17 +93,11 @@ def test_no_replaced_test_row_brings_other_events_or_breaks_what_is_declared(nam
 # Which way is taken.
 
 
-def test_auto_takes_the_flip_distance_for_the_direction_and_inverse_sensitivity_for_the_scores() -> None:
+def test_auto_takes_the_flip_distance_which_gives_no_scores() -> None:
     (passage,), r = passed(rows(), **TEST)
     assert passage.event.mechanism == "geometric" and r.method == "holdout" and r.margin_unit == "records"
-    passages, r = passed(rows(), release_scores=True, **TEST)
-    assert [passage.event.mechanism for passage in passages] == ["noisy-max"] * 2 and r.method == "inverse-sensitivity"
-
-
-def test_of_a_loss_with_delta_inverse_sensitivity_spends_epsilon_alone_and_says_so() -> None:
-    _, r = passed(rows(), **(CALLS["inverse sensitivity"] | {"loss": LOSS}))
-    assert r.guarantee.loss == dpc.PureDP(2)
-    assert any("needs no delta" in caveat for caveat in r.guarantee.caveats)
+    with pytest.raises(ParameterError, match="only which is smaller"):
+        passed(rows(), release_scores=True, **TEST)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -131,10 +119,10 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     ),
     "zCDP": (CALLS["propose-test-release"] | {"loss": dpc.ZCDP(1)}, LossError, "ApproxDP with delta above 0"),
     "another score": (
-        CALLS["inverse sensitivity"] | {"score": "hsic"}, ParameterError,
-        "score='hsic' does not go with method 'inverse-sensitivity' and protect='test'",
+        CALLS["propose-test-release"] | {"score": "hsic"}, ParameterError,
+        "score='hsic' does not go with method 'ANM, test-set privacy, IQR' and protect='test'",
     ),
-    "everyone": (CALLS["inverse sensitivity"] | {"protect": "everyone"}, ParameterError, "goes with protect='test'"),
+    "everyone": (CALLS["propose-test-release"] | {"protect": "everyone"}, ParameterError, "goes with protect='test'"),
     "the printed algorithm without consent": (UNPROVEN | {"accept_unproven": False}, UnprovenError, "accept_unproven"),
 }
 
@@ -147,12 +135,10 @@ def test_what_cannot_be_answered_is_refused_before_data_is_read(name: str, monke
         ask(rows(), **arguments)
 
 
-def test_a_constant_table_has_no_answer_from_propose_test_release_and_a_margin_from_the_other() -> None:
+def test_a_constant_table_has_no_answer_from_propose_test_release() -> None:
     with dpc.simulated_noise(1):
         r = ask(np.full((60, 2), 0.3), **CALLS["propose-test-release"])
         assert (r.cause, r.margin, r.scores) == (None, None, None)
-        margin = ask(np.full((60, 2), 0.3), **CALLS["inverse sensitivity"]).margin
-        assert margin is not None and math.isfinite(margin)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])

@@ -317,6 +317,23 @@ def test_an_arrow_that_is_not_warranted_comes_at_most_as_often_as_alpha(
     assert said.get("x causes y", 0) + said.get("y causes x", 0) < 0.1 + 6 * math.sqrt(0.09 / 1_500)
 
 
+@pytest.mark.proves("verdict-level")
+@pytest.mark.parametrize(("blocks", "epsilon"), [(100, 1.0), (500, 0.1)])
+def test_the_more_blocks_the_clearer_must_lean_and_fit_be_up_to_two_blocks_in_three(
+    blocks: int, epsilon: float
+) -> None:
+    # Held against ½ and .4 alone, leans of .6 and misfits of .35 were arrows, of many blocks nearly always.
+    rng, counts = np.random.default_rng(13), Counts(blocks, cube_tail(epsilon), epsilon)
+    for corner in ((1, 2 / 3, 0, 1), (1, 1, 1 / 3, 1)):
+        with simulated_noise(14):
+            found = [
+                tuple(add_cube(rng.binomial(blocks, corner), 1 / epsilon * (1 + 1e-12), sensitivity=1,
+                               epsilon=epsilon).tolist())
+                for _ in range(120)
+            ]  # fmt: skip
+        assert chances(found, counts).get("x causes y", 0) < 0.1 + 6 * math.sqrt(0.09 / 120)
+
+
 @pytest.mark.parametrize(
     ("found", "says"),
     [

@@ -80,3 +80,10 @@ def test_the_partial_r2_is_that_of_the_regression_with_strata() -> None:
     with_common = sm.OLS(y, np.column_stack([levels, a])).fit().ssr
     # Residuals within cells are those of separate slopes, hence a little smaller.
     assert means(sums_of(a, z, y), False).partial_r2 == pytest.approx(1 - with_common / without, abs=0.01)
+
+
+def test_a_small_arm_that_happens_to_lack_large_values_counts_as_skewed() -> None:
+    """Sixty zeros tell of no value above 0, though one record in a hundred may have it."""
+    N, T, Q = (np.array([[540.0], [60.0]]), np.array([[5.0], [0.0]]), np.array([[4.0], [0.0]]))
+    assert means(Sums(N, T, Q, np.zeros((2, 2))), False).skew > 0.35
+    assert means(Sums(20 * N, 270 + 20 * T, 90 + 20 * Q, np.zeros((2, 2))), False).skew < 0.35

@@ -227,6 +227,12 @@ def test_power_is_the_same_at_the_same_seed_and_says_its_interval():
             dpc.power(240, loss=dpc.PureDP(2), **wrong)
 
 
+def test_power_is_foreseen_of_tests_that_cannot_leave_out_rows() -> None:
+    """Seen to fail: the tables drawn for it were such that they refused them."""
+    for method in (dpc.papers.PrivGcm(), dpc.papers.PrivCrt(resamples=19)):
+        assert dpc.power(200, loss=dpc.PureDP(1), method=method, repetitions=2, seed=1).repetitions == 2
+
+
 def test_the_command_answers_and_spends(tmp_path, monkeypatch):
     from typer.testing import CliRunner
 

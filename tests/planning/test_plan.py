@@ -130,6 +130,35 @@ def test_a_clear_curve_has_an_arrow_and_a_line_has_none(monkeypatch: pytest.Monk
     assert dpc.plan("direction", n=6_000, loss=loss, curve="linear").accuracy < 0.05
 
 
+def test_noise_is_simulated_in_a_rehearsal_and_nowhere_else() -> None:
+    from dpcausal.planning.prospect import rehearsals
+    from dpcausal.privacy.noise import simulated
+
+    def fails(coins: Any) -> None:
+        assert simulated()
+        raise ParameterError("as a call may")
+
+    held: list[Any] = []
+    try:
+        rehearsals(2, fails)
+    except ParameterError as error:
+        held.append(error)  # with its frames, as a notebook holds them
+        assert not simulated()
+    assert held and not simulated()
+
+
+def test_a_plan_takes_a_method_with_a_model_in_a_dictionary() -> None:
+    method = dpc.methods.Crt(model_x={"mean": {"intercept": 0}, "sd": 1}, blocks=10, resamples=19)
+    plan = dpc.plan("ci_test", n=700, loss=dpc.PureDP(10), correlation=0.9, method=method)
+    assert plan.accuracy > 0.9
+
+
+def test_a_plan_of_persons_or_donors_takes_no_word_for_what_they_are() -> None:
+    for task in ("did", "synthetic_control"):
+        with pytest.raises(ParameterError, match="assumes no persons"):
+            dpc.plan(task, n=500, loss=GAUSSIAN, persons=True)
+
+
 def test_a_plan_takes_no_table_and_says_what_it_assumed() -> None:
     assert "table" not in inspect.signature(dpc.plan).parameters
     plan = dpc.plan("ci_test", n=2_000, loss=dpc.PureDP(1), given=1)

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from dpcausal.dependence.iqr import IqrReach
-from dpcausal.dependence.log_iqr import inverse_sensitivity, inverse_sensitivity_steps
-from dpcausal.direction import iqr_release
 from dpcausal.mechanisms.propose_test_release import propose_test_release
 from dpcausal.papers import AnmTestPrivacyIqr, anm_test_privacy_iqr
 from dpcausal.papers.iqr_intervals import interval_sensitivity, proposal, proposal_sensitivity, proposed_distances
@@ -69,7 +67,6 @@ IQR_MECHANISMS = (
     ),
 )  # fmt: skip
 
-GRID = np.linspace(-6, 1, 40)
 IQR_SENSITIVITIES = (
     SensitivityRow("iqr-interval-distance", lambda rows: proposed_distances(IqrReach(rows[:, 0], 0, 20)),
                    lambda m: interval_sensitivity(), (4, 16, 33), 1,
@@ -78,9 +75,6 @@ IQR_SENSITIVITIES = (
                    lambda m: proposal_sensitivity(), (4, 16, 33), 0.99,
                    ("published second interval of the IQR", "log IQR proposed on cells of length 2"),
                    {"columns": 1, "high": 20.0}),
-    SensitivityRow("log-iqr-inverse-sensitivity",
-                   lambda rows: inverse_sensitivity_steps(rows[:, 0], GRID, 0, 1), lambda m: inverse_sensitivity(),
-                   (4, 16, 33), 1, ("log IQR by a bound of 1",), {"columns": 1}),
 )  # fmt: skip
 
 
@@ -104,16 +98,12 @@ def on_a_tie(release: Any, delta: float) -> Any:
 CALL_DELTA = 0.04
 WITH_DELTA = {"loss": ApproxDP(1, CALL_DELTA)}
 METHODS: dict[str, Any] = {
-    "inverse-sensitivity": iqr_release.InverseSensitivity(),
     "propose-test-release": AnmTestPrivacyIqr(constants="corrected"),
 }
 CLAIMS = {name: method.claims(None, None) for name, method in METHODS.items()}
 """The claims of each method: they hang on nothing else."""
 
 IQR_TASKS = (
-    TaskRow("direction inverse-sensitivity", "direction", CLAIMS["inverse-sensitivity"],
-            asked_on_neighbours(release_scores=True), on_a_tie(iqr_release.by_inverse_sensitivity, 0.0), 0.0,
-            ("log IQR by a bound of 1", "two scores, each at the full ε")),
     TaskRow("direction propose-test-release", "direction", CLAIMS["propose-test-release"],
             asked_on_neighbours(method=METHODS["propose-test-release"], **WITH_DELTA),
             on_a_tie(anm_test_privacy_iqr.corrected, CALL_DELTA), 0.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,15 @@ def whole(rows: Rows) -> Any:
 def placebos(rows: Rows) -> Placebos:
     """Placebos of rows of a residual, a scale and a weight."""
     return Placebos(rows[:, 0], np.abs(rows[:, 1]), np.rint(FULL * (rows[:, 2] + 1) / 2).astype(np.int64))
+
+
+def swinging(rows: Rows) -> Placebos:
+    """Placebos of rows of a residual, a scale, a weight and a swing."""
+    return replace(placebos(rows), swings=rows[:, 3])
+
+
+def far_and_calm(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    return np.tile([1.0, 0.5, 1.0, -1.0], (m, 1))
 
 
 def two_ways(rows: Rows) -> list[Placebos]:
@@ -112,6 +122,9 @@ SENSITIVITIES = (
     SensitivityRow("ratio-count", lambda rows: placebo.count_beyond(placebos(rows), 0.8, 1.0),
                    lambda m: placebo.count_sensitivity(), (1, 9), 1, ("placebo residuals of a fit per donor",),
                    {"columns": 3, "low": -1.0}),
+    SensitivityRow("ratio-table", lambda rows: placebo.ratio_table(swinging(rows)),
+                   lambda m: placebo.table_sensitivity(), (1, 9), 0.99, ("a table by the bound of one cell",),
+                   {"columns": 4, "low": -1.0, "starts": {"far and calm": far_and_calm}}),
 )  # fmt: skip
 
 

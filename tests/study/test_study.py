@@ -110,6 +110,13 @@ def test_the_plan_reads_no_row_where_the_study_says_how_many_there_are(study: Pa
         found.run()
 
 
+def test_a_question_that_is_not_foretold_says_why(study: Path) -> None:
+    two = LINKED.replace('"smoker"', '["smoker", "sick"]').replace('"sick"\ngiven = ["age"]', '"age"\ngiven = []')
+    written(two)
+    found = dpc.Study.open(study).plan().standings[0]
+    assert (found.state, found.forecast) == (TO_ASK, "not foretold: a plan takes one column x and one y")
+
+
 def test_a_number_of_records_that_is_not_theirs_is_refused_before_anything_is_spent(study: Path) -> None:
     study.write_text(study.read_text().replace("person =", "n = 7\nperson ="))
     with pytest.raises(ParameterError, match=r"line 3, n: the data have 900 records"):

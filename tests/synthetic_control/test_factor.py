@@ -162,6 +162,18 @@ def test_a_units_scale_is_what_level_and_factors_leave_of_its_past() -> None:
     np.testing.assert_allclose(missed, rows[:, 6:].mean(axis=1) - rows[:, :6] @ fitted.slopes.mean(axis=1), atol=0.01)
 
 
+def test_calm_and_volatile_are_told_apart_by_the_differences_that_the_released_model_expects() -> None:
+    rng = np.random.default_rng(13)
+    loadings, mean = rng.normal(size=(2, 8)), np.arange(8) ** 2
+    fitted = factor.forecaster(model(mean, loadings.T @ loadings + 0.3 * np.eye(8), 0.0), 5)
+    drawn = rng.multivariate_normal(fitted.mean, fitted.covariance, 200_000)[:, :5]
+    assert fitted.swing == pytest.approx(0.35 * (np.diff(drawn, axis=1) ** 2).mean(), rel=0.02)
+    rows = np.array([[7] * 8, [10**6 * (-1) ** k for k in range(8)]])
+    assert fitted.swings(rows).tolist() == [-1, 1]
+    unit = np.sqrt(fitted.swing * 1.5)
+    assert fitted.swings(np.rint(1000 * unit * np.arange(8))[None] / 1000)[0] == pytest.approx(0.4, abs=1e-3)
+
+
 def test_noise_alone_keeps_no_factor() -> None:
     """Eigenvalues of 40 × 40 symmetric noise pass s√(2T) in about none of 50 draws: at most 10 (chance below 1e-9)."""
     rng, T = np.random.default_rng(6), 40

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, cast
+from functools import partial, wraps
+from typing import Any, ParamSpec
 
 from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Answer, Method, Question, Settled
 from dpcausal.data.table import Table
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import check_consent, check_large
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
 from dpcausal.privacy.unheard import unheard
+
+Call = ParamSpec("Call")
+
+
+def asks(function: Callable[Call, partial[Answer]]) -> Callable[Call, Answer]:
+    """Make a public function of one that checks its arguments and returns what is to be asked, ``partial(ask, …)``.
+
+    It has returned before anything is spent: between the call and the noise stand the flow and the method alone.
+    """
+    says = called(function)
+    told = function.__annotations__
+    told["return"] = told["return"].removeprefix("partial[").removesuffix("]")  # as the caller sees it
+
+    @wraps(function)
+    def call(*arguments: Call.args, **named: Call.kwargs) -> Answer:
+        return says(*arguments, **named)()
+
+    return call
 
 
 def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False) -> Settled[Any]:
@@ -61,14 +79,15 @@ def ask(
     ledger = question.ledger
     asked, found = before_spend(ledger, question.task, [settled], settled.spent, again, offered=loss)
     if found is not None:
-        return cast(Answer, found)
+        return question.handed(found)
     allotment = ledger.allot(
         settled.spent, task=question.task, unit=question.unit, relation=Relation.REPLACE_ONE,
         detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven), asked=asked, again=again,
     )  # fmt: skip
     coins, seed = public_generator() if settled.method.uses_coins else (None, None)
-    released = unheard(settled.released(unheard(question.read), coins, allotment))
-    return keep(ledger, asked, allotment, question.report(settled, released, allotment, seed))
+    with question.shown():
+        released = unheard(settled.released(unheard(question.read), coins, allotment))
+    return question.handed(keep(ledger, asked, allotment, question.report(settled, released, allotment, seed)))
 
 
 def ask_all(

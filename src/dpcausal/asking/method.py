@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -62,6 +63,14 @@ class Question(ABC, Generic[Answer]):
     @abstractmethod
     def report(self, settled: Settled[Any], released: Any, allotment: Allotment, seed: int | None) -> Answer:
         """Return the result of what was released."""
+
+    def shown(self) -> AbstractContextManager[Any]:
+        """Return what stands around the release for a person at a terminal."""
+        return nullcontext()
+
+    def handed(self, answer: Any) -> Answer:
+        """Return what the caller gets of an answer that was made, or kept."""
+        return answer  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, kw_only=True)

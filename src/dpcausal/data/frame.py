@@ -81,6 +81,7 @@ class FrameSource(Streaming):
             _require_order(nw.to_native(frame))
         names = withheld(self._column_names, self._unread)
         self.names = check_texts(names)
+        self.ordered = not self.lazy or withheld(lambda: self._engine.ordered(nw.to_native(frame)), self._unread)
 
     def _column_names(self) -> list[str]:
         lazy = isinstance(self.frame, nw.LazyFrame)  # the schema of an eager pandas frame would look at values

@@ -127,6 +127,8 @@ def frame_cells(
 
     rows = source.count()
     listed = tuple(columns)
+    if source.lazy:
+        source.evaluate((unit, time, *listed))
     collected = source.collect((unit, time, *listed))
     if len(collected) != rows:
         raise SchemaError("the frame does not keep its number of rows")
@@ -224,8 +226,12 @@ def _pivoted(
     with np.errstate(all="ignore"):
         clean = values if bounds is None else np.clip(values, bounds.lower, bounds.upper)
     kept = (flat >= 0) & ~np.isnan(clean)
-    total = np.bincount(flat[kept], weights=clean[kept], minlength=units * periods)
-    count = np.bincount(flat[kept], minlength=units * periods)
+    flat, clean = flat[kept], clean[kept]
+    count = np.bincount(flat, minlength=units * periods)
+    if count.size and count.max() > 1:  # a float sum is that of one order: here of the values' own
+        order = np.lexsort((clean, flat))
+        flat, clean = flat[order], clean[order]
+    total = np.bincount(flat, weights=clean, minlength=units * periods)
     cells = np.full(units * periods, np.nan)
     np.divide(total, count, out=cells, where=count > 0)
     return cells.reshape(units, periods)

@@ -49,8 +49,9 @@ def check_order(source: Source, person: str | None) -> None:
     """Refuse rows without an order: they are dealt to blocks by place, and one record could move all others."""
     if not source.ordered and person is None:
         raise ParameterError(
-            f"this question needs its rows in one order, and {source.backend} gives them none: tell them apart by a "
-            "column, person='...', or ask for moments, cells or contrasts"
+            f"this question needs its rows in one order that no record changes, and this {source.backend} query gives "
+            "them none: tell them apart by a column, person='...', make the table from a copy that was written, or ask "
+            "for moments, cells or contrasts"
         )
 
 

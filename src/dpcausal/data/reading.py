@@ -91,8 +91,8 @@ class Records:
 
     def __init__(self, table: Table, names: tuple[str, ...], parts: bool) -> None:
         self._table, self._names = table, names
-        held = table.unit is not Unit.ROW or (table.n <= HELD and table._source.ordered)
-        self._rows = None if not held else table.parts(names) if parts else table.rows(names)
+        held = table.unit is not Unit.ROW or (table.n <= HELD and not table._source.afar)
+        self._rows = table.to_sum(names, parts) if held else None
 
     def sum(self, kernel: Kernel) -> Integers:
         """Return Σ kernel; a SchemaError if the rows were not those that were counted."""

@@ -64,6 +64,20 @@ class Rows:
         """Return the records with a weight each."""
         return replace(self, weights=weights)
 
+    def by_value(self, persons: Persons) -> tuple[Rows, Persons]:
+        """Return rows that come in no order, and whose they are, by their values: nobody moves another's own rows."""
+        weights = [] if self.weights is None else [self.weights]
+        order = np.lexsort([self.kept, *self.values.values(), *self.present.values(), *weights])
+        return self.at(order), replace(persons, codes=persons.codes[order])
+
+    def at(self, places: NDArray[np.int64]) -> Rows:
+        """Return the records at these places, whosever they are."""
+        values = {name: column[places] for name, column in self.values.items()}
+        present = {name: mask[places] for name, mask in self.present.items()}
+        return Rows(
+            values, self.kept[places], present, weights=None if self.weights is None else self.weights[places]
+        )
+
     def kept_by(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which records count in a question about some of the columns alone."""
         return _every((self.present[name] for name in names), self.n)
@@ -80,18 +94,14 @@ class Rows:
 
     def one_each(self, persons: Persons, by_key: bool) -> Rows:
         """Return one record a person."""
-        rows, kept = persons.chosen(self.kept)
-        values = {name: column[rows] for name, column in self.values.items()}
-        present = {name: mask[rows] for name, mask in self.present.items()}
-        return Rows(values, kept, present, persons.keys if by_key else None)
+        places, _ = persons.chosen(self.kept)
+        return replace(self.at(places), keys=persons.keys if by_key else None, weights=None)
 
     def parts_of(self, persons: Persons, most: int | None) -> Rows:
         """Return the kept rows of persons, each as a part of its person."""
-        rows, owners, parts = persons.parts(self.kept, most)
-        values = {name: column[rows] for name, column in self.values.items()}
-        present = {name: mask[rows] for name, mask in self.present.items()}
-        weights = parts if self.weights is None else parts * self.weights[rows]
-        return Rows(values, self.kept[rows], present, None, weights, owners)
+        places, owners, parts = persons.parts(self.kept, most)
+        chosen = self.at(places)
+        return replace(chosen, weights=parts if chosen.weights is None else parts * chosen.weights, owners=owners)
 
 
 def _every(masks: Iterable[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:

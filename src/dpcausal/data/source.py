@@ -90,6 +90,9 @@ class Streaming(ABC):
     lazy = False
     """Whether the rows are elsewhere, in an engine that counts them when it reads them."""
 
+    afar = False
+    """Whether the rows stay where they are, however few."""
+
     ordered = True
     """Whether the rows come in one order each time, which no record decides."""
 
@@ -135,6 +138,7 @@ class Source(Protocol):
     backend: str
     names: tuple[str, ...]
     lazy: bool
+    afar: bool
     ordered: bool
 
     def evaluate(self, names: Sequence[str]) -> None: ...

@@ -82,17 +82,16 @@ class Table(Single):
     Notes
     -----
     *Guarantee*: each record is cleaned, and kept or left out, by itself by a total rule (see ``Bounded`` and
-    ``Levels``); no error or warning depends on a value.  The unit is a row, or with
-    ``person`` a person with all rows, the relation is replace-one, the number ``n`` of them is public, left-out ones
-    included.
+    ``Levels``); no error or warning depends on a value.  The unit is a row, or with ``person`` a person with all rows,
+    the relation is replace-one, the number ``n`` of them is public, left-out ones included.
 
     *Lazy frames and relations*: every declared column is computed once for every row when the table is made, and
     nothing of it is kept; one record that a cast or a function refuses refuses the table, before any answer.  Each
-    question computes its columns again.  So the same records must come each time, which the curator sees to and no
-    later look could make good without telling of the data: no ``random()``, ``now()`` or sampling in the query, no
-    write to what it reads, no cast that fails or not by the order in which an engine filters (write ``TRY_CAST``, in
-    polars ``strict=False``).  Where that cannot be promised, make the table from a copy: ``frame.collect()``, or
-    ``CREATE TABLE ... AS``.  No copy is made here, since a relation may hold more rows than memory.
+    question computes its columns again.  So the same records must come each time, which the curator sees to: no
+    ``random()``, ``now()`` or sampling in the query, no write to what it reads, no cast that fails or not by the order
+    in which an engine filters (write ``TRY_CAST``, in polars ``strict=False``).  Otherwise make the table from a copy:
+    ``frame.collect()``, or ``CREATE TABLE ... AS``.  A query that groups, joins or sorts has no order that one record
+    could not change: what deals rows by place is refused of it, unless ``person`` tells its rows apart.
 
     Examples
     --------
@@ -227,7 +226,7 @@ class Table(Single):
         return told | ({"where": [str(one) for one in self._inside]} if self._inside else {})
 
     def told(self, public: tuple[str, ...]) -> tuple[str, ...]:
-        """Return what is public in an answer, in words: whose the records are, and which of them are asked, too."""
+        """Return what is public in an answer, in words: whose the records are and which are asked, too."""
         if self._person is not None:
             listed = () if self._ids == "private" else ("who is in the data",)
             left = (words for words in public if words not in ("the number of rows", "the order of the rows"))
@@ -242,9 +241,7 @@ class Table(Single):
         self, name: str, *, at_least: float | None = None, at_most: float | None = None,
         among: Iterable[str | int | bool] | None = None, share: float | None = None,
     ) -> Table:  # fmt: skip
-        """Return the subgroup of which a public predicate is true: the same records, ledger and n, others left out.
-
-        Nothing is read and nothing is paid.  Asked again, it is true of fewer: "and".
+        """Return the subgroup of which a public predicate is true, others left out: nothing is read or paid.
 
         Parameters
         ----------
@@ -326,19 +323,21 @@ class Table(Single):
         Raises
         ------
         SchemaError
-            A name is not in the schema; the frame no longer has ``n`` rows; or the back end failed, whose own
-            words are withheld.
+            A name is not in the schema; the frame no longer has ``n`` rows; or the back end failed.
         """
-        return self._checked(names, parts=False)
+        check_order(self._source, self._person)
+        return self.to_sum(names, parts=False)
 
     def parts(self, names: Iterable[str]) -> Rows:
         """Bring rows into memory as ``rows`` does, but all kept ones of a person, each with its part.  *Private.*
 
         How many rows come is private too.  Without persons they are the records, with their weights.
         """
-        return self._checked(names, parts=True)
+        check_order(self._source, self._person)
+        return self.to_sum(names, parts=True)
 
-    def _checked(self, names: Iterable[str], parts: bool) -> Rows:
+    def to_sum(self, names: Iterable[str], parts: bool) -> Rows:
+        """Bring ``rows``, or ``parts``, in any order.  *Private.*"""
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError("names must be a list of column names, not one text")
         listed = tuple(names)
@@ -354,7 +353,6 @@ class Table(Single):
         needed = (*reading.needed, *([] if self._person is None or self._person in reading.needed else [self._person]))
         if not needed:
             return Rows.of({}, np.ones(self._n, dtype=np.bool_), self._missing)
-        check_order(self._source, self._person)
         collected = self._source.collect(needed)
         if len(collected) != self._rows:
             return None
@@ -366,6 +364,8 @@ class Table(Single):
             persons = self._persons_in(collected)
             if persons.n != self._n:
                 return None
+            if not self._source.ordered:
+                rows, persons = rows.by_value(persons)
             return rows.parts_of(persons, self._most) if parts else rows.one_each(persons, self._ids == "private")
 
         return withheld(read, f"the {self._source.backend} columns cannot be read")
@@ -397,4 +397,3 @@ class Table(Single):
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError("a table is frozen")
-

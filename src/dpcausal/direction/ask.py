@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from dpcausal.asking import public
-from dpcausal.asking.ask import ask
+from dpcausal.asking.ask import ask, asks
 from dpcausal.data.table import Table
 from dpcausal.direction.methods import METHODS, chosen
-from dpcausal.direction.progress import progress
 from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import rehearse
-from dpcausal.errors import called
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.loss import Loss
 
@@ -21,7 +20,7 @@ Score = Literal["lsnm", "hsic", "spearman", "kendall", "iqr", "variance", "igci"
 Protect = Literal["everyone", "test", "training"]
 
 
-@called
+@asks
 def direction(
     table: Table,
     first: str,
@@ -36,7 +35,7 @@ def direction(
     accept_large_epsilon: bool = False,
     again: bool = False,
     **misplaced: Any,
-) -> Direction:
+) -> partial[Direction]:
     """Release what the rows say of which of two columns causes the other: an arrow, or why there is none.
 
     In disjoint blocks each column is regressed on the other.  The verdict is an arrow if the columns are linked, what
@@ -65,8 +64,7 @@ def direction(
         A short name, or an object of ``dpcausal.methods`` with its options, as ``Verdict(blocks=51)``.  For everyone:
         ``"verdict"``, four noisy counts of blocks, or ``"votes"``, the whole ε on one count: a forced choice, which is
         ``"auto"`` for other scores and below 144 rows.  For a test half ``"holdout"``, for a training half
-        ``"training"``; for both scores ``"iqr"`` of a test half ``"inverse-sensitivity"``.  The papers' systems are
-        objects of ``dpcausal.papers``.
+        ``"training"``.  The papers' systems are objects of ``dpcausal.papers``.
     alpha : float
         Level of each claim that a verdict is made of; of votes, the largest ``p_coins`` at which a cause is named.
     accept_unproven, accept_large_epsilon : bool
@@ -110,8 +108,7 @@ def direction(
     check_large(loss, accept_large_epsilon)
     way, besides = chosen(method, question, loss)
     rehearse(question.score)
-    with progress(1, f"{first}, {second}"):
-        return ask(
-            replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
-            accept_large_epsilon=accept_large_epsilon, again=again,
-        )  # fmt: skip
+    return partial(
+        ask, replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
+        accept_large_epsilon=accept_large_epsilon, again=again,
+    )  # fmt: skip

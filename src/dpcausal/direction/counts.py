@@ -21,8 +21,25 @@ Tail = Callable[[Any], Any]
 AT_MOST, AT_LEAST = 0.2, 0.4
 """A claim that something shows in blocks rejects π ≤ the first, a claim that it does not rejects π ≥ the second."""
 
+FULL, CLEAR = 50, 2 / 3
+"""Blocks, ε times as many below 1, of which a lean must be shown by all; the most of any number that is asked."""
+
 SHOWN = 2.8
 """A correlation of so much over √b of Gaussian columns shows in about ``AT_LEAST`` of blocks of b rows: measured."""
+
+
+def arrow_bounds(blocks: int, epsilon: float) -> tuple[float, float]:
+    """Return the shares of blocks that an arrow is held against: at most so many may misfit, more than so many lean.
+
+    λ = M min(1, ε)/50 within ½ and ⅔,  φ = 1 − λ, at most .4
+
+    Else a lean of 52 in 100 would be an arrow where blocks are many: more rows would make a wrong arrow more certain.
+
+    >>> arrow_bounds(20, 1.0), arrow_bounds(30, 1.0), [round(share, 2) for share in arrow_bounds(501, 0.1)]
+    ((0.4, 0.5), (0.4, 0.6), [0.33, 0.67])
+    """
+    clear = min(max(blocks * min(1.0, epsilon) / FULL, 0.5), CLEAR)
+    return min(AT_LEAST, 1 - clear), clear
 
 
 def no_noise(t: Any) -> Any:
@@ -107,6 +124,15 @@ class Counts:
     def coins(self, count: int) -> float:
         """Return the two-sided p-value of fair coins: P(|B + Z − M/2| ≥ |count − M/2|)."""
         return min(1.0, 2 * self.at_least(max(count, self.blocks - count), 0.5))
+
+    def clear(self, count: int) -> float:
+        """Return the p-value of "no more blocks lean so, either way, than an arrow asks": of coins or of that share."""
+        return max(self.coins(count), self.at_least(max(count, self.blocks - count), self.bounds[1]))
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """What an arrow is held against."""
+        return arrow_bounds(self.blocks, self.epsilon)
 
     def chance(self, slacks: tuple[float, ...]) -> float:
         """Return how often noise of the cube leaves whole counts within so far of where they began."""

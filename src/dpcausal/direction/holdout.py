@@ -206,7 +206,7 @@ class Holdout(Halving[PureDP]):
             raise ParameterError("release_scores must be True or False")
         ready = super().settle(question, spent)
         if self.release_scores and RULES[question.score].scores is None:
-            raise ParameterError(f"both {question.score} scores go with method=dpc.methods.InverseSensitivity()")
+            raise ParameterError(f"the {question.score} scores are not released as values, only which is smaller")
         return ready
 
     def release(

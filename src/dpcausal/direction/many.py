@@ -11,15 +11,15 @@ from typing import Any, cast, get_args
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask_all, settle
 from dpcausal.asking.correction import Correction, adjusted
-from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Settled
+from dpcausal.asking.together import Together, paid_together
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.direction.ask import Protect
 from dpcausal.direction.directions import Directions
 from dpcausal.direction.methods import METHODS, chosen
 from dpcausal.direction.progress import progress
-from dpcausal.direction.question import DEFAULT_SCORES, PUBLIC, DirectionMethod
+from dpcausal.direction.question import DEFAULT_SCORES, DirectionMethod
 from dpcausal.direction.question import Pair as PairQuestion
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import rehearse, shared_fits
@@ -27,9 +27,7 @@ from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.division import Division, divided
 from dpcausal.privacy.loss import Loss, exact_amount
-from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import public_generator
-from dpcausal.report import Guarantee
 
 MOST_RELEASES = 2000
 
@@ -119,52 +117,27 @@ def direction_all(
     plans, division = planned(table, pairs, loss, scores, shares, protect, method, alpha, accept_large_epsilon)
     for score in dict.fromkeys(plan.question.score for plan in plans):
         rehearse(score)
-    ledger = table.ledger
-    named, kept = before_spend(
-        ledger, "direction_all", plans, division.spent, again, offered=loss, zcdp=division.zcdp,
-        correction=correction,
+    paid = paid_together(
+        "direction_all", plans, division, loss, detail(plans, scores), correction=correction, again=again
     )
-    if kept is not None:
-        return cast(Directions, kept)
-    allotment = ledger.allot(
-        division.spent,
-        task="direction_all",
-        unit=plans[0].question.unit,
-        relation=Relation.REPLACE_ONE,
-        zcdp=division.zcdp,
-        detail=detail(plans, division, scores) | {"correction": correction} | table.declared,
-        asked=named,
-        again=again,
-    )
+    if not isinstance(paid, Together):
+        return cast(Directions, paid)
     _, seed = public_generator()
     rows = table.rows(dict.fromkeys(name for plan in plans for name in _named(plan)))
-    directions = []
+    found: list[Direction] = []
     with progress(len(plans), "directions") as step:
         for names, of_pair in groupby(plans, _named):
             with shared_fits():
                 for plan in of_pair:
                     # The same seed for all: one split of the rows, so that one half of them is the protected one.
-                    directions += ask_all([plan], allotment, read=lambda question: question.columns_of(rows), seed=seed)
+                    found += ask_all([plan], paid.allotment, read=lambda asked: asked.columns_of(rows), seed=seed)
                     step(f"{', '.join(names)}: {plan.question.score}")
-    # Those of every answer, each once: whom they leave out, and what was not spent.
-    told = dict.fromkeys(caveat for one in directions for caveat in one.guarantee.caveats)
-    found = Directions(
-        directions=tuple(directions),
-        adjusted=_adjusted(directions, correction),
-        correction=correction,
-        alpha=plans[0].question.alpha,
-        pairs=tuple(dict.fromkeys(_named(plan) for plan in plans)),
-        scores=tuple(scores),
-        n=table.n,
-        seed=seed,
-        guarantee=Guarantee.of(
-            allotment,
-            proofs=_proofs(plans),
-            caveats=tuple(caveat for caveat in told if caveat not in allotment.caveats),
-            public=table.told(PUBLIC),
-        ),
-    )
-    return keep(ledger, named, allotment, found)
+    claims = ("divided-loss", *(("one-half-for-all",) if protect != "everyone" else ()))
+    return paid.kept(Directions(
+        directions=tuple(found), adjusted=_adjusted(found, correction), correction=correction,
+        alpha=plans[0].question.alpha, pairs=tuple(dict.fromkeys(map(_named, plans))), scores=tuple(scores),
+        n=table.n, seed=seed, guarantee=paid.guarantee(found, claims),
+    ))  # fmt: skip
 
 
 def _named(plan: Settled[PairQuestion]) -> Pair:
@@ -242,22 +215,18 @@ def _weights(pairs: Sequence[Pair], scores: Sequence[str], shares: object) -> di
     return weights
 
 
-def detail(plans: Sequence[Settled[PairQuestion]], division: Division, scores: Sequence[str]) -> dict[str, Any]:
+def detail(plans: Sequence[Settled[PairQuestion]], scores: Sequence[str]) -> dict[str, Any]:
     """Return what the ledger's entry says of a call: public arguments, pairs as places in the list of columns."""
     names = list(dict.fromkeys(name for plan in plans for name in _named(plan)))
     places = {name: place for place, name in enumerate(names)}
     pairs = dict.fromkeys(tuple(places[name] for name in _named(plan)) for plan in plans)
-    epsilons = [getattr(plan.spent, "epsilon", None) for plan in plans]
     options = [{"method": plan.method.name, **plan.method.options()} for plan in plans]
     return {
         "columns": names,
         "pairs": [list(pair) for pair in pairs],
         "scores": list(scores),
-        "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,
-        "divided_by": "rho" if division.by_rho else "epsilon",
         "protect": plans[0].question.protect,
         "methods": [one for place, one in enumerate(options) if one not in options[:place]],
-        "alpha": plans[0].question.alpha,
     }
 
 
@@ -272,10 +241,3 @@ def _adjusted(directions: Sequence[Direction], correction: str) -> tuple[float |
     others = [1.0 for place in tested if directions[place].verdict is not None]
     found = dict(zip(tested, adjusted([*pvalues, *others], correction), strict=False))
     return tuple(found.get(place) for place in range(len(directions)))
-
-
-def _proofs(plans: Sequence[Settled[PairQuestion]]) -> tuple[str, ...]:
-    own = dict.fromkeys(claim for plan in plans for claim in plan.claims)
-    if not own:
-        return ()  # without privacy
-    return (*own, "divided-loss", *(("one-half-for-all",) if plans[0].question.protect != "everyone" else ()))

@@ -7,20 +7,15 @@ from typing import Any
 from dpcausal.asking import public
 from dpcausal.direction.exact import Exact
 from dpcausal.direction.holdout import Holdout
-from dpcausal.direction.iqr_release import InverseSensitivity
 from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.training import TrainingPrivacy
 from dpcausal.direction.verdict import LEAST_ROWS, Verdict
 from dpcausal.direction.votes import Votes
 from dpcausal.privacy.loss import Loss
 
-__all__ = [
-    "Holdout", "InverseSensitivity", "TrainingPrivacy", "Verdict", "Votes",
-]  # fmt: skip
+__all__ = ["Holdout", "TrainingPrivacy", "Verdict", "Votes"]
 
-ALL: tuple[type[DirectionMethod[Any]], ...] = (
-    Verdict, Votes, Holdout, InverseSensitivity, TrainingPrivacy,
-)  # fmt: skip
+ALL: tuple[type[DirectionMethod[Any]], ...] = Verdict, Votes, Holdout, TrainingPrivacy
 
 METHODS: dict[str, type[DirectionMethod[Any]]] = {kind.name: kind for kind in ALL}
 """Every method by its short name."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from dpcausal.direction.counts import AT_LEAST, AT_MOST
+from dpcausal.direction.counts import AT_LEAST, AT_MOST, arrow_bounds
+from dpcausal.mechanisms.subsample import blocks_moved
 from dpcausal.plots import axes, without_math
+from dpcausal.privacy.loss import PureDP
 
 if TYPE_CHECKING:
     from dpcausal.direction.directions import Directions
@@ -22,9 +24,9 @@ def draw_counts(one: Direction, ax: Any = None) -> Any:
     """Draw the four noisy counts of M blocks between 0 and M, with the shares that they are held against."""
     ax, (first, second), blocks = axes(ax, (6, 2.6)), one.columns, one.blocks or 1
     rows = ("linked", f"leans to {first}", f"{first} → {second} misfits", f"{second} → {first} misfits")
-    for place, count in enumerate(one.counts or ()):
-        is_lean = place == 1
-        marks = (0.5,) if is_lean else (AT_MOST, AT_LEAST)
+    fits, leans = arrow_bounds(blocks, _epsilon(one))
+    held = (AT_MOST, AT_LEAST), (1 - leans, 0.5, leans), (AT_MOST, fits), (AT_MOST, fits)
+    for place, (count, marks) in enumerate(zip(one.counts or (), held, strict=False)):
         ax.plot([0, blocks], [place, place], color="0.85", linewidth=6, solid_capstyle="butt", zorder=1)
         for mark in marks:
             ax.plot([mark * blocks] * 2, [place - 0.3, place + 0.3], color="0.4", linewidth=1, zorder=2)
@@ -36,8 +38,15 @@ def draw_counts(one: Direction, ax: Any = None) -> Any:
     ax.set_xlim(-0.12 * blocks, 1.12 * blocks)
     ax.set_ylim(3.6, -0.6)
     ax.set_yticks(range(len(rows)), list(rows))
-    ax.set_xlabel(f"noisy number of {blocks} blocks; strokes: shares of {AT_MOST:g} and {AT_LEAST:g}, of the lean ½")
+    shares = f"{AT_MOST:g} and {AT_LEAST:g}, of misfits {fits:.2g}, of the lean ½ and {leans:.2g}"
+    ax.set_xlabel(f"noisy number of {blocks} blocks; strokes: shares of {shares}")
     return _titled(ax, one.answer(), one.stamp())
+
+
+def _epsilon(one: Direction) -> float:
+    """Return the ε of one block."""
+    spent = one.spent
+    return spent.epsilon / blocks_moved(one.guarantee.unit) if isinstance(spent, PureDP) else math.inf
 
 
 def draw_margin(one: Direction, ax: Any = None) -> Any:

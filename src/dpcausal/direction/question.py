@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
@@ -16,6 +17,7 @@ from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.direction.anm import LEAST_ROWS, Column, Interval
+from dpcausal.direction.progress import progress
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import NAMES
 from dpcausal.errors import ParameterError, SchemaError
@@ -156,6 +158,9 @@ class Pair(AboutTable[Direction]):
         """Return the pair's columns of rows that may have more."""
         kept = rows.kept_by([self.first, self.second])
         return Columns(rows.values[self.first], rows.values[self.second], kept, rows.keys)
+
+    def shown(self) -> AbstractContextManager[Any]:
+        return progress(1, f"{self.first}, {self.second}")
 
     def report(
         self, settled: Settled[Pair], released: Released, allotment: Allotment, seed: int | None

@@ -18,7 +18,7 @@ import numpy as np
 from dpcausal.asking import public
 from dpcausal.direction.anm import Column
 from dpcausal.direction.bits import Bits, coins_of, failed, of_block
-from dpcausal.direction.counts import AT_LEAST, AT_MOST, Counts, cube_tail, least, no_noise
+from dpcausal.direction.counts import AT_LEAST, AT_MOST, CLEAR, Counts, cube_tail, least, no_noise
 from dpcausal.direction.progress import told
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.errors import ParameterError
@@ -59,6 +59,8 @@ MISLEADS = (
     "an arrow may be wrong where one column nearly is a common cause or one direction fits by accident, where a cause "
     "is measured badly, and of counts or an effect that is measured on another scale than noise adds on"
 )
+CERTAIN = "of so many blocks noise decides nothing: where that holds, a wrong arrow comes as surely as a right one"
+"""Said where an arrow is held against the most that is asked of any number of blocks."""
 
 ARROW, BACKWARD, NEITHER, BOTH, UNLINKED, UNDECIDED = (
     "{x} causes {y}", "{y} causes {x}", "neither fits", "both fit", "not linked", "undecided",
@@ -76,23 +78,24 @@ def default_blocks(rows: float, epsilon: float) -> int:
 
 
 def claims_of(counts: Counts, found: tuple[int, int, int, int], names: tuple[str, str]) -> dict[str, float]:
-    """Return the p-value of each claim from the noisy counts; that of the lean is two-sided."""
-    x, y = names
+    """Return the p-value of each claim from the noisy counts; those of the lean speak of both sides."""
+    (x, y), (fits, _) = names, counts.bounds
     linked, leans, misfits, misfits_back = found
     return {
         "linked": counts.at_least(linked, AT_MOST),
         "not linked": counts.at_most(linked, AT_LEAST),
         f"{x} -> {y} misfits": counts.at_least(misfits, AT_MOST),
-        f"{x} -> {y} fits": counts.at_most(misfits, AT_LEAST),
+        f"{x} -> {y} fits": counts.at_most(misfits, fits),
         f"{y} -> {x} misfits": counts.at_least(misfits_back, AT_MOST),
-        f"{y} -> {x} fits": counts.at_most(misfits_back, AT_LEAST),
+        f"{y} -> {x} fits": counts.at_most(misfits_back, fits),
         "lean": counts.coins(leans),
+        "clear lean": counts.clear(leans),
     }
 
 
 def arrow_pvalue(pvalues: dict[str, float], cause: str, effect: str) -> float:
     """Return the p-value of an arrow, the largest of what it needs: claim ``verdict-level``."""
-    needs = "linked", f"{cause} -> {effect} fits", f"{effect} -> {cause} misfits", "lean"
+    needs = "linked", f"{cause} -> {effect} fits", f"{effect} -> {cause} misfits", "clear lean"
     return max(pvalues[claim] for claim in needs)
 
 
@@ -100,11 +103,12 @@ def outlook(counts: Counts, alpha: float) -> dict[str, float]:
     """Return how often each verdict comes out if every block agrees on it: from public numbers alone."""
     M, free = counts.blocks, math.inf
     shows = M - least(lambda count: counts.at_least(count, AT_MOST) <= alpha)  # how far noise may carry a whole count
-    leans = M - least(lambda count: counts.coins(count) <= alpha, M // 2 + 1)
+    leans = M - least(lambda count: counts.clear(count) <= alpha, M // 2 + 1)
     hides = -least(lambda count: counts.at_most(-count, AT_LEAST) <= alpha)
+    fits = -least(lambda count: counts.at_most(-count, counts.bounds[0]) <= alpha)
     return {
-        "arrow": counts.chance((shows, leans, hides, shows)), "neither": counts.chance((shows, shows, shows, free)),
-        "both": counts.chance((shows, hides, hides, free)), "unlinked": counts.chance((hides, free, free, free)),
+        "arrow": counts.chance((shows, leans, fits, shows)), "neither": counts.chance((shows, shows, shows, free)),
+        "both": counts.chance((shows, fits, fits, free)), "unlinked": counts.chance((hides, free, free, free)),
     }  # fmt: skip
 
 
@@ -168,14 +172,16 @@ class Verdict(DirectionMethod[PureDP]):
     def caveats(self, question: Pair, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         blocks, rows = self.blocks or 1, self.rows_per_block or 1
         most = "at most " if question.blocks_moved > 1 else ""  # blocks that are dealt by hash differ in size
-        chances = outlook(self._counts(question, spent), question.alpha)
+        counts = self._counts(question, spent)
+        chances = outlook(counts, question.alpha)
         told = ""
         if chances["arrow"] < LEAST_CHANCE and isinstance(spent, PureDP):
             enough = enough_rows(question.n, spent.epsilon / question.blocks_moved, question.alpha)
             words = "no number of rows" if enough is None else f"about {enough} rows"
             told = OUTLOOK.format(arrow=chances["arrow"], rows=words)
         used = SOME_ROWS.format(used=most + str(blocks * rows)) if question.n >= blocks * (rows + 1) else ""
-        return tuple(filter(None, (told, used, MISLEADS, LEVEL)))
+        sure = CERTAIN if counts.bounds[1] == CLEAR else ""
+        return tuple(filter(None, (told, used, MISLEADS, sure, LEVEL)))
 
     def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         """Check the number and the size of the blocks, or choose them."""

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 from dpcausal.asking import public
-from dpcausal.asking.ask import ask
+from dpcausal.asking.ask import ask, asks
 from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.methods import METHODS, READERS, method_of
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, checked_terms, discovered
 from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.search import search as search_release
-from dpcausal.errors import ParameterError, called
+from dpcausal.errors import ParameterError
 from dpcausal.privacy.loss import Loss
 from dpcausal.releases.release import Release
 
 
-@called
+@asks
 def discover(
     table: Table,
     *,
@@ -32,7 +33,7 @@ def discover(
     accept_large_epsilon: bool = False,
     again: bool = False,
     **misplaced: Any,
-) -> Discovery:
+) -> partial[Discovery]:
     """Release the causal graph of a table's columns, up to Markov equivalence.
 
     Parameters
@@ -108,9 +109,10 @@ def discover(
     question = Graph.of(table, columns, knowledge, alpha)
     way = method_of(method, question, loss)
     public.refuse_options(misplaced, way, METHODS, discover)
-    return ask(
-        question, way, loss, accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon, again=again
-    )
+    return partial(
+        ask, question, way, loss, accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon,
+        again=again,
+    )  # fmt: skip
 
 
 def discover_again(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from dpcausal.asking import public
-from dpcausal.asking.ask import ask
+from dpcausal.asking.ask import ask, asks
 from dpcausal.data.table import Table
 from dpcausal.effects.methods import METHODS, method_of
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.result import Effect
-from dpcausal.errors import called
 from dpcausal.privacy.loss import Loss
 
 
-@called
+@asks
 def effect(
     table: Table,
     *,
@@ -32,7 +32,7 @@ def effect(
     accept_large_epsilon: bool = False,
     again: bool = False,
     **misplaced: Any,
-) -> Effect:
+) -> partial[Effect]:
     """Release how much a treatment changes an outcome, with an interval that counts sampling and noise.
 
     Parameters
@@ -107,4 +107,4 @@ def effect(
     question = Contrast.of(table, treatment, outcome, adjust, groups, estimand, treated, control, coverage)
     way = method_of(method, question, loss)
     public.refuse_options(misplaced, way, METHODS, effect)
-    return ask(question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)

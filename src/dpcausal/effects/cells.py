@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from dpcausal.asking import public
 from dpcausal.asking.about_table import AboutTable
-from dpcausal.asking.ask import ask
+from dpcausal.asking.ask import ask, asks
 from dpcausal.asking.method import Method, Settled
 from dpcausal.data.coding import bin_codes, size_of
 from dpcausal.data.rows import Rows
@@ -20,7 +21,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.noisy_cells import COUNTS_ONLY, NoisyCells, Value, levels_of, value_of
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, called
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
@@ -117,11 +118,11 @@ class ByCells(Method[CellSums, PureDP | ZCDP]):
         return noisy_cells(question, NoPrivacy(), allotment)
 
 
-@called
+@asks
 def cells(
     table: Table, *, by: Iterable[str], values: Iterable[str] = (), loss: Loss, accept_large_epsilon: bool = False,
     again: bool = False,
-) -> NoisyCells:  # fmt: skip
+) -> partial[NoisyCells]:  # fmt: skip
     """Release counts, sums and sums of squares of numbers by cells, to be asked for effects again and again.
 
     Parameters
@@ -165,7 +166,8 @@ def cells(
     >>> abs(found.estimate - 1) < 0.2, found.interval[0] < found.estimate < found.interval[1]
     (True, True)
     """
-    return ask(CellSums.of(table, by, values), ByCells(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    question = CellSums.of(table, by, values)
+    return partial(ask, question, ByCells(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
 
 
 def pay_cells(loss: Loss) -> tuple[Paid, str]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.asking import public
+from dpcausal.effects.rare import ENOUGH, Risk, difference, odds_ratio, ratio, risks
 from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval, Ratio
 from dpcausal.effects.standardise import Means, Sums, means
 from dpcausal.effects.unmeasured import e_value, e_value_limit, ratio_of_difference, robustness_limit, robustness_value
@@ -23,7 +24,7 @@ Reals = npt.NDArray[np.float64]
 LEAST_SHARE = 0.5
 """No answer where less of the records is in strata with enough of both arms."""
 FIRM = 4.0
-"""A risk has a ratio if it is so many standard errors away from 0, and for odds from 1."""
+"""The ratio of risks is normal on its log if they are so many standard errors away from 0, and for odds from 1."""
 RARE, LEAST_COUNTED = 0.05, 0.05
 MOST_SKEW = 0.35
 """No interval where the skewness of the difference could be more: a normal one covers .92 of a nominal .95 there."""
@@ -134,7 +135,16 @@ class Answer:
         self.found: Means | None = None
         if supported.any() and self.share >= LEAST_SHARE:
             self.found = means(sums.part(supported), treated_only)
-        self.reason = UNSUPPORTED if self.found is None else SKEWED if self.found.skew > MOST_SKEW else ""
+        self.risks: tuple[Risk, Risk] | None = None
+        if self.found is not None and value.degree == 1:
+            self.risks = risks(sums.part(supported), self.found, treated_only, reach)
+        skewed = self.found is not None and self.risks is None and self.found.skew > MOST_SKEW
+        self.reason = UNSUPPORTED if self.found is None else SKEWED if skewed else ""
+
+    @property
+    def rare(self) -> bool:
+        """Whether so few have the outcome, or lack it, that normal limits do not hold."""
+        return self.risks is not None and min(risk.rarer for risk in self.risks) < ENOUGH
 
     def error(self, which: str) -> float | None:
         """Return a standard error of the difference, by the whole covariance or the noise alone."""
@@ -157,40 +167,44 @@ class Answer:
         estimate, error = self.estimate, self.error("covariance")
         if self.reason or estimate is None or error is None:
             return None
+        if self.risks is not None and self.rare:
+            return difference(*self.risks, error**2, self.reach)
         return estimate - self.reach * error, estimate + self.reach * error
 
-    def _ratio(self, read: Any, slopes: Any, firm: Any) -> Ratio | None:
-        """Return exp of a difference of transformed risks, by the delta method on that scale."""
+    def _ratio(self, read: Any, slopes: Any, firm: Any, limits: Any) -> Ratio | None:
+        """Return exp of a difference of transformed risks, by the delta method on that scale; others where rare."""
         if self.value.degree != 1:
             return None
-        if self.found is None:
+        if self.found is None or self.risks is None:
             return Ratio(None, None, UNSUPPORTED)
-        risks, matrix = self.found.values, self.found.covariance
-        if any(firm(risk) < FIRM * math.sqrt(matrix[a, a]) for a, risk in enumerate(risks)):
-            return Ratio(None, None, "a risk is too near its end for its error")
-        slope = np.array([-slopes(risks[0]), slopes(risks[1])])
-        log, error = float(read(risks[1]) - read(risks[0])), math.sqrt(float(slope @ matrix @ slope))
+        two, matrix = self.found.values, self.found.covariance
+        if self.rare or any(firm(risk) < FIRM * math.sqrt(matrix[a, a]) for a, risk in enumerate(two)):
+            return Ratio(*limits(*self.risks, self.reach))
+        slope = np.array([-slopes(two[0]), slopes(two[1])])
+        log, error = float(read(two[1]) - read(two[0])), math.sqrt(float(slope @ matrix @ slope))
         return Ratio(math.exp(log), (math.exp(log - self.reach * error), math.exp(log + self.reach * error)))
 
     def risk_ratio(self) -> Ratio | None:
-        return self._ratio(math.log, lambda p: 1 / p, lambda p: p)
+        return self._ratio(math.log, lambda p: 1 / p, lambda p: p, ratio)
 
     def odds_ratio(self) -> Ratio | None:
-        return self._ratio(lambda p: math.log(p / (1 - p)), lambda p: 1 / (p * (1 - p)), lambda p: min(p, 1 - p))
+        return self._ratio(
+            lambda p: math.log(p / (1 - p)), lambda p: 1 / (p * (1 - p)), lambda p: min(p, 1 - p), odds_ratio
+        )
 
     def unmeasured(self) -> dict[str, float | None]:
         """Return E-values and robustness values, of the estimate and of the interval's limit; none without it."""
-        found, estimate, ends, ratio = self.found, self.estimate, self.interval, self.risk_ratio()
+        found, estimate, ends, risk = self.found, self.estimate, self.interval, self.risk_ratio()
         told: dict[str, float | None] = dict.fromkeys(UNMEASURED)
         if found is None or estimate is None or ends is None or not found.partial_r2 < 1:  # as no share is
             return told
         robust = robustness_value(found.partial_r2)
         told |= {"robustness_value": robust, "robustness_value_limit": robustness_limit(robust, estimate, ends)}
-        if ratio is None:
+        if risk is None:
             return told | e_values(estimate, ends, math.sqrt(found.spread) * self.value.width)
-        if ratio.estimate is None or ratio.interval is None:
+        if risk.estimate is None or risk.interval is None:
             return told
-        return told | {"e_value": e_value(ratio.estimate), "e_value_limit": e_value_limit(ratio.interval)}
+        return told | {"e_value": e_value(risk.estimate), "e_value_limit": e_value_limit(risk.interval)}
 
 
 UNMEASURED = ("e_value", "e_value_limit", "robustness_value", "robustness_value_limit")

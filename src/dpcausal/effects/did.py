@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,18 +13,27 @@ import numpy.typing as npt
 
 from dpcausal.asking import public
 from dpcausal.asking.about_table import AboutTable
-from dpcausal.asking.ask import ask
+from dpcausal.asking.ask import ask, asks
 from dpcausal.asking.method import Method, Settled
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
 from dpcausal.dependence.second_moments import unpacked
 from dpcausal.effects.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity, factors
-from dpcausal.effects.ellipsoid import whitened
+from dpcausal.effects.ellipsoid import SCALES, WHOLE, scale_histograms, scale_histograms_sensitivity, whitened
 from dpcausal.effects.noisy_paths import NoisyPaths
-from dpcausal.effects.rounds import HISTOGRAM, Shape, Summed, learnt_shape, noise_of, shrinkage, tail_radius
+from dpcausal.effects.rounds import (
+    HISTOGRAM,
+    Shape,
+    Summed,
+    learnt_shape,
+    noise_of,
+    paths_radius,
+    shrinkage,
+    tail_radius,
+)
 from dpcausal.effects.staggered import LEAST_COUNT, LEAST_RATIO, Staggered
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError, called
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
@@ -35,12 +45,14 @@ from dpcausal.privacy.sensitivity import Query
 
 Reals = npt.NDArray[np.float64]
 
-SHAPING, CENTRES = Fraction(1, 10), Fraction(1, 5)
-"""Shares of ρ of the round that learns the shape of all steps, and of that about each cohort's mean; the last sums by
-cohort have what is left."""
-LAST = 1 - HISTOGRAM - SHAPING - CENTRES
-FIRST_TAIL, TAIL, GROWTH = 0.3, 0.1, 0.03
-"""The radius shortens 10 % of normal rows; where noise does not bind it grows: R² = .03 μ² of a cohort's persons."""
+SHAPING, CENTRES, LENGTHS = Fraction(1, 10), Fraction(1, 5), Fraction(1, 20)
+"""Shares of ρ of the round that learns the shape of all steps, of that about each cohort's mean, and of how long rows
+are in that; the last sums by cohort have what is left."""
+LAST = 1 - HISTOGRAM - SHAPING - CENTRES - LENGTHS
+FIRST_TAIL = 0.3
+LONGER, CLEAR = 1.5, 4.0
+"""Rows of a length count as more than normal ones where they are so many times as many, and more by so many deviations
+of the noise: by chance alone in one of 600 calls."""
 MOST_WIDTH = 10.0
 MOST_PERIODS = 40
 
@@ -183,8 +195,10 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
         shape = learnt_shape(Summed.held(steps, rows), d, n, allotment, rho, (SHAPING,))
         shape = Shape(np.tile(shape.middle, (len(question.cohorts), 1)), shape.spread)
         found = _summed(question, shape, steps, cohorts, rows, tail_radius(d, FIRST_TAIL), allotment, rho.part(CENTRES))
-        radius, own = _radius(question, rho, n), rho.part(LAST)
-        return _summed(question, _about(found), steps, cohorts, rows, radius, allotment, own)
+        shape = _about(found)
+        seen, least = _seen(shape, steps, cohorts), _radius(question, rho, n)
+        radius = _reach(shape, seen, rows, least, allotment, rho.part(LENGTHS))
+        return _summed(question, shape, steps, cohorts, rows, radius, allotment, rho.part(LAST))
 
     def exact(self, private: Table, question: Paths, coins: PublicGenerator, allotment: Allotment) -> NoisyPaths:
         book_exact("did", allotment)
@@ -206,8 +220,7 @@ def _summed(
     """Release the sums by cohort of steps seen in a shape, each cohort's about its own middle."""
     n, d, number = question.table.n, steps.shape[1], len(question.cohorts)
     bits = cohort_bits(n, radius)
-    about = steps - shape.middle[cohorts]
-    seen = whitened(about, np.zeros(d), np.asarray(np.linalg.inv(shape.spread), dtype=np.float64))
+    seen = _seen(shape, steps, cohorts)
     claim = cohort_sums_sensitivity(number, d, radius, bits)
     sums = cohort_sums(cohorts, number, seen, rows.kept, radius, bits, rows.weights)
     found = np.asarray(gaussian(Query(sums, claim, "sums of paths by cohort"), allotment, loss), dtype=np.float64)
@@ -218,6 +231,36 @@ def _summed(
         question, shape, by_cohort[:, 0] / count, by_cohort[:, 1 : 1 + d] * 2.0**-bits, squares,
         float(found[-1]) * 2.0**-bits * 2 / radius, radius, _deviation(question, radius, loss, n),
     )  # fmt: skip
+
+
+def _seen(shape: Shape, steps: Reals, cohorts: npt.NDArray[np.int64]) -> Reals:
+    """Return each person's steps about the own cohort's middle in units of the shape."""
+    inverse = np.asarray(np.linalg.inv(shape.spread), dtype=np.float64)
+    return whitened(steps - shape.middle[cohorts], np.zeros(steps.shape[1]), inverse)
+
+
+def _reach(shape: Shape, seen: Reals, rows: Rows, least: float, allotment: Allotment, loss: ZCDP) -> float:
+    """Return the length to shorten to: at least so much, and the longest that more rows have than of normal ones.
+
+    A noisy histogram of lengths tells, in steps of √2: long tails cost noise and not the answer.
+    """
+    from scipy.special import chdtrc
+
+    d = seen.shape[1]
+    beyond = 2 * math.sqrt(d) * float(np.linalg.norm(np.linalg.inv(shape.spread), 2)) / least
+    top = math.ldexp(least, max(math.ceil(math.log2(beyond)), 0))
+    squared = np.zeros(len(seen))
+    for column in seen.T:
+        squared += column * column
+    claim = scale_histograms_sensitivity(1)
+    counts = scale_histograms(np.minimum(np.sqrt(squared) / top, 1.0)[:, None], rows.masses(WHOLE))
+    noisy = np.asarray(gaussian(Query(counts, claim, "lengths"), allotment, loss), dtype=np.float64)[0] / WHOLE
+    edges = top * 2.0 ** (-np.arange(SCALES + 1) / 2)
+    edges[-1] = 0.0
+    normal = max(float(noisy.sum()), 0.0) * np.diff(chdtrc(d, edges**2))
+    noise = CLEAR * gaussian_scale(float(claim.bound), loss) / WHOLE
+    full = np.flatnonzero(noisy > LONGER * normal + noise)
+    return max(least, float(edges[full[0]])) if full.size else least
 
 
 def _about(found: NoisyPaths) -> Shape:
@@ -245,9 +288,9 @@ def _paths(
 
 
 def _radius(question: Paths, rho: ZCDP, n: int) -> float:
-    """Return the length that rows are shortened to: public."""
-    mu2 = 2 * rho.part(LAST).rho
-    return math.sqrt(max(tail_radius(len(question.times) - 1, TAIL) ** 2, GROWTH * mu2 * n / len(question.cohorts)))
+    """Return the least length that rows are shortened to: public."""
+    mu = math.sqrt(2 * rho.part(LAST).rho)
+    return paths_radius(len(question.times) - 1, mu, n / len(question.cohorts))
 
 
 def _deviation(question: Paths, radius: float, loss: ZCDP, n: int) -> float:
@@ -265,11 +308,11 @@ def _suffices(question: Paths, rho: ZCDP, n: int) -> bool:
     return size >= least and 1 + deviation**2 / size <= MOST_WIDTH**2
 
 
-@called
+@asks
 def did(
     table: Table, *, time: str, outcome: str, cohort: str, loss: Loss, control: str = "never", coverage: float = 0.95,
     accept_large_epsilon: bool = False, again: bool = False,
-) -> Staggered:  # fmt: skip
+) -> partial[Staggered]:  # fmt: skip
     """Release differences in differences of persons: by cohort and period, the event study, the pre-trend test.
 
     Parameters
@@ -322,4 +365,4 @@ def did(
     True
     """
     question = Paths.of(table, time, outcome, cohort, control, coverage)
-    return ask(question, ByCohorts(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, ByCohorts(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dpcausal.asking import public
 from dpcausal.asking.about_table import AboutTable
-from dpcausal.asking.ask import ask
+from dpcausal.asking.ask import ask, asks
 from dpcausal.asking.method import Method, Settled
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
@@ -21,7 +22,7 @@ from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.meat import MEAT, meat_of, noise_of_meat
 from dpcausal.effects.regression import forecast
 from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, last_radius, learnt_moments, noise_of, tail_radius
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError, called
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import gaussian_part
@@ -174,11 +175,11 @@ def _width(columns: int, n: int, rho: ZCDP) -> float:
     return forecast(columns, n, last_radius(columns, n, rho), math.sqrt(2 * rho.part(LAST).rho))
 
 
-@called
+@asks
 def moments(
     table: Table, columns: Iterable[str], *, loss: Loss, meat: tuple[str, Iterable[str]] | None = None,
     accept_large_epsilon: bool = False, again: bool = False,
-) -> JointMoments:  # fmt: skip
+) -> partial[JointMoments]:  # fmt: skip
     """Release first and second moments of columns of numbers, to be asked for regressions again and again.
 
     Parameters
@@ -223,4 +224,4 @@ def moments(
     True
     """
     question = JointSums.of(table, columns, meat)
-    return ask(question, InRounds(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, InRounds(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

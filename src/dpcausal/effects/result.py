@@ -15,7 +15,10 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of risks or odds, with an interval or the reason why there is none."""
+    """A ratio of risks or odds, with an interval or the reason why there is none.
+
+    The upper end may be infinite, where the risk of the controls may be 0; then there may be no estimate either.
+    """
 
     estimate: float | None
     interval: Interval | None
@@ -137,7 +140,8 @@ class Effect(Result):
             lines.append(f"No interval: {self.interval_reason}.")
         for name, ratio in (("Risk ratio", self.risk_ratio), ("Odds ratio", self.odds_ratio)):
             if ratio is not None and ratio.interval is not None:
-                lines.append(f"{name} {ratio.estimate:.3g}, {ratio.interval[0]:.3g} to {ratio.interval[1]:.3g}.")
+                said = "without an estimate" if ratio.estimate is None else f"{ratio.estimate:.3g}"
+                lines.append(f"{name} {said}, {ratio.interval[0]:.3g} to {ratio.interval[1]:.3g}.")
         for one in self.by_group:
             reach = one.reason if one.interval is None else f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"
             size = "no answer" if one.estimate is None else f"{one.estimate:+.4g}"

@@ -43,6 +43,8 @@ TAIL, LAST_TAIL = 0.3, 0.1
 """Shares of normal rows that a round and the last release shorten."""
 GROWTH = 1 / 3
 """Where noise does not bind, the last radius grows: R² ≥ μ √n / 3, so that nothing is shortened in the end."""
+PATHS_GROWTH = 0.03
+"""Likewise of paths: R² ≥ .03 μ² of a cohort's persons."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,11 @@ def last_radius(columns: int, n: int, loss: ZCDP) -> float:
     """Return the length that rows of the last release are shortened to: public."""
     mu = math.sqrt(2 * loss.part(LAST).rho)
     return max(tail_radius(columns, LAST_TAIL), math.sqrt(GROWTH * mu * math.sqrt(n)))
+
+
+def paths_radius(columns: int, mu: float, size: float) -> float:
+    """Return the length that rows of paths are shortened to, where they are as normal ones, in cohorts of a size."""
+    return max(tail_radius(columns, LAST_TAIL), math.sqrt(PATHS_GROWTH * size) * mu)
 
 
 def shrinkage(columns: int, radius: float) -> float:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.effects.contrast import void
+from dpcausal.effects.contrast import MOST_SKEW, void
 from dpcausal.effects.result import Interval
-from dpcausal.effects.rounds import shrinkage
+from dpcausal.effects.rounds import paths_radius, shrinkage
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.report import Guarantee, Result, flat, plain
 
@@ -30,11 +30,14 @@ LEAST_COUNT, LEAST_RATIO = 30.0, 6.0
 """A cohort enters with at least so many persons, and so many deviations of the noise of their number."""
 MOST_LOST = 0.2
 """No interval where shortening took .2 √n more than of normal rows: calibrated by measured coverage, not proved."""
+SURE = 2.5
+"""Deviations of the noise that an excess must have to be one: normal paths are so withheld in 1 %."""
 DRAWS, LINE = 20_000, 0.8
 """Of the level of the test before treatment the trend has four fifths: what most often goes wrong is one."""
 
 LOST = ": if a missing value is what says never treated, declare Levels([...], other='never')"
 CUT = "no intervals: too much of the paths was shortened, more than of normal ones, and skewed means may be off"
+LONG = "no intervals: some persons' steps are so long that means of so few persons may be skewed"
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,8 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered
     found = _Answers(paths, enough, never_only, told, means)
     if not told:
         notes += ("no cohort can be compared: too few persons, or nobody is left untreated",)
-    reach, shown = float(ndtri(0.5 + coverage / 2)), not _skewed(paths)
+    withheld = CUT if _skewed(paths) else LONG if _long(paths, enough) else ""
+    reach, shown = float(ndtri(0.5 + coverage / 2)), not withheld
     first = len(told) + bool(after)
     wide = _widest(found.covariance[first:, first:], coverage) if events else 0.0
     rows = []
@@ -177,7 +181,7 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered
         band = (estimate - wide * error, estimate + wide * error) if shown and place >= first else None
         own = math.sqrt(float(found.noise[place, place]))
         rows.append(PathEffect(name, cohort, time, event, estimate, error, own, ends, band))
-    notes += (() if shown else (CUT,)) + void(float(paths.counts.sum()), paths.n)
+    notes += ((withheld,) if withheld else ()) + void(float(paths.counts.sum()), paths.n)
     trend = _trend(found, [t - paths.starts[g] + 1 for g, t in told], reach, shown)
     # The law of the test is that of the intervals.
     pretrend = None
@@ -276,7 +280,20 @@ def _skewed(paths: NoisyPaths) -> bool:
     spreads = np.sqrt(np.clip(np.linalg.eigvalsh((square + square.T) / 2), 0.1, 2.0))
     lengths = np.linalg.norm(generator_from_seed(3).normal(0, 1, (DRAWS, d)) * spreads, axis=1)
     normal = float(np.clip(lengths / paths.radius - 1, 0.0, 1.0).mean())
-    return paths.lost - n * normal > max(MOST_LOST * math.sqrt(n), 2 * paths.lost_noise)
+    return paths.lost - n * normal > max(MOST_LOST * math.sqrt(n), SURE * paths.lost_noise)
+
+
+def _long(paths: NoisyPaths, enough: list[int]) -> bool:
+    """Return whether a mean could be too skewed: its third cumulant is at most R times its variance.
+
+    Asked only where rows were found to be longer than normal ones, which R was then made for.
+    """
+    sizes = np.array([paths.counts[g] for g in enough] or [math.inf])
+    mu = math.sqrt(4.25) * paths.radius / paths.deviation if paths.deviation > 0 else math.inf
+    if paths.radius < 1.2 * paths_radius(len(paths.spread), mu, paths.n / len(paths.cohorts)):
+        return False
+    skew = paths.radius / np.sqrt(sizes) / (1 + paths.deviation**2 / sizes) ** 1.5
+    return bool((skew > MOST_SKEW).any())
 
 
 def _widest(covariance: Reals, coverage: float) -> float:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from dpcausal.asking import public
-from dpcausal.asking.ask import ask
+from dpcausal.asking.ask import ask, asks
 from dpcausal.data.table import Table
-from dpcausal.errors import called
 from dpcausal.independence.methods import METHODS
 from dpcausal.independence.question import Hypothesis, IndependenceTest
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.loss import Loss
 
 
-@called
+@asks
 def ci_test(
     table: Table,
     x: str | Sequence[str],
@@ -29,7 +29,7 @@ def ci_test(
     accept_large_epsilon: bool = False,
     again: bool = False,
     **misplaced: Any,
-) -> Independence:
+) -> partial[Independence]:
     """Test whether x is independent of y given z.
 
     Parameters
@@ -88,7 +88,7 @@ def ci_test(
     ('dependent', PureDP(1), False)
     """
     public.refuse_options(misplaced, method, METHODS, ci_test)
-    return ask(
-        Hypothesis.of(table, x, y, given, alpha), public.chosen(method, IndependenceTest, METHODS), loss,
+    return partial(
+        ask, Hypothesis.of(table, x, y, given, alpha), public.chosen(method, IndependenceTest, METHODS), loss,
         accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon, again=again,
     )  # fmt: skip

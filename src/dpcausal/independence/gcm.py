@@ -43,6 +43,9 @@ EXACT_PERMUTATIONS = 999
 DRAWN = 20_000
 """Scores of a block that a forecast draws."""
 
+MOST_RAISED = 1.4
+"""How many times its level a test may be off before a caveat says so."""
+
 JUMPS = (
     "of several numbers given, curves in each, products of two, two jumps, crossings of two and smooth surfaces are "
     "learnt inside blocks; where the means of x and y do more than that, as many jumps, a true null can look dependent"
@@ -114,8 +117,13 @@ class Gcm(BlockTest):
         return super().settle(question, spent)
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        unlearnt = (JUMPS,) if question.numbers > 1 and self.regression == "likely" else ()
-        return (*super().caveats(question, spent), *unlearnt)
+        told = super().caveats(question, spent)
+        # Where not even all M terms at ±r are significant, the level is at most α cosh(Mε/2), whatever they are, and
+        # α exp(Mε/2) on one side: the noise's tail is exponential.
+        raised = math.cosh if self.two_sided(question) else math.exp
+        held = told and not spent.exact and raised(min(50.0, (self.blocks or 1) * spent.epsilon / 2)) <= MOST_RAISED
+        unlearnt = (JUMPS,) if question.numbers > 1 and self.regression == "likely" and not held else ()
+        return (*told, *unlearnt)
 
     def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         """Return the measure of all rows: normal for one pair of columns, by permutations for more."""

@@ -10,18 +10,16 @@ from typing import Any, cast, get_args
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask_all, settle
 from dpcausal.asking.correction import Correction, adjusted
-from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Settled
+from dpcausal.asking.together import Together, paid_together
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, called
 from dpcausal.independence.methods import ALL, METHODS
-from dpcausal.independence.question import PUBLIC, Hypothesis, IndependenceTest
+from dpcausal.independence.question import Hypothesis, IndependenceTest
 from dpcausal.independence.results import Independences
 from dpcausal.privacy.call import check_large
-from dpcausal.privacy.division import Division, divided
+from dpcausal.privacy.division import divided
 from dpcausal.privacy.loss import Loss, exact_amount
-from dpcausal.privacy.neighbours import Relation
-from dpcausal.report import Guarantee
 
 Named = tuple[str | Sequence[str], str | Sequence[str], Sequence[str]]
 
@@ -110,38 +108,17 @@ def ci_tests(
     asked = [(frozenset((plan.question.x, plan.question.y)), frozenset(plan.question.given)) for plan in plans]
     if len(set(asked)) < len(asked):
         raise ParameterError("a hypothesis is named twice: each would be paid for, and may answer otherwise")
-    ledger = table.ledger
-    named, kept = before_spend(
-        ledger, "ci_tests", plans, division.spent, again, offered=loss, zcdp=division.zcdp,
-        correction=correction,
-    )
-    if kept is not None:
-        return cast(Independences, kept)
-    allotment = ledger.allot(
-        division.spent, task="ci_tests", unit=table.unit, relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
-        detail=_detail(plans, correction, division) | table.declared, unproven=bool(way.unproven),
-        asked=named, again=again,
-    )  # fmt: skip
-    tests = ask_all(plans, allotment, told=progress)
-    pvalues = [test.pvalue if test.pvalue is not None else 1.0 for test in tests]
-    told = dict.fromkeys(caveat for test in tests for caveat in test.guarantee.caveats if caveat != ONE_OF_MANY)
-    caveats = (division.note, *(caveat for caveat in told if caveat not in allotment.caveats))
-    own = dict.fromkeys(proof for test in tests for proof in test.guarantee.proofs)
-    by_rho = ("cost-accounts",) if division.by_rho else ()
-    found = Independences(
-        tests=tuple(tests),
-        adjusted=tuple(adjusted(pvalues, correction)),
-        correction=correction,
-        alpha=plans[0].question.alpha,
-        n=table.n,
-        guarantee=Guarantee.of(
-            allotment,
-            proofs=(*own, "allotment", *by_rho) if own else (),
-            caveats=tuple(caveat for caveat in caveats if caveat),
-            public=table.told(PUBLIC),
-        ),
-    )
-    return keep(ledger, named, allotment, found)
+    paid = paid_together("ci_tests", plans, division, loss, _detail(plans), correction=correction, again=again)
+    if not isinstance(paid, Together):
+        return cast(Independences, paid)
+    tests = ask_all(plans, paid.allotment, told=progress)
+    pvalues = [1.0 if test.pvalue is None else test.pvalue for test in tests]
+    claims = ("allotment", "cost-accounts") if division.by_rho else ("allotment",)
+    return paid.kept(Independences(
+        tests=tuple(tests), adjusted=tuple(adjusted(pvalues, correction)), correction=correction,
+        alpha=plans[0].question.alpha, n=table.n,
+        guarantee=paid.guarantee(tests, claims, division.note, but=(ONE_OF_MANY,)),
+    ))  # fmt: skip
 
 
 def _with_pvalues(method: object) -> IndependenceTest[Any]:
@@ -170,18 +147,13 @@ def _one(table: Table, named: object, alpha: float) -> Hypothesis:
     return replace(Hypothesis.of(table, x, y, given, alpha), besides=(ONE_OF_MANY,))
 
 
-def _detail(plans: Sequence[Settled[Hypothesis]], correction: str, division: Division) -> dict[str, Any]:
+def _detail(plans: Sequence[Settled[Hypothesis]]) -> dict[str, Any]:
     """Return what the ledger's entry says: public arguments, columns as places in one list."""
     questions = [plan.question for plan in plans]
     names = list(dict.fromkeys(name for one in questions for name in one.names))
     places = {name: place for place, name in enumerate(names)}
-    epsilons = [getattr(plan.spent, "epsilon", None) for plan in plans]
     return {
         "columns": names,
         "hypotheses": [[[places[name] for name in part] for part in (one.x, one.y, one.given)] for one in questions],
         "method": ", ".join(dict.fromkeys(plan.method.name for plan in plans)),
-        "alpha": questions[0].alpha,
-        "correction": correction,
-        "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,
-        "divided_by": "rho" if division.by_rho else "epsilon",
     }

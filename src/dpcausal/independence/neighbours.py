@@ -47,20 +47,23 @@ FAR_NEIGHBOURS = (
     "sawtooth, a true null can look dependent; fewer neighbours help"
 )
 
-ROWS_PER_NEIGHBOUR, MOST_BY_RULE = 110, 16
-"""k is a 110th of a cell's rows, at most 5/4 of their fourth root, and 16: means of x and y that differ inside windows
-move the sum by k² and more, its deviation grows like k√n, and beyond ten neighbours hardly falls beside its mean."""
+DROWNING = 2.0
+"""Deviations of the statistic in one of the noise from which on nothing that failed without noise fails any more."""
+
+ROWS_PER_NEIGHBOUR, MOST_BY_RULE = 250, 16
+"""k is a 250th of a cell's rows, at most the fourth root of two thirds of them, and 16: means of x and y that differ
+inside windows move the sum by k² and more; its deviation grows like k√n, and beside its mean hardly falls with k."""
 
 
 def default_neighbours(rows: int, cells: int) -> int:
     """Return the public number of neighbours on either side of the m = n/cells rows of a cell.
 
-    k = max(2, ⌊min(m/110, 1.25 m^{1/4}, 16)⌋)
+    k = max(2, ⌊min(m/250, (2m/3)^{1/4}, 16)⌋)
 
-    >>> default_neighbours(10_000, 1), default_neighbours(500, 1), default_neighbours(10_000, 20)
-    (12, 4, 4)
+    >>> default_neighbours(10_000, 1), default_neighbours(1_000, 1), default_neighbours(10_000, 20)
+    (9, 4, 2)
     """
-    root = math.isqrt(math.isqrt(625 * rows // (256 * cells)))
+    root = math.isqrt(math.isqrt(2 * rows // (3 * cells)))
     return max(2, min(rows // (ROWS_PER_NEIGHBOUR * cells), root, MOST_BY_RULE))
 
 
@@ -99,6 +102,10 @@ class Neighbours(PureTest):
         return replace(self, neighbours=public.whole("neighbours", asked, 1, min(MOST_NEIGHBOURS, question.n // 10)))
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        if not spent.exact:
+            scale = laplace_scale(signed_sensitivity(self.neighbours or 1, question.unit).bound, spent)
+            if math.sqrt(2) * scale >= DROWNING * self.deviation(question):
+                return (SIGNED,)
         return (SIGNED, FAR_NEIGHBOURS)
 
     def sums(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> PairSums:

@@ -13,9 +13,8 @@ from typing import ClassVar, Literal, Self
 
 from dpcausal.asking import public
 from dpcausal.dependence.iqr import IqrReach
-from dpcausal.direction.anm import Residuals
+from dpcausal.direction.anm import Column, Interval, Residuals
 from dpcausal.direction.holdout import Halving
-from dpcausal.direction.iqr_release import score_columns
 from dpcausal.direction.question import Columns, Pair, Released
 from dpcausal.errors import FenceError
 from dpcausal.mechanisms.propose_test_release import Calibration, propose_test_release, tested
@@ -59,6 +58,12 @@ def published_log_iqr(
     if allotment.private:
         raise FenceError("the printed propose-test-release has no proof and runs on unproven allotments only")
     return tested(query, allotment, loss, epsilon, delta, PRINTED)
+
+
+def score_columns(rest: Residuals) -> tuple[tuple[Column, Interval], ...]:
+    """Return A, B and C, E with their public ranges: the forward score's columns, then the backward score's."""
+    forward = (rest.x, rest.range_x), (rest.left_y, rest.range_left_y)
+    return *forward, (rest.y, rest.range_y), (rest.left_x, rest.range_left_x)
 
 
 def as_printed(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Released:

@@ -1,6 +1,6 @@
 """Proposed intervals of the IQR and the distance to leaving them: the statistics of propose-test-release.
 
-Kept beside the algorithm that Kusner et al. (2016) print; ``log_iqr`` is far more accurate.
+Kept beside the algorithm that Kusner et al. (2016) print; the flip distance is far surer of a direction.
 Proofs: ``iqr_intervals.md``.
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import median
 from typing import Any, ClassVar, Self, cast
 
@@ -16,7 +16,7 @@ from dpcausal.direction.bits import Bits
 from dpcausal.direction.question import Pair
 from dpcausal.direction.verdict import Verdict, bits_of
 from dpcausal.errors import ParameterError
-from dpcausal.planning.prospect import Expected, Prospect, rehearsals
+from dpcausal.planning.prospect import Expected, TableProspect, rehearsals
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.simulate import anm_pair
@@ -30,7 +30,7 @@ APART = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirectionProspect(Prospect):
+class DirectionProspect(TableProspect):
     """What is assumed of a direction: the effect is a curve of the cause and noise on top.
 
     Parameters
@@ -79,8 +79,7 @@ class DirectionProspect(Prospect):
         way, chances = cast(Verdict, settled.method), []
         for curve in self._curves:
             pool = _pool(curve, self.cause, self.noise, way.rows_per_block or 1, BLOCKS)
-            for coins in rehearsals(1):
-                found = way.drawn(question, settled.spent, pool, coins, DRAWN)
+            (found,) = rehearsals(1, partial(way.drawn, question, settled.spent, pool, times=DRAWN))
             chances.append(found["x causes y"] / DRAWN)
         low, high = min(chances) / (1 + APART), min(1.0, max(chances) * (1 + APART))
         return Expected(median(chances), low, high, f"{BLOCKS} made-up blocks of {', '.join(self._curves)}")

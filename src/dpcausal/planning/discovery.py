@@ -13,8 +13,9 @@ from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.discovery.ask import discover
 from dpcausal.errors import ParameterError
 from dpcausal.planning.independence import levels
-from dpcausal.planning.prospect import REACH, Expected, Prospect, normal, rehearsals
+from dpcausal.planning.prospect import REACH, Expected, TableProspect, normal, rehearsals
 from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.noise import PublicGenerator
 
 CHANCE = 0.8
 """With which the smallest correlation shows."""
@@ -28,7 +29,7 @@ APART = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphProspect(Prospect):
+class GraphProspect(TableProspect):
     """What is assumed of a discovery: pairs of columns, apart from each other.
 
     Parameters
@@ -71,11 +72,12 @@ class GraphProspect(Prospect):
     def expected(self, n: int, loss: Loss) -> Expected:
         """Return where correlations settle that fall after each edge found and rise after each that was not."""
         pairs = self.columns // 2
-        logs, seen = np.full(pairs, math.log(0.3)), []
+        seen = [np.full(pairs, math.log(0.3))]
         names = [f"v{place}" for place in range(self.columns)]
         schema = dict.fromkeys(names, Levels(range(self.levels)) if self.levels else Bounded(-REACH, REACH))
-        for table, coins in enumerate(rehearsals(TABLES)):
-            shape = (self.columns, n)
+
+        def once(coins: PublicGenerator) -> str:
+            shape, logs = (self.columns, n), seen[-1]
             rows = coins.integers(0, self.levels, shape) if self.levels else normal(coins, *shape)
             for pair, r in enumerate(np.exp(logs)):
                 one, other = rows[2 * pair], rows[2 * pair + 1]
@@ -88,11 +90,14 @@ class GraphProspect(Prospect):
                 method=self.method, accept_large_epsilon=True,
             )  # fmt: skip
             shown = np.array([frozenset(names[2 * p : 2 * p + 2]) in found.graph.skeleton for p in range(pairs)])
-            step = STEP * (3 if table < SETTLING else 1)
-            logs = np.minimum(np.where(shown, logs - step, logs + step * CHANCE / (1 - CHANCE)), math.log(LARGEST))
-            seen.append(logs)
-        least = float(np.exp(np.mean(seen[SETTLING:])))
-        told = f"method {found.method}, {TABLES} made-up tables"
+            step = STEP * (3 if len(seen) <= SETTLING else 1)
+            moved = np.where(shown, logs - step, logs + step * CHANCE / (1 - CHANCE))
+            seen.append(np.minimum(moved, math.log(LARGEST)))
+            return found.method
+
+        methods = rehearsals(TABLES, once)
+        least = float(np.exp(np.mean(seen[SETTLING + 1 :])))
+        told = f"method {methods[-1]}, {TABLES} made-up tables"
         if least > 0.9:
             return Expected(math.inf, 0.9, math.inf, told)
         return Expected(least, least * (1 - APART), least * (1 + APART), told)

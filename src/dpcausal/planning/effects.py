@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,9 +18,8 @@ from dpcausal.effects.did import did
 from dpcausal.effects.moments import moments
 from dpcausal.errors import ParameterError
 from dpcausal.planning.independence import levels
-from dpcausal.planning.prospect import REACH, Expected, Prospect, normal, rehearsals
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ApproxDP, Loss
+from dpcausal.planning.prospect import REACH, Expected, Prospect, TableProspect, normal, pays_for_anything, rehearsals
+from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 
 
@@ -43,8 +43,7 @@ class WidthProspect(Prospect):
 
     def expected(self, n: int, loss: Loss) -> Expected:
         widths, why = [], ""
-        for coins in rehearsals(self.rehearsed_tables):
-            interval, reason = self.rehearsed(n, loss, coins)
+        for interval, reason in rehearsals(self.rehearsed_tables, partial(self.rehearsed, n, loss)):
             widths.append(math.inf if interval is None else (interval[1] - interval[0]) / 2)
             why = reason or why
         widths.sort()
@@ -61,7 +60,7 @@ class WidthProspect(Prospect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EffectProspect(WidthProspect):
+class EffectProspect(WidthProspect, TableProspect):
     """What is assumed of an effect.
 
     Parameters
@@ -141,7 +140,7 @@ class EffectProspect(WidthProspect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MomentsProspect(WidthProspect):
+class MomentsProspect(WidthProspect, TableProspect):
     """What is assumed of a regression read off moments: columns of numbers, of constant spread about the line.
 
     Parameters
@@ -246,7 +245,7 @@ class DidProspect(WidthProspect):
                          "outcome": Bounded(-half, half)})  # fmt: skip
         frame = {"person": person, "time": time, "cohort": cohort, "outcome": np.clip(outcome, -half, half)}
         found = did(
-            Table(frame, schema, Ledger.in_memory(ApproxDP(1_000_000, 0.5)), person="person"), time="time",
+            Table(frame, schema, pays_for_anything(), person="person"), time="time",
             outcome="outcome", cohort="cohort", loss=loss, coverage=self.coverage, accept_large_epsilon=True,
         )  # fmt: skip
         return (None if found.att is None else found.att.interval), ""

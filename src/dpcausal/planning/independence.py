@@ -18,7 +18,7 @@ from dpcausal.independence.ask import ci_test
 from dpcausal.independence.methods import METHODS
 from dpcausal.independence.power import wilson
 from dpcausal.independence.question import Hypothesis, IndependenceTest
-from dpcausal.planning.prospect import REACH, Expected, Prospect, normal, rehearsals, trials
+from dpcausal.planning.prospect import REACH, Expected, TableProspect, normal, rehearsals, trials
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -29,7 +29,7 @@ ROWS = 300_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestProspect(Prospect):
+class TestProspect(TableProspect):
     """What is assumed of a test.
 
     Parameters
@@ -90,11 +90,10 @@ class TestProspect(Prospect):
         if chance is not None and (self.rate == 0.5 or 2 not in (self.x, self.y)):
             return Expected(chance, *_around(chance, chance), f"method {way.name}")
         many = trials(n, 120, ROWS)
-        found = sum(
-            ci_test(self._table(n, coins), "x", "y", given=self._given, loss=loss, method=self.method,
-                    alpha=self.alpha, accept_large_epsilon=True).decision == "dependent"
-            for coins in rehearsals(many)
-        )  # fmt: skip
+        found = rehearsals(many, lambda coins: ci_test(
+            self._table(n, coins), "x", "y", given=self._given, loss=loss, method=self.method, alpha=self.alpha,
+            accept_large_epsilon=True,
+        ).decision).count("dependent")  # fmt: skip
         low, high = wilson(found, many)
         return Expected(found / many, *_around(low, high), f"method {way.name}, {many} made-up tables")
 

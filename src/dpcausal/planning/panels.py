@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from dpcausal.asking import public
 from dpcausal.data.panel import Panel
 from dpcausal.planning.effects import WidthProspect
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ApproxDP, Loss
+from dpcausal.planning.prospect import pays_for_anything
+from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.simulate import factor_panel
 from dpcausal.synthetic_control.ask import synthetic_control
@@ -63,7 +63,7 @@ class PanelProspect(WidthProspect):
             n, before=self.before, after=self.after, shock=2 * self.shock, noise=2 * self.spread,
             seed=int(coins.integers(2**62)),
         )  # fmt: skip
-        ledger = Ledger.in_memory(ApproxDP(1_000_000, 0.5))
+        ledger = pays_for_anything()
         panel = Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
         found = synthetic_control(
             panel, loss=loss, method=self.method, coverage=self.coverage, accept_large_epsilon=True

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from html import escape
 from typing import Any
 
@@ -17,7 +16,7 @@ from dpcausal.errors import DpCausalError, InfeasibleError, LossError, Parameter
 from dpcausal.planning.prospect import Expected, Prospect
 from dpcausal.planning.prospects import PROSPECTS
 from dpcausal.privacy.call import check_large
-from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.report import data_frame, plain
 
 LEAST_EPSILON, MOST_EPSILON = 0.01, 20.0
@@ -203,22 +202,17 @@ def prospect_of(kind: type[Prospect], schema: Schema | None, assumed: dict[str, 
     return kind(**assumed) if schema is None else kind.of(schema, **assumed)
 
 
-@lru_cache(maxsize=256)
-def _expected(prospect: Prospect, n: int, loss: Loss) -> Expected:
-    return prospect.expected(n, loss)
-
-
 def _tried(prospect: Prospect, n: int, loss: Loss) -> Expected:
     """Return what to expect, the worst where public numbers refuse the question."""
     try:
-        return _expected(prospect, n, loss)
+        return prospect.expected(n, loss)
     except DpCausalError as error:
         worst = 0.0 if prospect.more_is_better else math.inf
         return Expected(worst, worst, worst, str(error))
 
 
 def _told(prospect: Prospect, n: int, loss: Loss, solved: str) -> Plan:
-    found = _expected(prospect, n, loss)
+    found = prospect.expected(n, loss)
     told = found.accuracy, found.low, found.high, prospect.goal
     return Plan(prospect.task, n, loss, *told, solved, found.why, prospect)
 
@@ -231,7 +225,7 @@ def _least(
     while not prospect.meets(_tried(prospect, *at(size)), goal):
         if size >= high:
             n, loss = at(high)
-            best = _expected(prospect, n, loss)  # whatever refuses the question there is said in its own words
+            best = prospect.expected(n, loss)  # whatever refuses the question there is said in its own words
             raise InfeasibleError(f"even {n} {prospect.records} at {loss} do not do: {prospect.sentence(best)}")
         low, size = size, min(size * 4, high)
     high = size
@@ -248,8 +242,6 @@ def _pure(epsilon: float, delta: float) -> Loss:
 
 def _times(loss: Loss, factor: float) -> Loss:
     """Return a loss whose noise is smaller by a factor."""
-    from dpcausal.privacy.loss import ZCDP
-
     if isinstance(loss, ZCDP):
         return ZCDP(float(f"{loss.rho * factor**2:.4g}"))
     return _pure(loss.epsilon * factor, loss.delta)  # type: ignore[union-attr]

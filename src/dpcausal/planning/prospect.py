@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from dpcausal.errors import ParameterError
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, simulated_noise
+
+T = TypeVar("T")
 
 REACH = 4.0
 """A made-up number is moved to within so many standard deviations."""
@@ -31,13 +33,7 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Prospect(ABC):
-    """What a plan of a task assumes; its fields are the assumptions, and the command's options are read off them.
-
-    Parameters
-    ----------
-    persons : bool
-        Whether records are persons, whose ids are private.
-    """
+    """What a plan of a task assumes; its fields are the assumptions, and the command's options are read off them."""
 
     task: ClassVar[str]
     goal: ClassVar[str]
@@ -54,8 +50,6 @@ class Prospect(ABC):
     close: ClassVar[float] = 1.02
     """How closely it is sought."""
 
-    persons: bool = False
-
     @classmethod
     def of(cls, schema: Schema, *_: Any, **words: Any) -> Self:
         """Return the prospect of a call of the task with these arguments on a table of a schema."""
@@ -69,16 +63,33 @@ class Prospect(ABC):
     def sentence(self, found: Expected) -> str:
         """Return it in words."""
 
-    def table(self, columns: dict[str, Any], schema: Mapping[str, Column]) -> Table:
-        """Return a table of made-up rows, on a ledger that pays for anything."""
-        if self.persons:
-            columns = columns | {"person": np.arange(len(next(iter(columns.values()))))}
-        ledger = Ledger.in_memory(ApproxDP(1_000_000, 0.5))
-        return Table(columns, Schema(schema), ledger, person="person" if self.persons else None)
-
     def meets(self, found: Expected, target: float) -> bool:
         """Return whether an accuracy is as good as a target."""
         return found.accuracy >= target if self.more_is_better else found.accuracy <= target
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableProspect(Prospect):
+    """A task that asks a table.
+
+    Parameters
+    ----------
+    persons : bool
+        Whether records are persons, whose ids are private.
+    """
+
+    persons: bool = False
+
+    def table(self, columns: dict[str, Any], schema: Mapping[str, Column]) -> Table:
+        """Return a table of made-up rows."""
+        if self.persons:
+            columns = columns | {"person": np.arange(len(next(iter(columns.values()))))}
+        return Table(columns, Schema(schema), pays_for_anything(), person="person" if self.persons else None)
+
+
+def pays_for_anything() -> Ledger:
+    """Return a ledger for made-up records."""
+    return Ledger.in_memory(ApproxDP(1_000_000, 0.5))
 
 
 def trials(n: int, most: int, rows: int) -> int:
@@ -86,11 +97,13 @@ def trials(n: int, most: int, rows: int) -> int:
     return max(40, min(most, rows // n))
 
 
-def rehearsals(n: int) -> Iterator[PublicGenerator]:
-    """Yield public coins for each of n rehearsals, under simulated noise."""
+def rehearsals(n: int, once: Callable[[PublicGenerator], T]) -> list[T]:
+    """Return what each of n rehearsals finds with public coins of its own, under noise simulated there alone."""
+    found = []
     for seed in range(1, n + 1):
         with simulated_noise(seed):
-            yield generator_from_seed(seed)
+            found.append(once(generator_from_seed(seed)))
+    return found
 
 
 def normal(coins: PublicGenerator, *shape: int) -> Any:

@@ -35,7 +35,7 @@ def stand_in(schema: Schema, n: int, ledger: Ledger, **words: Any) -> Table:
 
 
 def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Table | Panel) -> str:
-    """Return what accuracy to expect of an answer, in words; empty where that is not foreseen."""
+    """Return what accuracy to expect of an answer, in words; empty where no plan is of such a question."""
     try:
         if isinstance(subject, Panel):
             if question.task != "synthetic_control" or question.method != "auto":
@@ -50,6 +50,6 @@ def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Tab
         words = question.arguments | {"method": method_of(question), "persons": subject.unit is not Unit.ROW}
         prospect = prospect_of(kind, schema, words)
         found = prospect.expected(min(n, MOST_ROWS), question.loss())
-    except DpCausalError:
-        return ""
+    except DpCausalError as error:
+        return f"not foretold: {error}"
     return ("were all records asked, " if question.where else "") + prospect.sentence(found)

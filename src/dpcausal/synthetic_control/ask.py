@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from dpcausal.asking import public
-from dpcausal.asking.ask import ask
+from dpcausal.asking.ask import ask, asks
 from dpcausal.data.panel import Panel
-from dpcausal.errors import ParameterError, called
+from dpcausal.errors import called
 from dpcausal.privacy.loss import Loss
 from dpcausal.synthetic_control.method import SyntheticMethod
 from dpcausal.synthetic_control.methods import METHODS, chosen
 from dpcausal.synthetic_control.plan import Plan
-from dpcausal.synthetic_control.question import Treated
+from dpcausal.synthetic_control.question import OneTreated, Treated
 from dpcausal.synthetic_control.result import SyntheticControl
 
 
-@called
+@asks
 def synthetic_control(
     panel: Panel,
     *,
@@ -31,7 +32,7 @@ def synthetic_control(
     accept_large_epsilon: bool = False,
     again: bool = False,
     **misplaced: Any,
-) -> SyntheticControl:
+) -> partial[SyntheticControl]:
     """Release what a target's outcome would have been without its treatment.
 
     Parameters
@@ -98,15 +99,14 @@ def synthetic_control(
     ('matched', True, PureDP(1))
     """
     public.refuse_options(misplaced, method, METHODS, synthetic_control)
-    question = _of_one(Treated.of(panel, target, coverage, inference, force, start))
-    (answer,) = ask(
-        question, chosen(method, question.panel, loss), loss, accept_unproven=accept_unproven,
+    question = OneTreated.of(panel, target, coverage, inference, force, start)
+    return partial(
+        ask, question, chosen(method, question.panel, loss), loss, accept_unproven=accept_unproven,
         accept_large_epsilon=accept_large_epsilon, again=again,
     )  # fmt: skip
-    return answer
 
 
-@called
+@asks
 def synthetic_controls(
     panel: Panel,
     *,
@@ -119,7 +119,7 @@ def synthetic_controls(
     accept_large_epsilon: bool = False,
     again: bool = False,
     **misplaced: Any,
-) -> tuple[SyntheticControl, ...]:
+) -> partial[tuple[SyntheticControl, ...]]:
     """Release a synthetic control for each of the panel's targets, whenever each was treated, under one budget.
 
     The factor model is released once and serves all; placebos, and every release of the other methods, share the
@@ -142,7 +142,7 @@ def synthetic_controls(
     public.refuse_options(misplaced, method, METHODS, synthetic_controls)
     question = Treated.of(panel, None, coverage, inference, force, start)
     way = chosen(method, question.panel, loss)
-    return ask(question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)
 
 
 @called
@@ -176,13 +176,7 @@ def plan_synthetic_control(
     >>> print(dpc.plan_synthetic_control(panel, loss=dpc.PureDP(1)).verdict)
     Feasible: the noise in the mean effect is expected to be 0.053 times the error of the target's own mean forecast.
     """
-    question = _of_one(Treated.of(panel, target, coverage, True, True, start))
+    question = OneTreated.of(panel, target, coverage, True, True, start)
     way = chosen(method, question.panel, loss)
     spent, _ = way.pay(loss, question)
     return way.settle(question, spent).plans(question, spent)[0]
-
-
-def _of_one(question: Treated) -> Treated:
-    if len(question.targets) != 1:
-        raise ParameterError("the panel has several targets: name one, or use synthetic_controls for all")
-    return question

@@ -60,6 +60,9 @@ FINENESS = 2.0**-24
 PRIOR = 1.5
 """Periods that the common residual variance counts for in a unit's own."""
 
+SWING = 0.35
+"""The share of the squared difference expected of a unit, by what is released, from which on it counts as volatile."""
+
 GAP = 4.0
 """A factor is left out of a unit's own noise where its eigenvalue is above so many means of the smaller ones."""
 
@@ -173,7 +176,8 @@ class Forecaster:
 
     ``slopes`` (T0, m) are those of each later period; ``basis`` (k, T0) is orthonormal and holds the level and the
     factors of the past; ``rest`` is the variance that neither holds; ``loadings`` (k − 1, T) say how all periods go
-    with these factors; ``covariance`` (T, T) is that of all periods, without what noise hides.
+    with these factors; ``covariance`` (T, T) is that of all periods, without what noise hides; ``swing`` divides calm
+    from volatile units, by the mean square of the differences of their past.
     """
 
     start: int
@@ -183,6 +187,7 @@ class Forecaster:
     rest: float
     loadings: npt.NDArray[np.float64]
     covariance: npt.NDArray[np.float64]
+    swing: float
 
     @property
     def freedom(self) -> int:
@@ -193,6 +198,12 @@ class Forecaster:
         """Return the predicted future of rows less their last value, (n, T) to (n, m), bit for bit from each alone."""
         past = [z[:, t] - self.mean[t] for t in range(self.start)]
         return np.stack([summed(past, slopes) for slopes in self.slopes.T], axis=-1) + self.mean[self.start :]
+
+    def swings(self, rows: Integers) -> Reals:
+        """Return (v − c)/(v + c), times 2 and cut at ±1, of each row's mean squared difference v before the start."""
+        moved = np.diff(rows[:, : self.start], axis=1)
+        squared = (moved * moved).sum(axis=1).astype(np.float64) / (self.start - 1)
+        return np.asarray(np.clip(2 * ((squared - self.swing) / (squared + self.swing)), -1, 1))
 
     def measured(self, rows: Integers) -> tuple[Reals, Reals]:
         """Return each row's mean residual after the start and its own scale, bit for bit from the row alone."""
@@ -243,7 +254,13 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     rest = max(FINENESS * round(own / FINENESS), 1e-15) * model.spread
     basis = np.column_stack([level, found]).T
     mean = model.mean.astype(np.float64)
-    return Forecaster(start, mean, _fine(slopes), _fine(basis), rest, _fine(loadings), _fine(whole * model.spread))
+    variances, beside = np.diag(whole)[:start], np.diag(whole, 1)[: start - 1]
+    moved = float((variances[1:] + variances[:-1] - 2 * beside).sum()) / max(start - 1, 1)
+    common = float((np.diff(mean[:start]) ** 2).sum()) / max(start - 1, 1)
+    swing = max(FINENESS * round(moved / FINENESS), 1e-15) * model.spread + common
+    return Forecaster(
+        start, mean, _fine(slopes), _fine(basis), rest, _fine(loadings), _fine(whole * model.spread), SWING * swing
+    )
 
 
 def _fine(values: Reals) -> Reals:
@@ -297,7 +314,7 @@ class Factor(SyntheticMethod):
 
         def missed(rows: Integers) -> Missed:
             control, scales = fitted.measured(rows)
-            return Missed(control, missed_by_own(rows, plan.start), scales)
+            return Missed(control, missed_by_own(rows, plan.start), scales, fitted.swings(rows))
 
         return Path(
             values=y[question.before - 1] + fitted.change(own.astype(np.float64))[0] * grid.step, noise=None,

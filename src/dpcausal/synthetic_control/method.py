@@ -16,7 +16,7 @@ from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP, affordable_
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.forecast import DonorFree, donor_free
-from dpcausal.synthetic_control.placebo import release_best, release_pvalue, release_reach
+from dpcausal.synthetic_control.placebo import release_best, release_lean, release_pvalue, release_reach
 from dpcausal.synthetic_control.plan import MOST_NOISE, Base, Plan
 from dpcausal.synthetic_control.question import Answer, Path, Treated, past_of
 from dpcausal.synthetic_control.rows import Reals
@@ -75,8 +75,9 @@ class SyntheticMethod(Method[Treated, Any]):
         plans = self.plans(question, spent)
         pure = isinstance(plans[0].base, PureDP)
         mixed, counted = any(plan.mixing for plan in plans), any(plan.interval or plan.pvalue for plan in plans)
-        used = {"mixing-scores": mixed, "ratio-count": counted, "gaussian": not pure, "l2-ball": pure,
-                "cube": pure and mixed, "geometric": pure and counted}  # fmt: skip
+        table = self.shared and any(plan.interval for plan in plans)
+        used = {"mixing-scores": mixed, "ratio-table": table, "ratio-count": counted, "gaussian": not pure,
+                "l2-ball": pure, "cube": pure and mixed, "geometric": pure and counted}  # fmt: skip
         return (*self.proofs, *(claim for claim, is_used in used.items() if is_used))
 
     def settle(self, question: Treated, spent: Loss) -> Self:
@@ -170,7 +171,7 @@ class SyntheticMethod(Method[Treated, Any]):
         """Release a path for each target, then its placebos; targets of one start share what they can."""
         plans = self.plans(question, spent)
         begun = self.begun(private, question, plans[0], allotment)
-        known: dict[int, tuple[float, float | None]] = {}
+        known: dict[int, tuple[float, float | None, float]] = {}
         answers = []
         for plan in plans:
             path = self.path(begun, question, plan, spent, allotment)
@@ -178,18 +179,24 @@ class SyntheticMethod(Method[Treated, Any]):
                 answers.append(Answer(plan, path, path.values, 1.0, None, None, plan.interval_reason))
                 continue
             losses = self.of_placebos(question, plan.base)
-            if self.shared and plan.start in known:
-                mixing, reach = known[plan.start]
+            new = not (self.shared and plan.start in known)
+            if not new:
+                mixing, reach, lean = known[plan.start]
             else:
-                mixing, reach, ways = 1.0, None, self.mixtures(plan.free)
+                mixing, reach, lean, ways = 1.0, None, 0.0, self.mixtures(plan.free)
                 if plan.mixing:
                     candidates = [path.donors.mixed(way, path.weights) for way in ways]
                     mixing = ways[release_best(candidates, allotment, losses[0])]
-            placebos, scale = path.donors.mixed(mixing, path.weights), float(path.own.scales[0])
-            if plan.interval and not (self.shared and plan.start in known):
-                counts = losses[1].part(FIRST_COUNT), losses[1].part(1 - FIRST_COUNT)
-                reach = release_reach(placebos, path.law, path.total, question.coverage, allotment, counts)
-            known[plan.start] = mixing, reach
+            counts: Any = losses[1].part(FIRST_COUNT), losses[1].part(1 - FIRST_COUNT)
+            told = None
+            if plan.interval and new and path.donors.swings is not None:
+                placebos = path.donors.mixed(mixing, path.weights)
+                told, lean = release_lean(placebos, path.law, path.total, allotment, counts[0])
+            placebos = path.donors.leaning(lean).mixed(mixing, path.weights)
+            scale = float(path.own.leaning(lean).scales[0])
+            if plan.interval and new:
+                reach = release_reach(placebos, path.law, path.total, question.coverage, allotment, counts, told)
+            known[plan.start] = mixing, reach, lean
             own = float(path.own.mixed(mixing, path.weights).residuals[0])
             half, reason = None if reach is None else reach * scale * path.step, plan.interval_reason
             if plan.interval and not half:

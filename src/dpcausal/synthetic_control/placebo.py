@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,14 @@ from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.synthetic_control.forecast import own_means
+from dpcausal.synthetic_control.plan import deviation_of
 from dpcausal.synthetic_control.rows import FULL, Integers, Reals, summed
 
-FIRST_RATIO, FURTHEST = 1.5, 6.0
-"""Where the first count is taken, and how far the second may be from there, as a factor."""
+FIRST_RATIO, TABLE_RATIO, FURTHEST = 1.5, 1.2, 6.0
+"""Where the first count, or the table in its place, is taken, and how far the second may be from there, as a factor."""
+
+LEAN_EXPECTED, MOST_LEAN, LEAN_STEPS = 0.5, 0.9, 256
+"""The size that a lean is expected to have, the most that is used, and its steps in 1."""
 
 LEAST_HELD = 0.05
 """No interval where fewer of the donors, as released, lie within the ratio of the second count."""
@@ -39,6 +43,7 @@ class Placebos:
     residuals: Reals
     scales: Reals
     weights: Integers
+    swings: Reals | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,22 +51,31 @@ class Missed:
     """*Private* of donors: what a unit's mean future differs by from the control and from its own rule, and its scale.
 
     Of unit i from row i alone, given what was released; of the target by the same steps, so that a twin of it ties.
+    ``swings`` h, in [−1, 1], are below 0 where a unit's past moves little, beside what is released of all.
     """
 
     control: Reals
     own: Reals
     scales: Reals
+    swings: Reals | None = None
 
     @classmethod
     def joined(cls, parts: Iterable[Missed]) -> Missed:
-        """Return those of all units."""
-        found = [(part.control, part.own, part.scales) for part in parts]
+        """Return those of all units, which have swings."""
+        found = [(part.control, part.own, part.scales, part.swings) for part in parts]
         return cls(*(np.concatenate(some) for some in zip(*found, strict=True)))
 
     def mixed(self, mixing: float, weights: Integers) -> Placebos:
         """Return the placebos where the forecast is so much the control and for the rest a unit's own."""
         residuals = self.control if mixing == 1 else mixing * self.control + (1 - mixing) * self.own
-        return Placebos(residuals, self.scales, weights)
+        return Placebos(residuals, self.scales, weights, self.swings)
+
+    def leaning(self, lean: float) -> Missed:
+        """Return the same with scales s(1 + lean·h/2), or s/(1 − lean·h/2) for a lean below 0."""
+        if self.swings is None or not lean:
+            return self
+        by = 1 + abs(lean) / 2 * self.swings
+        return replace(self, scales=self.scales * by if lean > 0 else self.scales / by)
 
 
 def missed_by_own(rows: Integers, start: int) -> Reals:
@@ -80,6 +94,19 @@ def count_beyond(placebos: Placebos, residual: float, scale: float) -> int:
 def count_sensitivity() -> Sensitivity:
     """Return FULL.  *Guarantee*: claim ``ratio-count``, replace one donor, given the releases before."""
     return Sensitivity(FULL, Norm.ABSOLUTE, Relation.REPLACE_ONE, "ratio-count", Unit.DONOR)
+
+
+def ratio_table(placebos: Placebos) -> Integers:
+    """Return Σ K_i of calm and of volatile donors beyond ``TABLE_RATIO``, then of those within it."""
+    far = (np.abs(placebos.residuals) >= TABLE_RATIO * placebos.scales) & (placebos.residuals != 0)
+    cells = np.where(far, 0, 2) + (np.asarray(placebos.swings) >= 0)
+    return np.array([int(placebos.weights[cells == cell].sum()) for cell in range(4)], dtype=np.int64)
+
+
+def table_sensitivity() -> Sensitivity:
+    """Return FULL·√2, rounded up, in l2.  *Guarantee*: claim ``ratio-table``, given the releases before."""
+    bound = math.isqrt(2 * FULL * FULL - 1) + 1
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "ratio-table", Unit.DONOR)
 
 
 def losses(candidates: list[Placebos]) -> Integers:
@@ -158,23 +185,46 @@ def believed(share: float, wanted: float) -> float:
     return min(max(share, LEAST_HELD), 1 - (1 - wanted) / 4)
 
 
+def release_lean(
+    placebos: Placebos, law: Law, total: float, allotment: Allotment, loss: ZCDP | NoPrivacy
+) -> tuple[tuple[float, float], float]:
+    """Return a ratio with the share of donors within it, and the lean: how much further volatile units reach.
+
+    The lean is the logarithm that makes up, by the slope of G, for the difference between the shares of calm and of
+    volatile donors within the ratio, shrunk towards 0 by what noise and chance leave open of it.
+    """
+    query = Query(ratio_table(placebos), table_sensitivity(), "ratio table")
+    calm_far, far, calm_near, near = (np.asarray(gaussian(query, allotment, loss), dtype=np.float64) / FULL).tolist()
+    calm, volatile = max(calm_far + calm_near, total / 10), max(far + near, total / 10)
+    share = min(max(1 - (calm_far + far) / total, 0.2), 0.98)
+    slope = (law.within(law.ratio(share) * 1.01) - law.within(law.ratio(share) * 0.99)) / 0.02
+    found = min(max((far / volatile - calm_far / calm) / slope, -1.5), 1.5)
+    noise = (deviation_of(table_sensitivity().bound, loss) / FULL) ** 2 * ((1 - share) ** 2 + share**2)
+    doubt = sum((noise + some * share * (1 - share)) / (some * slope) ** 2 for some in (calm, volatile))
+    lean = round(found / (1 + doubt / LEAN_EXPECTED**2) * LEAN_STEPS) / LEAN_STEPS
+    return (TABLE_RATIO, share), min(max(lean, -MOST_LEAN), MOST_LEAN)
+
+
 def release_reach(
     placebos: Placebos, law: Law, total: float, coverage: float, allotment: Allotment,
-    losses: tuple[PureDP | ZCDP | NoPrivacy, PureDP | ZCDP | NoPrivacy],
+    losses: tuple[PureDP | ZCDP | NoPrivacy, PureDP | ZCDP | NoPrivacy], told: tuple[float, float] | None = None,
 ) -> float | None:  # fmt: skip
     """Return how many of its own scales a unit's interval reaches; ``None`` where the counts leave it open.
 
     A first count of ratios of at least 1.5 says by G where to take the second, whose share within is near the wanted
-    coverage, or where its noise is small beside what lies beyond.
+    coverage, or where its noise is small beside what lies beyond.  Where a ratio and the share of donors within it
+    were released before, there is no first count.
     """
     if total <= 0:
         return None
 
     deviation = noise_deviation(losses[1]) / total
     share = max(0.6, min(coverage, 1 - 3 * deviation))
-    query = Query(count_beyond(placebos, FIRST_RATIO, 1.0), count_sensitivity(), "first ratio count")
-    first = min(max(1 - _mechanism(losses[0])(query, allotment, losses[0]) / (FULL * total), 1e-3), 1 - 1e-6)
-    ratio = FIRST_RATIO * min(max(law.ratio(share) / law.ratio(first), 1 / FURTHEST), FURTHEST)
+    if told is None:
+        query = Query(count_beyond(placebos, FIRST_RATIO, 1.0), count_sensitivity(), "first ratio count")
+        beyond = _mechanism(losses[0])(query, allotment, losses[0]) / (FULL * total)
+        told = FIRST_RATIO, min(max(1 - beyond, 1e-3), 1 - 1e-6)
+    ratio = told[0] * min(max(law.ratio(share) / law.ratio(told[1]), 1 / FURTHEST), FURTHEST)
     query = Query(count_beyond(placebos, ratio, 1.0), count_sensitivity(), "second ratio count")
     second = 1 - _mechanism(losses[1])(query, allotment, losses[1]) / (FULL * total)
     if second < LEAST_HELD:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from dpcausal.asking import public
 from dpcausal.asking.method import Question, Settled
@@ -67,7 +67,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Treated(Question[tuple[SyntheticControl, ...]]):
+class Treated(Question[Any]):
     """What would have happened to the targets of a panel, with an interval and a placebo test or without."""
 
     task: ClassVar[str] = "synthetic control"
@@ -82,7 +82,7 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
     @classmethod
     def of(
         cls, panel: object, target: Any, coverage: Any, inference: object, force: object, start: Any = None
-    ) -> Treated:
+    ) -> Self:
         """Return the question of checked arguments; ``target`` None stands for all of the panel's."""
         if not isinstance(panel, Panel):
             raise ParameterError("panel must be a dpcausal Panel")
@@ -165,6 +165,20 @@ class Treated(Question[tuple[SyntheticControl, ...]]):
             constants={name: float(share) for name, share in shares.items()} | plan.constants,
             guarantee=Guarantee.of(allotment, proofs=settled.claims, caveats=caveats, public=PUBLIC),
         )  # fmt: skip
+
+
+class OneTreated(Treated):
+    """The same of one target, whose answer comes by itself."""
+
+    @classmethod
+    def of(cls, *asked: Any) -> Self:
+        question = super().of(*asked)
+        if len(question.targets) != 1:
+            raise ParameterError("the panel has several targets: name one, or use synthetic_controls for all")
+        return question
+
+    def handed(self, answer: tuple[SyntheticControl, ...]) -> SyntheticControl:
+        return answer[0]
 
 
 def declared(panel: Panel) -> list[Any] | str:

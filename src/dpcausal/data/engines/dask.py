@@ -26,6 +26,7 @@ class DaskSource(Streaming):
         self._frame = frame
         self._typed = source_of(frame._meta)
         self.names = self._typed.names
+        self.ordered = contained(lambda: _ordered(frame), False)
 
     def declared(self, name: str) -> Declared:
         return self._typed.declared(name)
@@ -41,7 +42,9 @@ class DaskSource(Streaming):
                 "from a copy that was written"
             )
         if self.summed(names, nothing) == FAILED:
-            raise SchemaError("the dask frame cannot compute its columns for every row")
+            raise SchemaError(
+                "the dask frame cannot compute its columns for every row, or not all partitions have the types declared"
+            )
 
     def collect(self, names: Sequence[str]) -> Collected:
         frame = withheld(lambda: alone(self._frame[list(names)].compute), _UNREAD)
@@ -56,10 +59,19 @@ class DaskSource(Streaming):
         from dask.delayed import delayed
 
         def parts() -> Any:
-            kernel = delayed(Partition(tuple(names), function), pure=False)
+            kernel = delayed(Partition(tuple(names), function, tuple(map(self.declared, names))), pure=False)
             return delayed([kernel(part) for part in self._frame[list(names)].to_delayed()]).compute()
 
         return added(withheld(lambda: alone(parts), _UNREAD))
+
+
+def _ordered(frame: Any) -> bool:
+    """Whether no step of the query may put rows in another order than that in which they are kept."""
+    from dask.dataframe import dask_expr
+
+    steady = (dask_expr._expr.Blockwise, dask_expr.io.io.IO)
+    names = ("Repartition", "Concat", "Partitions", "Head", "Delayeds")
+    return all(isinstance(one, steady) or type(one).__name__.startswith(names) for one in frame.expr.walk())
 
 
 @dataclass(frozen=True)
@@ -68,9 +80,16 @@ class Partition:
 
     names: tuple[str, ...]
     function: Summed
+    types: tuple[Declared, ...]
 
     def __call__(self, frame: Any) -> Sums:
-        return contained(lambda: source_of(frame).summed(self.names, self.function), FAILED)
+        def summed() -> Sums:
+            source = source_of(frame)
+            # One null makes floats of a partition's integers, if nobody holds it to its declaration: others change.
+            same = tuple(map(source.declared, self.names)) == self.types
+            return source.summed(self.names, self.function) if same else FAILED
+
+        return contained(summed, FAILED)
 
 
 source = DaskSource

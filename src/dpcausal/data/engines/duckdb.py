@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +32,9 @@ _WIDTHS |= {f"u{name}": width for name, width in _WIDTHS.items()}
 _NARROW = {"tinyint", "utinyint", "smallint", "usmallint", "integer", "boolean", "varchar", "enum", "float", "double"}
 """Types no whole number of which is too large for 32 bits, or none of which is ever made a number."""
 
+_FEW = {"tinyint", "utinyint", "boolean"}
+"""Types of at most 256 values."""
+
 
 def grid_of(relation: Any, name: str) -> Grid | None:
     """Return what a column of integers or decimals can hold; ``None`` for another."""
@@ -45,9 +49,40 @@ def grid_of(relation: Any, name: str) -> Grid | None:
     return Grid(0, 2**width - 1) if dtype.id.startswith("u") else Grid(-(2 ** (width - 1)), 2 ** (width - 1) - 1)
 
 
+_DEFINED = (
+    "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal UNION ALL "
+    "SELECT table_name, sql FROM duckdb_tables() WHERE NOT internal UNION ALL "
+    "SELECT function_name, macro_definition FROM duckdb_functions() WHERE NOT internal"
+)
+_STEADY = {"PROJECTION", "FILTER", "UNION", "UNNEST", "RANGE", "STREAMING_LIMIT", "STREAMING_WINDOW", "EMPTY_RESULT"}
+"""Steps, beside scans, that leave the rows in the order in which they find them."""
+
+
 def changes(relation: Any) -> bool:
-    """Whether its query, as it is written, may give other rows each time: it draws, samples, or asks the clock."""
-    return _CHANGES.search(relation.sql_query()) is not None
+    """Whether its query, as it is written, may give other rows each time: it draws, samples, or asks the clock.
+
+    So may a view, a macro or a computed column that it names.
+    """
+    asked = f"(SELECT list([name, text]) FROM ({_DEFINED}) AS defined(name, text) WHERE text IS NOT NULL)"
+    defined = dict(relation.limit(0).aggregate(f"any_value(1), {asked}").fetchall()[0][1] or ())
+    said, found = relation.sql_query().lower(), ""
+    while said != found:
+        found = said
+        said = " ".join([said, *(defined.pop(name) for name in list(defined) if name.lower() in said)]).lower()
+    return _CHANGES.search(said) is not None
+
+
+def ordered(relation: Any) -> bool:
+    """Whether its rows come in the order in which they are kept: no step of the plan may move them."""
+    ((_, plan),) = relation.query("dpcausal_plan", "EXPLAIN (FORMAT json) SELECT * FROM dpcausal_plan").fetchall()
+    steps = json.loads(plan)
+    while steps:
+        step = steps.pop()
+        name = step["name"].strip()
+        if name not in _STEADY and not name.endswith("SCAN") and not name.startswith("READ_"):
+            return False
+        steps += step["children"]
+    return True
 
 
 def evaluate(relation: Any, names: Sequence[str]) -> None:
@@ -69,7 +104,15 @@ def counted(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the cells that occur, numbered in the order of an array of these sizes, and how many rows each has."""
     types = dict(zip(relation.columns, relation.types, strict=True))
-    records = relation.select(*(_typed(name, types[name]).alias(f"c{place}") for place, name in enumerate(names)))
+    places = [f"c{place}" for place in range(len(names))]
+    records = relation.select(*(ColumnExpression(name).alias(place) for name, place in zip(names, places, strict=True)))
+    # Rows of columns of one byte are counted before they are coded: a code of each costs as much again.
+    first = all(types[name].id in _FEW and isinstance(rule, Matches) for name, rule in zip(names, rules, strict=True))
+    if first:
+        records = records.aggregate(", ".join([*places, "count(*) AS many"]), ", ".join(places))
+    many = [ColumnExpression("many")] * first
+    typed = (_typed(place, types[name]).alias(place) for name, place in zip(names, places, strict=True))
+    records = records.select(*typed, *many)
     # Whole numbers of half the width, where no value and no sum can be larger.
     ends = [key for rule in rules for key in rule.keys if isinstance(rule, Matches) and type(key) is int]
     small = max([len(names) * math.prod(sizes), *(2 * abs(end) for end in ends)]) < 2**31
@@ -87,7 +130,8 @@ def counted(
             code = _code(value, rule, dtype, whole)
         cell += code * whole(stride)
         stride *= sizes[place]
-    groups = records.select(cell.alias("cell")).aggregate("cell, count(*) as rows").fetchnumpy()
+    total = "sum(many)::BIGINT" if first else "count(*)"
+    groups = records.select(cell.alias("cell"), *many).aggregate(f"cell, {total} AS rows").fetchnumpy()
     return groups["cell"].astype(np.int64), groups["rows"].astype(np.int64)
 
 

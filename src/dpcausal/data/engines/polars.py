@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -28,9 +29,24 @@ def grid_of(frame: pl.LazyFrame, name: str) -> Grid | None:
     return Grid(0, 2**width - 1) if dtype.is_unsigned_integer() else Grid(-(2 ** (width - 1)), 2 ** (width - 1) - 1)
 
 
+_CHANGES = re.compile(r"\.(sample|shuffle|rank)\(|^\s*UNIQUE\[[^\]]*Any\] BY Some", re.MULTILINE)
+"""It draws; ``rank`` may, and the plan does not say; or it keeps any row of several."""
+
+_MOVES = re.compile(
+    r"^\s*(AGGREGATE|UNIQUE|SORT BY|MERGE SORTED|[A-Z]+( [A-Z]+)? JOIN|UNION\[maintain_order: false)"
+    r"|\.(sort|sort_by|arg_sort|unique|arg_unique|gather|top_k|top_k_by|bottom_k|value_counts|reverse)\(",
+    re.MULTILINE,
+)
+
+
 def changes(frame: pl.LazyFrame) -> bool:
-    """Whether its query may give other rows each time: it draws."""
-    return any(word in frame.explain(optimized=False) for word in (".sample(", ".shuffle("))
+    """Whether its query may give other rows each time."""
+    return _CHANGES.search(frame.explain(optimized=False)) is not None
+
+
+def ordered(frame: pl.LazyFrame) -> bool:
+    """Whether its rows come in the order in which they are kept: its query does not put them in another."""
+    return _MOVES.search(frame.explain(optimized=False)) is None
 
 
 def evaluate(frame: pl.LazyFrame, names: Sequence[str]) -> None:

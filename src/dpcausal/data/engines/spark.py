@@ -32,9 +32,15 @@ _KINDS |= {"BooleanType": Kind.BOOLEAN, "StringType": Kind.TEXT, "NullType": Kin
 
 _CHANGES = {
     "Sample", "GlobalLimit", "LocalLimit", "Offset", "Tail", "Deduplicate", "CurrentTimestamp", "CurrentDate", "Now",
-    "LocalTimestamp", "CurrentBatchTimestamp", "First", "Last", "AnyValue", "CollectList", "Mode",
+    "LocalTimestamp", "CurrentBatchTimestamp", "RowNumber", "NTile", "NthValue", "Lag", "Lead", "AesEncrypt",
 }  # fmt: skip
 """Parts of a query whose result the order of rows or the clock decides, although Spark takes them for deterministic."""
+
+_STEADY = {
+    "Count", "CountIf", "Max", "Min", "BitAndAgg", "BitOrAgg", "BitXorAgg", "BoolAnd", "BoolOr", "Percentile", "Median",
+    "PivotFirst", "HyperLogLogPlusPlus",
+}  # fmt: skip
+"""Aggregates that no order of rows shows in; nor does it in a sum or mean of what are no floats."""
 
 _UNREAD = "the spark frame cannot be read"
 _NO_WORKERS = (
@@ -48,7 +54,7 @@ class SparkSource(Streaming):
     """A Spark frame, whose rows come in no order."""
 
     backend = "spark"
-    lazy = True
+    lazy = afar = True
     ordered = False
 
     def __init__(self, frame: Any) -> None:
@@ -78,8 +84,9 @@ class SparkSource(Streaming):
         """Compute every value of some columns once, and keep none."""
         if withheld(lambda: self._frame.isStreaming or _changes(self._frame), _UNREAD):
             raise SchemaError(
-                "the spark query draws, samples, limits, drops duplicates or asks the clock, so its rows would not be "
-                "the same each time they are read: make the table from a copy that was written"
+                "the spark query draws, samples, limits, drops duplicates, asks the clock or depends on the order of "
+                "rows, as a sum of floats does, so its rows would not be the same each time they are read: make the "
+                "table from a copy that was written"
             )
         if not withheld(lambda: self._quietly(lambda: _workers_have_this(self._frame.sparkSession)), _NO_WORKERS):
             raise SchemaError(_NO_WORKERS)
@@ -87,7 +94,7 @@ class SparkSource(Streaming):
             raise SchemaError("the spark frame cannot compute its columns for every row")
 
     def collect(self, names: Sequence[str]) -> Collected:
-        """Bring these columns into memory, in the order of their values: for rows that have an order of their own."""
+        """Bring these columns into memory, in no order."""
         from pyarrow import Table
 
         def table() -> Any:
@@ -98,7 +105,7 @@ class SparkSource(Streaming):
                 from pyspark.sql.pandas.types import to_arrow_schema
 
                 found = Table.from_batches(chosen._collect_as_arrow(), to_arrow_schema(chosen.schema))
-            return found.sort_by([(name, "ascending") for name in found.column_names]).rename_columns(list(names))
+            return found.rename_columns(list(names))
 
         return source_of(withheld(lambda: self._quietly(table), _UNREAD)).collect(names)
 
@@ -186,12 +193,23 @@ def _changes(frame: Any) -> bool:
             expressions = parts.pop()
             for place in range(expressions.size()):
                 one = expressions.apply(place)
-                if one.getClass().getSimpleName() in _CHANGES:
+                if one.getClass().getSimpleName() in _CHANGES or _aggregates_in_order(one):
                     return True
                 parts.append(one.children())
         for below in (plan.children(), plan.subqueries()):
             plans += [below.apply(place) for place in range(below.size())]
     return False
+
+
+def _aggregates_in_order(expression: Any) -> bool:
+    """Whether it is an aggregate whose value may depend on the order in which rows come."""
+    if expression.getClass().getSimpleName() != "AggregateExpression":
+        return False
+    function = expression.aggregateFunction()
+    name = function.getClass().getSimpleName()
+    if name in ("Sum", "Average"):
+        return function.child().dataType().simpleString() in ("float", "double")
+    return name not in _STEADY
 
 
 def _workers_have_this(session: Any) -> bool:
@@ -214,12 +232,18 @@ def _logs_off(session: Any) -> Iterator[None]:
     """Let the driver's log be silent: it would quote what a query of the curator's own fails at."""
     log4j = session._jvm.org.apache.logging.log4j
     with _one_pass:
-        before = log4j.LogManager.getRootLogger().getLevel()
-        log4j.core.config.Configurator.setRootLevel(log4j.Level.OFF)
+        context = log4j.LogManager.getContext(False)
+        loggers = list(context.getConfiguration().getLoggers().values())  # the root and all with their own level
+        before = [logger.getLevel() for logger in loggers]
         try:
+            for logger in loggers:
+                logger.setLevel(log4j.Level.OFF)
+            context.updateLoggers()
             yield
         finally:
-            log4j.core.config.Configurator.setRootLevel(before)
+            for logger, level in zip(loggers, before, strict=True):
+                logger.setLevel(level)
+            context.updateLoggers()
 
 
 source = SparkSource
