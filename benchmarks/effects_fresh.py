@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -236,13 +236,18 @@ def cell(name: str, n: int, epsilon: float, runs: int) -> str:
             f"{len(held) / runs:.2f} of {runs}  {' | '.join(sorted(reasons))}")  # fmt: skip
 
 
-def main(arguments: list[str]) -> int:
+def asked_of(arguments: list[str], word: str, names: Iterable[str], runs: int) -> argparse.Namespace:
+    """Return the runs, rows, epsilon and names that were asked for."""
     options = argparse.ArgumentParser()
-    options.add_argument("--runs", type=int, default=500)
+    options.add_argument("--runs", type=int, default=runs)
     options.add_argument("--rows", default="10000")
     options.add_argument("--epsilon", type=float, default=1.0)
-    options.add_argument("--designs", default=";".join(DESIGNS))
-    asked = options.parse_args(arguments)
+    options.add_argument(word, default=";".join(names))
+    return options.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> int:
+    asked = asked_of(arguments, "--designs", DESIGNS, 500)
     failed = False
     for name in asked.designs.split(";"):
         for n in map(int, asked.rows.split(",")):

@@ -9,7 +9,6 @@ also how often they are unbounded.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
+from benchmarks.effects_fresh import asked_of
 
 Held = tuple[bool | None, bool]
 """Whether the interval holds the truth (``None``: not shown), and whether it is unbounded."""
@@ -98,12 +98,7 @@ LINES = {
 
 def main(arguments: list[str]) -> int:
     """Return 0 if no interval that was shown covers less than .93, less three Monte-Carlo errors."""
-    options = argparse.ArgumentParser()
-    options.add_argument("--runs", type=int, default=300)
-    options.add_argument("--rows", default="10000")
-    options.add_argument("--epsilon", type=float, default=1.0)
-    options.add_argument("--lines", default=";".join(LINES))
-    asked = options.parse_args(arguments)
+    asked = asked_of(arguments, "--lines", LINES, 300)
     loss, failed = dpc.ApproxDP(asked.epsilon, 1e-6), False
     for n in map(int, asked.rows.split(",")):
         for line in asked.lines.split(";"):

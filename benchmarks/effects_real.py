@@ -116,6 +116,10 @@ def main(arguments: list[str]) -> int:
     for most in (60_000, 30_000):
         for epsilon in (0.5, 1, 4):
             told(f"NSW, earnings up to {most}", training(nsw, most, ()), dpc.PureDP(epsilon), runs, aim)
+    treated = int(first[0]["treat"].sum())
+    sizes = {"method": dpc.methods.Assigned(sizes=[len(nsw) - treated, treated])}
+    for epsilon in (0.5, 1, 4):
+        told("NSW, arms of public sizes", (*first[:2], first[2] | sizes), dpc.PureDP(epsilon), runs, aim)
     both = [row for row in nsw if float(row["treat"])] + read("lalonde_cps_controls")
     survey = training(both, 60_000, (*COVARIATES, "re74", "re75"))
     for epsilon in (1, 4, 16):

@@ -10,6 +10,7 @@ from tests.mutants import Case, by_falsifier
 from tests.registry.effects import (
     HIGH,
     RADIUS,
+    difference_of,
     moments_of,
     of_two_numbers,
     paths_of,
@@ -22,6 +23,8 @@ DOMAIN = {"columns": 4, "high": HIGH.tolist(), "sizes": (5, 9)}
 
 MUTANTS: list[Case] = [
     by_falsifier("sums by cells by the bound of a record added", sums_by_cell, GRID, norm=Norm.L1, **DOMAIN),
+    by_falsifier("a difference of arms by one end of the range", difference_of, 2 * GRID - GRID // 10, norm=Norm.L1,
+                 **DOMAIN),
     by_falsifier("several scales by the bound of one", scales_of, 2**0.5 * WHOLE, norm=Norm.L2, columns=3, low=-1.0,
                  high=1.0),
     by_falsifier("moments with free counts of shortened rows", moments_of,

@@ -73,6 +73,9 @@ WAYS: dict[str, Ask] = {
     **{f"direction {name}": directed(kind) for name, kind in DIRECTION.items()},
     **{f"discover {name}": found(kind) for name, kind in DISCOVERY.items()},
     **{f"effect {name}": estimated(kind) for name, kind in EFFECTS.items()},
+    "effect assigned": lambda table: dpc.effect(
+        table, treatment="a", outcome="y", adjust=["b"], loss=PURE,
+        method=dpc.methods.Assigned(sizes=[[PERSONS // 4] * 2] * 2)),
     "cells": lambda table: dpc.cells(table, by=["a", "b"], values=["y", "x"], loss=PURE),
     "moments": lambda table: dpc.moments(table, ["x", "y"], loss=APPROXIMATE),
     "ci_tests": lambda table: dpc.ci_tests(table, [("x", "y", ["z"]), ("a", "b", [])], loss=PURE),

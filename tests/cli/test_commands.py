@@ -8,7 +8,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -318,3 +321,24 @@ def test_a_ledger_that_pays_for_no_gaussian_noise_says_so(study: Path) -> None:
     pure = run("ledger", "create", str(study / "pure.ledger"), "--epsilon", "1")
     both = run("ledger", "create", str(study / "both.ledger"), "--epsilon", "1", "--delta", "1e-6")
     assert "with --delta 1e-6 it would" in pure.stdout and "--delta" not in both.stdout
+
+
+def test_a_pattern_and_a_database_are_data_of_one_line(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 2, 3000)
+    rows = pa.table({"a": a, "b": np.where(rng.random(3000) < 0.85, a, 1 - a)})
+    (tmp_path / "visits").mkdir()
+    for part in range(3):
+        pyarrow.parquet.write_table(rows.slice(1000 * part, 1000), tmp_path / f"visits/{part}.parquet")
+    with duckdb.connect(str(tmp_path / "t.db")) as connection:
+        connection.from_arrow(rows).create("visits")
+    (tmp_path / "s.toml").write_text("[a]\nlevels = [0, 1]\n[b]\nlevels = [0, 1]\n")
+    for name in ("visits/*.parquet", "duckdb"):
+        data = f"duckdb:///{tmp_path}/t.db?table=visits" if name == "duckdb" else str(tmp_path / name)
+        ledger = tmp_path / "ledger"
+        dpc.Ledger.create(ledger, budget=dpc.PureDP(1)).close()
+        asked = ("discover", data, "--schema", str(tmp_path / "s.toml"), "--ledger", str(ledger), "--epsilon", "1")
+        found = run(*asked, "--json", "--redraws", "0")
+        assert found.exit_code == 0, found.output
+        assert json.loads(found.output)["graph"]["undirected"] == [["a", "b"]]
+        ledger.unlink()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -232,6 +234,33 @@ def test_rows_in_an_order_that_one_record_may_change_are_not_dealt_by_place(engi
         assert not unkeyed.ledger.entries()
     assert not compared(lambda of: tested(table(of, person="id"))).violated
     assert not compared(lambda of: dpc.moments(table(of), ["x", "y"], loss=dpc.ApproxDP(8, 1e-6)).numbers()).violated
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_ctrl_c_in_the_middle_of_a_pass_leaves_the_spend_and_no_file(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = in_duckdb if engine == "duckdb" else in_polars
+    batches, seen = module.batches, []
+
+    def interrupted(native: Any) -> Iterator[Any]:
+        for batch in batches(native):
+            yield batch
+            seen.append(len(batch))
+            if len(seen) == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    connection = duckdb.connect(config={"temp_directory": str(tmp_path / "spilled")})
+    frame: Any = connection.from_arrow(hostile()) if engine == "duckdb" else pl.from_arrow(hostile()).lazy()
+    ledger = dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.ApproxDP(100, 1e-4))
+    table = dpc.Table(frame, SCHEMA, ledger)
+    monkeypatch.setattr(module, "batches", interrupted)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        dpc.moments(table, ["x", "y"], loss=dpc.ApproxDP(8, 1e-6))
+    assert len(seen) == 3 and caught.value.__context__ is None
+    assert len(ledger.entries()) == 1
+    assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["study.ledger"]
 
 
 class Ears(logging.Handler):

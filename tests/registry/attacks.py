@@ -255,6 +255,13 @@ def _effect(table: dpc.Table) -> Any:
     return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE)
 
 
+def _assigned(table: dpc.Table) -> Any:
+    sizes = [table.n - 3 * (table.n // 4), *[table.n // 4] * 3]
+    parts = levels_of(table.schema["x"])
+    return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE,
+                      method=dpc.methods.Assigned(sizes=sizes))  # fmt: skip
+
+
 def _of_paths() -> Way:
     persons, periods = 300, np.arange(3)
     fixed = {"id": np.repeat(np.arange(persons), 3), "t": np.tile(periods, persons),
@@ -302,6 +309,7 @@ WAYS = (
     _of_levels("cells", "counts", lambda of: dpc.cells(of, by=["a", "b"], loss=PURE)),
     _of_table("cells", "sums", lambda of: dpc.cells(of, by=["x"], values=["y"], loss=PURE)),
     _of_table("effect", "cells", _effect),
+    _of_table("effect", "assigned", _assigned),
     _of_paths(),
     _of_panel("synthetic_control", "output-perturbation"),
     _of_panel("synthetic_control", "matched"),

@@ -9,8 +9,9 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
+from dpcausal.effects.assigned import assigned_sum, assigned_sum_sensitivity
 from dpcausal.effects.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity
-from dpcausal.effects.corner_counts import corner_counts, corner_counts_sensitivity, corners
+from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.ellipsoid import (
     WHOLE,
     ellipse_bits,
@@ -37,6 +38,15 @@ def of_two_numbers(rows: Rows) -> Any:
     codes = np.rint(rows[:, 0]).astype(np.int64)
     values = [corners(rows[:, 2], 2), corners(rows[:, 3], 2)]
     return corner_counts(codes, 2, np.ones(len(rows), dtype=bool), values).ravel()
+
+
+WEIGHTS = np.array([[-0.7, -1.0, 0.2], [0.4, 0.9, 1.0]])
+
+
+def difference_of(rows: Rows) -> Any:
+    """Return the sum of a number by arms and strata; a row below a half in the last column is left out."""
+    codes = np.rint(rows[:, :2]).astype(np.int64)
+    return assigned_sum(rows[:, 2], WEIGHTS[codes[:, 0], codes[:, 1]], np.where(rows[:, 3] >= 0.5, GRID, 0))
 
 
 RADIUS = 1.5
@@ -76,6 +86,8 @@ SENSITIVITIES = (
                    lambda m: ellipse_moments_sensitivity(RADIUS, ellipse_bits(m, RADIUS), 2), (4, 9), 0.99,
                    ("moments with free counts of shortened rows",),
                    {"columns": 3, "low": -3.0, "high": 3.0, "starts": {"apart": shortened_apart}}),
+    SensitivityRow("assigned-sum", difference_of, lambda m: assigned_sum_sensitivity(), (4, 9), 0.99,
+                   ("a difference of arms by one end of the range",), {"columns": 4, "high": HIGH.tolist()}),
     SensitivityRow("corner-counts", sums_by_cell, lambda m: corner_counts_sensitivity(1), (4, 9), 0.99,
                    ("sums by cells by the bound of a record added",),
                    {"columns": 4, "high": HIGH.tolist()}),
@@ -147,6 +159,11 @@ def scored(table: dpc.Table, loss: Any) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=["x"], groups="z", loss=loss, method="moments")
 
 
+def assigned(table: dpc.Table, loss: Any) -> Any:
+    return dpc.effect(table, treatment="a", outcome="y", adjust=[], loss=loss,
+                      method=dpc.methods.Assigned(sizes=[ROWS // 2, ROWS // 2]))  # fmt: skip
+
+
 PURE = dpc.PureDP(1)
 
 
@@ -212,6 +229,10 @@ TASKS = (
     TaskRow("effect cells", "effect", ("corner-counts", "geometric"),
             asked_on_neighbours(lambda table: plain_of(stratified(table, PURE)), PURE),
             of_effect(stratified, dpc.PureDP), 0.0, ("sums by cells by the bound of a record added",)),
+    TaskRow("effect assigned", "effect", ("assigned-sum", "corner-counts", "geometric"),
+            asked_on_neighbours(lambda table: plain_of(assigned(table, PURE)), PURE),
+            of_effect(assigned, dpc.PureDP), 0.0,
+            ("a difference of arms by one end of the range", "sums by cells by the bound of a record added")),
 )  # fmt: skip
 
 

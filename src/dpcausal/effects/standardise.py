@@ -107,14 +107,14 @@ def means(sums: Sums, treated_only: bool) -> Means:
     variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
     # What the noise may have taken from a variance is given back: else those samples would be shown that look too tame.
     most = np.maximum(Q / N - within**2, 0.0) + 2 * math.sqrt(sums.noise[0, 0]) / N
-    third = _third(N, within, most, by_sum[1, 1], by_sum[0, 0])
+    third = third_cumulant(N, within, most, by_sum[1, 1], by_sum[0, 0])
     far = float((np.maximum(within, 1 - within) * np.array([by_sum[0, 0], by_sum[1, 1]])).max())
     more = third + UNSEEN * far**3, variance + UNSEEN * far**2
     skew = max(cumulant / max(spread, 1e-100) ** 1.5 for cumulant, spread in ((third, variance), more))
     return Means(values, covariance, noise, residual / float(N.sum()), share, skew)
 
 
-def _third(N: Reals, means: Reals, variances: Reals, treated: Reals, control: Reals) -> float:
+def third_cumulant(N: Reals, means: Reals, variances: Reals, treated: Reals, control: Reals) -> float:
     """Return the most that the third cumulant of the difference can be away from 0.
 
     On [0, 1] with mean m and variance v a third central moment is at most v (1 − m − v/(1 − m)), with some of the mass

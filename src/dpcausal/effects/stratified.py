@@ -30,7 +30,7 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
         return pay_cells(loss)
 
     def settle(self, question: Contrast, spent: Paid) -> Stratified:
-        sums = _sums(question)
+        sums = sums_of(question)
         deviation = math.sqrt((sums.values[0].degree + 1) * cell_variance(1, spent))
         least, mean = max(LEAST_COUNT, LEAST_RATIO * deviation), question.n / question.cells
         if mean < least:
@@ -53,7 +53,7 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
     def release(
         self, private: Table, question: Contrast, spent: Paid, coins: PublicGenerator, allotment: Allotment
     ) -> Effect:
-        return noisy_cells(_sums(question), spent, allotment).effect(
+        return noisy_cells(sums_of(question), spent, allotment).effect(
             treatment=question.treatment, outcome=question.outcome, adjust=question.adjust, groups=question.groups,
             estimand=question.estimand, treated=question.treated, control=question.control,
             coverage=question.coverage,
@@ -63,7 +63,7 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
         return self.release(private, question, NoPrivacy(), coins, allotment)
 
 
-def _sums(question: Contrast) -> CellSums:
+def sums_of(question: Contrast) -> CellSums:
     return CellSums.of(question.table, (question.treatment, *question.strata), (question.outcome,))
 
 
