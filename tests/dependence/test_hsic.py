@@ -300,7 +300,8 @@ def test_the_value_keeps_its_bound_and_reaches_the_slack_written_down():
 @pytest.mark.proves("hsic-published")
 @pytest.mark.parametrize("kernel", SUMS)
 @pytest.mark.parametrize("width", [1e-3, 0.3, 5.0])
-def test_no_neighbours_of_any_shape_pass_a_bound(kernel, width):
+def test_no_neighbours_of_any_shape_pass_a_bound(kernel, width, monkeypatch):
+    monkeypatch.setattr(gaussian_sums, "TILE", 64)  # larger tiles only have more empty sums
     arguments = {"kernel": kernel, "width_x": width, "width_y": width, **UNIT_BOX}
     sizes = (2, 3, 8, 40)
     for score, claim in ((root_hsic, root_hsic_sensitivity), (hsic, hsic_sensitivity)):
