@@ -12,10 +12,27 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError
 from benchmarks.panels import counties
+from dpcausal.privacy.loss import affordable_zcdp
+from dpcausal.synthetic_control.factor import forecaster, release
+from dpcausal.synthetic_control.forecast import donor_free
+from dpcausal.synthetic_control.method import FIRST_COUNT, INTERVAL, MIXING, MIXTURES, PLACEBO_TEST
+from dpcausal.synthetic_control.placebo import (
+    Law,
+    Missed,
+    missed_by_own,
+    release_best,
+    release_lean,
+    release_pvalue,
+    release_reach,
+)
 from dpcausal.synthetic_control.reference import simplex_weights
+from dpcausal.synthetic_control.rows import FULL, Grid, to_scale
 
 DELTA, BEFORE, AFTER = 1e-6, 10, 3
 T = BEFORE + AFTER
+TESTED = 40
+"""Targets of a panel whose p-values are drawn, where it has many."""
+
 Panel = Callable[[int, np.random.Generator], np.ndarray]
 
 
@@ -248,6 +265,62 @@ def setting(make: Panel, half: float, n: int, epsilon: float, panels: int, targe
     return tally
 
 
+def intervals(rows: Any, n: int, half: float, epsilon: float, seed: int, start: int) -> tuple[Any, ...]:
+    """Return whether each unit after the first n is held, how volatile it is, its width, its error, its p-value.
+
+    The library's own releases of one panel, in their order and with their shares, and its interval of many targets.
+    """
+    loss, after, full = dpc.ApproxDP(epsilon, DELTA), rows.shape[1] - start, np.full(n, FULL)
+    base: Any = affordable_zcdp(loss)
+    with dpc.simulated_noise(seed):
+        # Each p-value is paid for as that of a target alone.
+        whole = dpc.ZCDP(base.exact_rho * (2 + PLACEBO_TEST * len(rows)))
+        allotment = dpc.Ledger.in_memory(whole).allot(whole, task="benchmark", unit=dpc.Unit.DONOR)
+        scaled = to_scale(rows, dpc.Bounded(-half, half))
+        grid = Grid.of([donor_free(scaled[n][:start], after).last_error], start, rows.shape[1])
+        path = 1 - MIXING - INTERVAL - PLACEBO_TEST
+        fitted, z = forecaster(release(scaled[:n], grid, allotment, base.part(path)), start), grid.rows(scaled)
+        control, scales = fitted.measured(z)
+        parts = (control, missed_by_own(z, start), scales, fitted.swings(z))
+        donors, units = Missed(*(part[:n] for part in parts)), Missed(*(part[n:] for part in parts))
+        ways = [donors.mixed(way, full) for way in MIXTURES]
+        mixing, law = MIXTURES[release_best(ways, allotment, base.part(MIXING))], Law(max(fitted.freedom, 1))
+        counts = base.part(INTERVAL * FIRST_COUNT), base.part(INTERVAL * (1 - FIRST_COUNT))
+        told, lean = release_lean(donors.mixed(mixing, full), law, n, allotment, counts[0])
+        placebos = donors.leaning(lean).mixed(mixing, full)
+        reach = release_reach(placebos, law, n, 0.9, allotment, counts, told)
+        found = units.leaning(lean).mixed(mixing, full)
+        test = base.part(PLACEBO_TEST)
+        p = [release_pvalue(placebos, float(e), float(s), n, allotment, test)
+             for e, s in zip(found.residuals[:TESTED], found.scales, strict=False)]  # fmt: skip
+    half_width = np.inf if reach is None else reach * found.scales
+    size = grid.step * half
+    return (np.abs(found.residuals) <= half_width, np.std(np.diff(rows[n:, :start], axis=1), axis=1),
+            2 * half_width * size, found.residuals * size, np.array(p), lean)  # fmt: skip
+
+
+def many(name: str, n: int, epsilon: float, panels: int, targets: int) -> str:
+    """Return held, its deviation over panels, held of the volatile and the calm fifth, width, p ≤ .05 and mean lean."""
+    told = []
+    for seed in range(panels):
+        rng = np.random.default_rng(910_000 + seed)
+        if name == "counties":
+            real = counties()
+            start, half = real.times.index(real.start), real.bounds.width / 2
+            rows = real.values[rng.permutation(len(real.values))] - real.bounds.midpoint
+            told.append(intervals(rows[: n + targets], min(n, len(rows) - targets), half, epsilon, seed, start))
+        else:
+            make, half = FAMILIES[name]
+            rows = np.clip(make(n + targets, rng), -half, half)
+            told.append(intervals(rows, n, half, epsilon, seed, BEFORE))
+    held, volatile, width, error, p = (np.concatenate([one[place] for one in told]) for place in range(5))
+    fifths = np.argsort(np.argsort(volatile)) * 5 // len(volatile)
+    values = (held.mean(), np.std([one[0].mean() for one in told]) / np.sqrt(panels), held[fifths == 4].mean(),
+              held[fifths == 0].mean(), width.mean() / np.sqrt(np.mean(error**2)), np.mean(p <= 0.05),
+              np.mean([one[5] for one in told]))  # fmt: skip
+    return "".join(f"{value:9.3f}" for value in values)
+
+
 def of_counties(n: int, epsilon: float, targets: int) -> Tally:
     """Return what happens to counties that are left out of the donors, in points of unemployment."""
     real, tally = counties(), Tally()
@@ -276,13 +349,28 @@ def power(n: int, epsilon: float, runs: int) -> str:
     return "; ".join(told)
 
 
+def of_many(asked: argparse.Namespace) -> int:
+    for pair in asked.settings.split(","):
+        n, epsilon = int(pair.split(":")[0]), float(pair.split(":")[1])
+        print(f"\nn = {n}, ε = {epsilon:g}: {asked.panels} panels × {asked.targets} fresh units a family")
+        words = ("held", "error", "volatile", "calm", "width", "p<=.05", "lean")
+        print(f"{'':<16}" + "".join(f"{word:>9}" for word in words))
+        for name in (*FAMILIES, "counties"):
+            if asked.family in name:
+                print(f"{name:<16}{many(name, n, epsilon, asked.panels, asked.targets)}", flush=True)
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--settings", default="1000:1,1000:0.5,200:1,5000:1", help="pairs of donors and ε")
     parser.add_argument("--panels", type=int, default=40)
     parser.add_argument("--targets", type=int, default=10)
     parser.add_argument("--family", default="", help="part of the names of the families")
+    parser.add_argument("--many", action="store_true", help="intervals of the factor model alone, one release a panel")
     asked = parser.parse_args()
+    if asked.many:
+        return of_many(asked)
     for pair in asked.settings.split(","):
         n, epsilon = int(pair.split(":")[0]), float(pair.split(":")[1])
         print(f"\nn = {n}, ε = {epsilon:g}: {asked.panels} panels × {asked.targets} fresh units a family")
