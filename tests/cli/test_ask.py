@@ -27,7 +27,7 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("d.csv").write_text("a,b,c\n" + "\n".join(f"{x},{y},{z}" for x, y, z in zip(a, b, a[::-1], strict=True)))
     Path("s.toml").write_text("".join(f"[{name}]\nlevels = [0, 1]\n" for name in "abc"))
     dpc.Ledger.create("l", budget=dpc.ApproxDP(5, 1e-6)).close()
-    code, text = run("discover", "d.csv", "--schema", "s.toml", "--ledger", "l", "--epsilon", "1", "--redraws", "0",
+    code, text = run("discover", "d.csv", "--schema", "s.toml", "--ledger", "l", "--epsilon", "1", "--redraws", "1",
                      "--save-release", "r.json")  # fmt: skip
     assert code == 0, text
     return tmp_path

@@ -36,6 +36,13 @@ def test_neighbours_and_earlier_tiers_leave_out_what_the_treatment_may_have_caus
             adjustment_sets(graph, knowledge, "a", "b", rule)
 
 
+def test_an_arrow_that_became_a_line_may_be_of_a_collider_after_all() -> None:
+    found = Cpdag.from_dag("abcd", [("c", "a"), ("d", "a")])
+    graph = Cpdag("abcd", undirected=["ca", "da"])
+    assert adjustment_sets(graph, dpc.Knowledge(), "a", "b", "ida") == ((), ("c",), ("d",))
+    assert adjustment_sets(graph, dpc.Knowledge(), "a", "b", "ida", found) == ((), ("c",), ("d",), ("c", "d"))
+
+
 def clinic(seed: int, n: int = 4_000) -> dict[str, Any]:
     """Two causes of treatment and outcome, one of them weak, and what follows; the effect is .04."""
     rng = np.random.default_rng(seed)

@@ -117,6 +117,16 @@ def test_support_falls_where_the_noise_is_large() -> None:
     assert found.support.edges.get(frozenset("ab"), 0.0) < 0.95
 
 
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_result_has_its_support_the_same_each_time_and_no_arrow_without(name: str) -> None:
+    with dpc.simulated_noise(4):
+        found = asked(chain(3_000), method=name, loss=loss_of(NUMBERS[name]))
+    again = found.release.discover()  # type: ignore[union-attr]
+    assert found.support is not None and again.support == found.support and again.graph == found.graph
+    assert all(row["arrow_support"] >= 0.5 for row in found.edges() if row["directed"])
+    assert found.as_found is not None and found.graph.skeleton == found.as_found.skeleton
+
+
 def test_decisions_alone_have_no_support() -> None:
     found = asked(method=SvtPc(constants="corrected"))
     assert found.release is None and not found.margin

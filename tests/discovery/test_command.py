@@ -43,16 +43,16 @@ def test_a_graph_is_printed_with_its_cost_and_support() -> None:
 
 
 def test_json_formats_and_knowledge() -> None:
-    told = json.loads(ask("--epsilon", "0.5", "--json", "--redraws", "0", "--require", "a,b").stdout)
+    told = json.loads(ask("--epsilon", "0.5", "--json", "--redraws", "1", "--require", "a,b").stdout)
     assert told["graph"]["directed"] == [["a", "b"]] and told["remaining"]["epsilon"] == 1.5
     assert ask("--epsilon", "0.5", "--format", "dagitty", "--columns", "a,b").stdout.startswith("pdag {")
-    nothing = ask("--epsilon", "0.5", "--forbid", "a,b", "--forbid", "b,a", "--columns", "a,b", "--redraws", "0")
+    nothing = ask("--epsilon", "0.5", "--forbid", "a,b", "--forbid", "b,a", "--columns", "a,b", "--redraws", "1")
     assert "No edge shown." in nothing.stdout
 
 
 @pytest.mark.parametrize("written", [["--columns", "a", "--columns", "b"], ["--columns", " a, b"]])
 def test_all_columns_are_in_the_graph_however_they_are_written(written: list[str]) -> None:
-    told = json.loads(ask("--epsilon", "0.5", "--json", "--redraws", "0", "--require", "a , b", *written).stdout)
+    told = json.loads(ask("--epsilon", "0.5", "--json", "--redraws", "1", "--require", "a , b", *written).stdout)
     assert told["graph"]["nodes"] == ["a", "b"] and told["graph"]["directed"] == [["a", "b"]]
 
 
@@ -80,7 +80,7 @@ def test_what_is_wrong_is_told_by_an_exit_code(arguments: tuple[str, ...], code:
 
 
 def test_options_of_a_method_reach_it_and_the_ledger() -> None:
-    asked = "--json", "--redraws", "0", "--epsilon", "0.5"
+    asked = "--json", "--redraws", "1", "--epsilon", "0.5"
     told = json.loads(ask(*asked, "--method", "table", "--search", "pc", "--max-order", "1").stdout)
     assert told["settings"] == {"max_order": 1, "search": "pc"} and told["search"] == "pc"
     told = json.loads(ask(*asked, "--method", "ci-test", "--test", "kendall", "--max-order", "0").stdout)

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-import dpcausal.discovery.search as searching
 from dpcausal.dependence.contingency import contingency
+from dpcausal.discovery import pvalues
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
+from dpcausal.discovery.pvalues import asker
 from dpcausal.discovery.score_search import MOMENTS_PENALTY, best_dag, class_of, local_score, local_scores
-from dpcausal.discovery.search import asker, search, support
-from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.discovery.search import search, support
+from dpcausal.discovery.support import Support, supported, usual_redraws
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.table import NoisyTable
 
@@ -147,14 +148,26 @@ def test_what_could_not_be_tested_has_no_margin_support_or_arrow(kind: Any, monk
     """a and c cause b, b causes d; without a test of (b, c) nothing points at b, nor from it at d."""
     table, terms = exact_table(), Terms(kind, 0.001, 2, Knowledge())
     assert search(table, terms).graph.directed == {("a", "b"), ("c", "b"), ("b", "d")}
-    real = searching.pvalue_of
+    real = pvalues.pvalue_of
     monkeypatch.setattr(
-        searching, "pvalue_of", lambda release, x, y, given: None if {x, y} == {1, 2} else real(release, x, y, given)
+        pvalues, "pvalue_of", lambda release, x, y, given: None if {x, y} == {1, 2} else real(release, x, y, given)
     )
     found = search(table, terms)
     assert found.untested == {frozenset("bc")} and found.graph.skeleton == {frozenset(e) for e in ("ab", "bc", "bd")}
     assert not found.graph.directed and set(found.margin) == {frozenset("ab"), frozenset("bd")}
-    assert set(support(table, terms, 3, generator_from_seed(1)).edges) == {frozenset("ab"), frozenset("bd")}
+    assert set(support(table, terms, 3).edges) == {frozenset("ab"), frozenset("bd")}
+
+
+def test_an_arrow_of_little_support_is_a_line_unless_knowledge_points_it() -> None:
+    graph = dpc.Cpdag.from_dag("abcd", [("a", "b"), ("c", "b"), ("b", "d")])
+    shares = Support(10, dict.fromkeys(graph.skeleton, 1.0), {("a", "b"): 0.4, ("c", "b"): 0.5, ("b", "d"): 0.0})
+    told = supported(graph, shares, Knowledge())
+    assert told.directed == {("c", "b")} and told.skeleton == graph.skeleton
+    assert supported(graph, shares, Knowledge(forbidden=[("b", "a")])).directed == {("a", "b"), ("c", "b")}
+    assert supported(graph, shares, Knowledge(required=[("b", "d")])).directed == {("b", "d"), ("c", "b")}
+    assert supported(graph, None, Knowledge()) == graph
+    sizes = ((8, 100), (30, 100), (30, 2_000), (30, 3_000))
+    assert [usual_redraws(*size) for size in sizes] == [40, 16, 10, 0]
 
 
 def test_the_best_score_of_moments_is_that_of_all_dags() -> None:

@@ -1,4 +1,4 @@
-"""Strongest first: any order of the columns gives one graph; knowledge saves tests; what is untested is told."""
+"""Strongest first and climbing: a chain in any order of the columns; knowledge; what is untested is told."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
+from dpcausal.discovery.averaged import averaged
+from dpcausal.discovery.climb import climbed
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.strongest import strongest_first
 
@@ -34,6 +36,30 @@ def test_a_chain_is_found_in_any_order_of_the_columns() -> None:
         found = strongest_first(released(order), TERMS)
         assert found.edges == CHAIN and set(found.separating) == {frozenset(pair) for pair in ("ac", "bd", "ad")}
         assert found.separating[frozenset("ac")] == ("b",) and not found.untested
+
+
+def test_climbing_joins_the_chain_and_minds_knowledge() -> None:
+    release = released()
+    assert climbed(release, TERMS) == CHAIN
+    known = dpc.Knowledge(forbidden=[("b", "c"), ("c", "b")], required=[("a", "d")])
+    bound = climbed(release, replace(TERMS, knowledge=known))
+    assert frozenset("ad") in bound and frozenset("bc") not in bound
+
+
+def test_climbing_ends_where_gains_go_round() -> None:
+    """Noise alone, far above the links: gains of such numbers add up to no score."""
+    release = released()
+    for seed in range(8):
+        noise = np.triu(np.random.default_rng(seed).normal(0, 0.3 * release.count, release.matrix.shape), 1)
+        assert climbed(replace(release, matrix=release.matrix + noise + noise.T), replace(TERMS, alpha=0.9))
+
+
+def test_most_of_the_draws_decide_and_their_shares_are_the_support() -> None:
+    release = released()
+    skeleton, shares = averaged(release, TERMS, 4)
+    assert skeleton.edges == CHAIN and all(shares.edges[edge] == 1 for edge in CHAIN)
+    assert skeleton.separating.keys() == {frozenset("ac"), frozenset("bd")} and shares.redraws == 4
+    assert all(skeleton.weakest[edge] < 1e-6 for edge in CHAIN)
 
 
 def test_the_same_numbers_in_another_order_give_the_same_graph() -> None:

@@ -32,7 +32,7 @@ def discover_command(
     alpha: Annotated[float | None, typer.Option(help="Level of the tests.")] = None,
     forbid: Annotated[list[str] | None, typer.Option(help="CAUSE,EFFECT that cannot be; repeatable.")] = None,
     require: Annotated[list[str] | None, typer.Option(help="CAUSE,EFFECT that must be; repeatable.")] = None,
-    redraws: Annotated[int, typer.Option(help="Draws of fresh noise for the support of the edges; 0 for none.")] = 50,
+    redraws: Annotated[int | None, typer.Option(help="Draws of fresh noise for the support of the edges.")] = None,
     knowledge: KnowledgeOption = None,
     save_release: SaveOption = None,
     form: Annotated[str, typer.Option("--format", help="text, dagitty, dot or graphml.")] = "text",
@@ -43,8 +43,8 @@ def discover_command(
     from dpcausal.errors import ParameterError
 
     texts = {"text": None, "dagitty": "to_dagitty", "dot": "to_dot", "graphml": "to_graphml"}
-    if form not in texts or not 0 <= redraws <= 10_000:
-        raise ParameterError("--format is text, dagitty, dot or graphml, --redraws a number from 0 to 10000")
+    if form not in texts or not (redraws is None or 1 <= redraws <= 10_000):
+        raise ParameterError("--format is text, dagitty, dot or graphml, --redraws a number from 1 to 10000")
     check_place(save_release)
     told = Knowledge() if knowledge is None else knowledge_in(knowledge)
     known = Knowledge(

@@ -19,13 +19,14 @@ MOST_OPEN = 12
 
 
 def adjustment_sets(
-    graph: Cpdag, knowledge: Knowledge, treatment: str, outcome: str, rule: str
+    graph: Cpdag, knowledge: Knowledge, treatment: str, outcome: str, rule: str, as_found: Cpdag | None = None
 ) -> tuple[tuple[str, ...], ...]:
     """Return the sets by a rule, each in the order of the graph's nodes.
 
     ``ida``: the treatment's causes in each member of the class (Maathuis, Kalisch & Bühlmann 2009: ways in which open
     edges may point at it without a new collider); ``disjunctive``: the neighbours of either that the treatment cannot
     have caused (VanderWeele & Shpitser 2011); ``earlier``: all columns of earlier tiers.
+    An arrow of ``as_found`` that is a line in the graph may be of a collider after all.
     """
     public.one_of("adjust", rule, RULES)
     for name in (treatment, outcome):
@@ -49,10 +50,13 @@ def adjustment_sets(
     free = sorted({other for edge in graph.undirected if treatment in edge for other in edge - {treatment}})
     if len(free) > MOST_OPEN:
         raise ParameterError(f"over {MOST_OPEN} edges of {treatment!r} are open: add knowledge, or adjust by a list")
+    weak = {other for other in free if as_found and {(other, treatment), (treatment, other)} & as_found.directed}
     found = {
         sorted_set(sure | set(chosen))
         for size in range(len(free) + 1) for chosen in combinations(free, size)
         if all(knowledge.allows(name, treatment) for name in chosen)
-        and all(one in near[other] for one in chosen for other in (sure | set(chosen)) - {one})
+        and all(
+            one in near[other] or {one, other} & weak for one in chosen for other in (sure | set(chosen)) - {one}
+        )
     }  # fmt: skip
     return tuple(sorted(found, key=lambda names: (len(names), names)))

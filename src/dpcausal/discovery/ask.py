@@ -50,7 +50,7 @@ def discover(
           search for the best score.  ``PureDP`` (geometric noise) or ``ZCDP``.  Bounded columns are cut at ``cuts``, or
           into four equal widths.
         * ``"whitened"``: noisy margins, then noisy second moments of whitened levels, for many columns and much noise;
-          the strongest pairs join first.  ``ZCDP`` or ``ApproxDP``.
+          what two searches join under half of added noise stands.  ``ZCDP`` or ``ApproxDP``.
         * ``"parities"``: noisy contrasts, order by order, for many columns and little noise.  ``ZCDP`` or ``ApproxDP``.
         * ``"moments"``: noisy second moments of bounded columns, partial correlations.  ``ZCDP`` or ``ApproxDP``.
         * ``"auto"``: moments if all columns are bounded and the loss allows Gaussian noise; a table up to 1024 cells;
@@ -64,7 +64,7 @@ def discover(
     knowledge : Knowledge, optional
         Tiers, forbidden and required arrows.
     alpha : float, optional
-        Level of the tests; by default .05 for the screen of a score search and ``"ci-test"``, .003 for whitened, .01
+        Level of the tests; by default .05 for the screen of a score search and ``"ci-test"``, .01
         for the others; .03 for whitened and parities given two or more columns.
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
@@ -74,7 +74,7 @@ def discover(
     Returns
     -------
     Discovery
-        With ``graph``, ``margin``, ``release``, ``guarantee``.
+        With ``graph``, ``support``, ``margin``, ``release``, ``guarantee``.
 
     Raises
     ------

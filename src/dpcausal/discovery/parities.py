@@ -22,9 +22,9 @@ from dpcausal.dependence.wald import of_levels
 from dpcausal.discovery.foresight import STRONG, too_few
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Rounds, Terms, Test
-from dpcausal.discovery.pvalues import MOST_CELLS
+from dpcausal.discovery.pvalues import MOST_CELLS, asker
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, rho_of
-from dpcausal.discovery.search import asker, by_tests
+from dpcausal.discovery.search import by_tests
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import gaussian_part

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dpcausal.dependence.wald import Wald, upper_tail, wald_test, wald_test_correlated
+from dpcausal.discovery.pc import Ask, Terms, Verdict
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
@@ -70,3 +71,14 @@ def _tail(found: Wald | None) -> float | None:
     if found is None or not math.isfinite(found.statistic):
         return None
     return upper_tail(found.statistic, found.freedom)
+
+
+def asker(release: Release, terms: Terms) -> Ask:
+    """Return the pruner of released numbers; what cannot be tested by them is not tested."""
+    place = {name: number for number, name in enumerate(release.names)}
+
+    def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
+        pvalue = pvalue_of(release, place[x], place[y], tuple(place[z] for z in given))
+        return Verdict(None) if pvalue is None else Verdict(pvalue > terms.level(len(given)), pvalue)
+
+    return ask

@@ -20,7 +20,8 @@ from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.score_search import SCREEN_ALPHA, Search, form_of
-from dpcausal.discovery.search import Found
+from dpcausal.discovery.search import Found, support, without_noise
+from dpcausal.discovery.support import supported, usual_redraws
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.allotment import Allotment
@@ -108,10 +109,15 @@ def discovered(
     method: Method[Any, Any], outcome: Outcome, guarantee: Guarantee, n: int, seed: int | None = None
 ) -> Discovery:
     """Return the result of an outcome."""
-    found, release = outcome.found, outcome.release
+    found, release, terms = outcome.found, outcome.release, outcome.terms
+    shares = found.support
+    redraws = usual_redraws(len(found.graph.nodes), found.tests)
+    if shares is None and redraws and release is not None and not without_noise(release):
+        shares = support(release, terms, redraws)
     return Discovery(
-        graph=found.graph, method=method.name, settings=method.options(), terms=outcome.terms, margin=found.margin,
-        untested=found.untested, support=None, tests=found.tests, n=n, reported=outcome.reported, seed=seed,
+        graph=supported(found.graph, shares, terms.knowledge), as_found=found.graph, method=method.name,
+        settings=method.options(), terms=terms, margin=found.margin,
+        untested=found.untested, support=shares, tests=found.tests, n=n, reported=outcome.reported, seed=seed,
         release=None if release is None else release.under(guarantee), guarantee=guarantee,
     )  # fmt: skip
 

@@ -11,9 +11,9 @@ from dpcausal.discovery.adjustment import adjustment_sets
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
-from dpcausal.discovery.search import Support, support
+from dpcausal.discovery.search import support, without_noise
+from dpcausal.discovery.support import Support, supported
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.noise import public_generator
 from dpcausal.releases.release import Release
 from dpcausal.report import Guarantee, Result, plain
 
@@ -25,7 +25,10 @@ class Discovery(Result):
     Attributes
     ----------
     graph : Cpdag
-        ``graph.directed``, ``graph.undirected``, ``graph.skeleton``.
+        ``graph.directed``, ``graph.undirected``, ``graph.skeleton``.  An arrow that stands in less than half of
+        re-drawn noise is a line.
+    as_found : Cpdag or None
+        The graph before that, up to Markov equivalence; ``None`` in answers that were kept before arrows became lines.
     method : str
         As asked for, ``"auto"`` resolved.
     settings : dict
@@ -40,7 +43,8 @@ class Discovery(Result):
         Edges that stand though no test of them was made, for want of counts or because knowledge requires them: lines
         without support, and without an arrow but from knowledge.
     support : Support or None
-        From ``with_support``: shares of re-drawn noise in which each edge and arrow is tested and stands.
+        Shares of re-drawn noise in which each edge and arrow is tested and stands; ``None`` without noise, where
+        the method releases decisions only, or where the search takes over 2,500 tests.
     tests : int
         Tests made.
     n : int
@@ -55,7 +59,7 @@ class Discovery(Result):
         What was spent and whom it protects.
     """
 
-    named = ("from", "to", "directed", "margin", "support", "tested")
+    named = ("from", "to", "directed", "margin", "support", "arrow_support", "tested")
 
     graph: Cpdag
     method: str
@@ -70,6 +74,11 @@ class Discovery(Result):
     seed: int | None
     release: Release | None
     guarantee: Guarantee
+    as_found: Cpdag | None = None
+
+    @property
+    def _pointed(self) -> Cpdag:
+        return self.as_found or self.graph
 
     @property
     def search(self) -> str:
@@ -96,7 +105,7 @@ class Discovery(Result):
         return "nats" if self.terms.search == "score" else "powers of ten"
 
     def with_support(self, redraws: int = 100) -> Discovery:
-        """Return the result with the share of re-drawn noise in which each edge stands; it costs nothing.
+        """Return the result with its support from another number of draws of fresh noise; it costs nothing.
 
         Parameters
         ----------
@@ -111,9 +120,8 @@ class Discovery(Result):
         public.whole("redraws", redraws, 1, 10_000)
         if self.release is None:
             raise ParameterError(f"{self.method} releases decisions only: there are no numbers to draw again")
-        generator, _ = public_generator()
-        found = support(self.release, self.terms, redraws, generator)
-        return dataclasses.replace(self, support=found)
+        found = support(self.release, self.terms, redraws)
+        return dataclasses.replace(self, support=found, graph=supported(self._pointed, found, self.knowledge))
 
     def effects(self, *, treatment: str, outcome: str, adjust: str = "ida", **options: Any) -> tuple[Any, ...]:
         """Return the ``Effect`` by each set that the graph leaves open to adjust for: free, from its release.
@@ -133,20 +141,28 @@ class Discovery(Result):
         The truth lies in one of the intervals if the graph is right; that it was found in the same numbers is not
         counted.
         """
-        sets = adjustment_sets(self.graph, self.knowledge, treatment, outcome, adjust)
+        sets = adjustment_sets(self.graph, self.knowledge, treatment, outcome, adjust, self._pointed)
         asked = getattr(self.release, "effect", None)
         if asked is None:
             raise ParameterError(f"{self.method} releases no table that has effects: ask method='table'")
         return tuple(asked(treatment=treatment, outcome=outcome, adjust=one, **options) for one in sets)
 
     def edges(self) -> list[dict[str, Any]]:
-        """Return one record an edge: its ends, whether it is directed, margin, support, whether it was tested."""
-        shares = None if self.support is None else self.support.edges
+        """Return one record an edge: its ends, whether it is directed, margin, support, whether it was tested.
+
+        ``arrow_support`` is that of the arrow from the first to the second, where noise was drawn again.
+        """
+
+        def share(edge: Edge, of: dict[Any, float] | None, key: Any) -> float | None:
+            return None if of is None or edge in self.untested else of.get(key, 0.0)
+
+        lines, arrows = (None, None) if self.support is None else (self.support.edges, self.support.arrows)
+
         return [
             {
                 "from": a, "to": b, "directed": directed, "margin": self.margin.get(edge := frozenset((a, b))),
-                "support": None if shares is None or edge in self.untested else shares.get(edge, 0.0),
-                "tested": edge not in self.untested,
+                "support": share(edge, lines, edge),
+                "arrow_support": share(edge, arrows, (a, b)), "tested": edge not in self.untested,
             }
             for directed, pairs in ((True, self.graph.arcs()), (False, self.graph.edges())) for a, b in pairs
         ]  # fmt: skip
@@ -156,7 +172,7 @@ class Discovery(Result):
         for row in self.edges():
             sign = "->" if row["directed"] else "--"
             words = [f"margin {row['margin']:.3g} {self.margin_unit}"] if row["margin"] is not None else []
-            words += [f"in {row['support']:.0%} of re-drawn noise"] if row["support"] is not None else []
+            words += self._shares_in_words(row) if row["support"] is not None else []
             if not row["tested"]:
                 known = self.knowledge.joined(row["from"], row["to"])
                 words.append("required, not tested" if known else "not tested: too few counts for the noise")
@@ -176,15 +192,27 @@ class Discovery(Result):
             "An edge that is not shown may be weak, or lost in the noise; pairs that only a third column links, as in "
             "an exclusive or, are not seen."
         )
+        if self.support is None and self.release is not None and not without_noise(self.release):
+            lines.append("The search is too long to repeat unasked: with_support(20) tells what arrows noise may make.")
         if self.reported:
             lines.append(f"Loss that the replicated system reports of itself: {self.reported}.")
         return lines
 
+    def _shares_in_words(self, row: dict[str, Any]) -> list[str]:
+        a, b = row["from"], row["to"]
+        words = [f"in {row['support']:.0%} of re-drawn noise"]
+        for tail, head in ((a, b), (b, a)):
+            if (tail, head) in self._pointed.directed:
+                known = self.knowledge.joined(a, b) or not self.knowledge.allows(head, tail)
+                share = 0.0 if self.support is None else self.support.arrows.get((tail, head), 0.0)
+                words.append("arrow as you know" if known else f"arrow to {head} in {share:.0%}")
+        return words
+
     def to_dict(self) -> dict[str, Any]:
         """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
         return {
-            "graph": self.graph.to_dict(), "edges": plain(self.edges()), "method": self.method,
-            "settings": plain(self.settings), "search": self.search, "alpha": self.alpha,
+            "graph": self.graph.to_dict(), "as_found": self._pointed.to_dict(), "edges": plain(self.edges()),
+            "method": self.method, "settings": plain(self.settings), "search": self.search, "alpha": self.alpha,
             "later_alpha": self.later_alpha, "max_order": self.max_order,
             "knowledge": {
                 "forbidden": sorted(list(arc) for arc in self.knowledge.forbidden),

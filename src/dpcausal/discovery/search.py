@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dpcausal.discovery.graph import Cpdag, Edge
+from dpcausal.discovery.averaged import averaged
+from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Ask, Skeleton, Terms, Verdict, find_skeleton, orient, sure_class
-from dpcausal.discovery.pvalues import pvalue_of
+from dpcausal.discovery.pc import Ask, Skeleton, Terms, find_skeleton, orient, sure_class
+from dpcausal.discovery.pvalues import asker
 from dpcausal.discovery.score_search import best_dag, class_of, local_scores
 from dpcausal.discovery.strongest import strongest_first
-from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.discovery.support import REDRAW_SEED, Support, usual_redraws
+from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
@@ -38,28 +40,22 @@ class Found:
     margin: dict[Edge, float]
     untested: frozenset[Edge]
     tests: int
+    support: Support | None = None
+    """Where the search itself draws noise again."""
 
 
-def asker(release: Release, terms: Terms) -> Ask:
-    """Return the pruner of released numbers; what cannot be tested by them is not tested."""
-    place = {name: number for number, name in enumerate(release.names)}
-
-    def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
-        pvalue = pvalue_of(release, place[x], place[y], tuple(place[z] for z in given))
-        return Verdict(None) if pvalue is None else Verdict(pvalue > terms.level(len(given)), pvalue)
-
-    return ask
-
-
-def search(release: Release, terms: Terms) -> Found:
-    """Return the graph of released numbers."""
+def search(release: Release, terms: Terms, margins: bool = True) -> Found:
+    """Return the graph of released numbers; without margins a score search is quicker."""
     release = release.for_graph()
     ask = asker(release, terms)
     if isinstance(release, NoisyWhitened):
-        return by_tests(release.names, strongest_first(release, terms), terms, ask)
+        if release.exact:
+            return by_tests(release.names, strongest_first(release, terms), terms, ask)
+        skeleton, shares = averaged(release, terms)
+        return replace(by_tests(release.names, skeleton, terms, ask), support=shares)
     skeleton = find_skeleton(release.names, ask, terms)
     if terms.search == "score" and isinstance(release, NoisyTable | NoisyMoments):
-        return _by_score(release, skeleton, terms.knowledge)
+        return _by_score(release, skeleton, terms.knowledge, margins)
     # Contrasts rarely have the power to say that a pair is linked given one column more.
     return by_tests(release.names, skeleton, terms, None if isinstance(release, NoisyContrasts) else ask)
 
@@ -75,7 +71,7 @@ def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms, ask: Ask 
     return Found(graph, margin, skeleton.untested, skeleton.tests)
 
 
-def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Knowledge) -> Found:
+def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Knowledge, margins: bool) -> Found:
     # A column whose variance is lost in the noise has correlations of noise: the graph says nothing of its pairs.
     silent = skeleton.untested if isinstance(release, NoisyMoments) else frozenset()
     scores = local_scores(release, skeleton.edges - silent, known)
@@ -88,31 +84,33 @@ def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Kno
         of_dag = Skeleton(graph.skeleton, {}, untested=untested)
         graph = sure_class(release.names, of_dag, Cpdag.from_dag(release.names, best[1]), known)
     margin = {}
-    for edge in graph.skeleton - untested:
+    for edge in graph.skeleton - untested if margins else ():
         without = best_dag(scores, edge)
         margin[edge] = best[0] - without[0] if without else LARGEST_MARGIN
     return Found(graph, margin, untested | silent, skeleton.tests)
 
 
-@dataclass(frozen=True)
-class Support:
-    """Shares of re-drawn noise in which an edge is tested and stands, and in which it is an arrow (cause, effect)."""
-
-    redraws: int
-    edges: dict[Edge, float]
-    arrows: dict[tuple[str, str], float]
+def without_noise(release: Release) -> bool:
+    """Return whether there is no noise that could be drawn again."""
+    form = release.for_graph()
+    return isinstance(form, NoisyTable | NoisyContrasts | NoisyMoments | NoisyWhitened) and form.exact
 
 
-def support(release: Release, terms: Terms, redraws: int, generator: PublicGenerator) -> Support:
+def support(release: Release, terms: Terms, redraws: int | None = None) -> Support:
     """Return how often edges and arrows stand when the noise is drawn again: a parametric bootstrap, free of cost.
 
     The released numbers stand for the truth and get fresh noise of the stated law.  It speaks of the noise alone,
-    not of the sampling of the rows.
+    not of the sampling of the rows.  The draws are the same each time, so that one release has one support.
     """
+    form = release.for_graph()
+    if isinstance(form, NoisyWhitened):
+        return averaged(form, terms, redraws)[1]
+    redraws = redraws or usual_redraws(len(release.names))
     edges: Counter[Edge] = Counter()
-    arrows: Counter[tuple[str, str]] = Counter()
+    arrows: Counter[Arc] = Counter()
+    generator = generator_from_seed(REDRAW_SEED)
     for _ in range(redraws):
-        found = search(release.redrawn(generator), terms)
+        found = search(release.redrawn(generator), terms, margins=False)
         edges.update(found.graph.skeleton - found.untested)
         arrows.update(arc for arc in found.graph.directed if frozenset(arc) not in found.untested)
     return Support(

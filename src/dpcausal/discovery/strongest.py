@@ -11,7 +11,7 @@ from dpcausal.dependence.wald import upper_tail
 from dpcausal.discovery.pc import Edge, Skeleton, Terms
 from dpcausal.releases.whitened import NoisyWhitened
 
-BAR = 0.1
+BAR = 0.05
 """Least share of its strength that a pair must keep given others: noise and near-faithfulness leave a rest."""
 
 
@@ -52,7 +52,7 @@ def strongest_first(release: NoisyWhitened, terms: Terms) -> Skeleton:
     for strength, x, y in sorted(waiting, key=lambda one: (-one[0], *sorted(one[1:]))):
         pair = frozenset((x, y))
         best: tuple[float, tuple[str, ...]] | None = None
-        for given in _sets(around[x] - {y}, around[y] - {x}, terms.max_order):
+        for given in sets_beside(around[x] - {y}, around[y] - {x}, terms.max_order):
             found = release.residual(place[x], place[y], tuple(place[z] for z in given))
             if found is None:
                 continue
@@ -71,7 +71,7 @@ def strongest_first(release: NoisyWhitened, terms: Terms) -> Skeleton:
     return Skeleton(frozenset(joined), separating, weakest, tests, frozenset(untested))
 
 
-def _sets(of_x: set[str], of_y: set[str], largest: int) -> list[tuple[str, ...]]:
+def sets_beside(of_x: set[str], of_y: set[str], largest: int) -> list[tuple[str, ...]]:
     """Return the sets of up to so many neighbours of either end, small ones first."""
     found = dict.fromkeys(
         given for size in range(1, largest + 1) for side in (of_x, of_y)

@@ -80,7 +80,7 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
     private_ids: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
-    usual_alpha: ClassVar[float] = 0.003
+    usual_alpha: ClassVar[float] = 0.01
 
     def usual_order(self, columns: int) -> int:
         return 2

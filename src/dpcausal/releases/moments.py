@@ -33,6 +33,11 @@ class NoisyMoments(Release):
     count: float | None = None
 
     @property
+    def exact(self) -> bool:
+        """Whether there is no noise."""
+        return self.variance == 0
+
+    @property
     def rows(self) -> float:
         """The number of rows that are told of."""
         return self.n if self.count is None else self.count

@@ -42,6 +42,11 @@ class NoisyTable(Release):
     _margins: dict[tuple[int, ...], Reals] = field(init=False, default_factory=dict, repr=False)
 
     @property
+    def exact(self) -> bool:
+        """Whether there is no noise."""
+        return self.law == "exact" or self.variance == 0
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Levels of each column."""
         return tuple(int(size) for size in self.counts.shape)
@@ -78,7 +83,7 @@ class NoisyTable(Release):
         return released.effect(treatment=treatment, outcome=outcome, adjust=adjust, **options)
 
     def redrawn(self, generator: PublicGenerator) -> Self:
-        if self.law == "exact" or self.variance == 0:
+        if self.exact:
             return self
         if self.law == "geometric":
             success = geometric_success(self.variance)

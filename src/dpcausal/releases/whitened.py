@@ -16,6 +16,7 @@ from dpcausal.releases.form import Form
 from dpcausal.releases.release import Release
 
 Reals = npt.NDArray[np.float64]
+Places = npt.NDArray[np.intp]
 Columns = tuple[int, ...]
 
 LEAST_SHARE = 0.02
@@ -38,6 +39,20 @@ class Residual(NamedTuple):
     statistic: float
     freedom: int
     strength: float
+
+
+class _Left(NamedTuple):
+    """What is left of a column given others: slopes, slopes times the noise among these, and their places.
+
+    In units of what is left: the inverse root of its covariance, its noise, and the covariance itself.
+    """
+
+    slopes: Reals
+    among: Reals
+    inside: Places
+    root: Reals
+    noise: Reals
+    spread: Reals
 
 
 def _floored(covariance: Reals) -> tuple[Reals, Reals]:
@@ -118,6 +133,36 @@ class NoisyWhitened(Release):
         """N = W Wᵀ, block by block."""
         return np.asarray(self._root @ self._root.T)
 
+    @cached_property
+    def _given(self) -> dict[Columns, tuple[Places, Reals, Reals]]:
+        return {}
+
+    @cached_property
+    def _lefts(self) -> dict[tuple[int, Columns], _Left]:
+        return {}
+
+    @cached_property
+    def _residuals(self) -> dict[tuple[int, int, Columns], Residual]:
+        return {}
+
+    def _left(self, x: int, given: Columns) -> _Left:
+        """Return what a column's tests given others have in common."""
+        known = self._lefts.get((x, given))
+        if known is not None:
+            return known
+        own, C, N = self.block(x), self.covariance, self._noise
+        if given not in self._given:
+            inside = np.array([place for z in given for place in range(*self.block(z).indices(len(C)))], dtype=np.intp)
+            values, vectors = np.linalg.eigh(C[np.ix_(inside, inside)])
+            inverse = (vectors / np.maximum(values, LEAST_EIGENVALUE)) @ vectors.T
+            self._given[given] = inside, inverse, N[np.ix_(inside, inside)]
+        inside, inverse, among = self._given[given]
+        slopes = C[own, inside] @ inverse
+        spread, root = _floored(C[own, own] - slopes @ C[inside, own])
+        noise = root @ (N[own, own] + slopes @ among @ slopes.T) @ root
+        found = self._lefts[x, given] = _Left(slopes, slopes @ among, inside, root, noise, root @ spread @ root)
+        return found
+
     def residual(self, x: int, y: int, given: Columns) -> Residual | None:
         """Return what is left of the link of two columns given others; ``None`` if one of the two has one kept level.
 
@@ -128,45 +173,51 @@ class NoisyWhitened(Release):
         is by its levels, given more as if it were the same everywhere.  Σw² rows are no more than the weighted rows
         are worth.
         """
-        one, other = self.block(x), self.block(y)
-        p, q = one.stop - one.start, other.stop - other.start
+        x, y = sorted((x, y))
+        given = tuple(sorted(given))
+        known = self._residuals.get((x, y, given))
+        if known is not None:
+            return known
+        p, q = len(self.shares[x]) - 1, len(self.shares[y]) - 1
         if not p or not q:
             return None
-        C, N = self.covariance, self._noise
-        s = self.deviation / self.count
-        H, A, B, G = C[one, other], N[one, one], N[other, other], np.zeros((p, q))
-        left = [C[one, one], C[other, other]]
-        inside = [place for z in given for place in range(self.ends[z] - len(self.shares[z]) + 1, self.ends[z])]
-        if inside:
-            values, vectors = np.linalg.eigh(C[np.ix_(inside, inside)])
-            inverse = (vectors / np.maximum(values, LEAST_EIGENVALUE)) @ vectors.T
-            bx, by = C[one, inside] @ inverse, C[other, inside] @ inverse
-            NS = N[np.ix_(inside, inside)]
-            H = H - bx @ C[inside, other]
-            A, B, G = A + bx @ NS @ bx.T, B + by @ NS @ by.T, bx @ NS @ by.T
-            left = [left[0] - bx @ C[inside, one], left[1] - by @ C[inside, other]]
-        (Rx, Lx), (Ry, Ly) = (_floored(part) for part in left)
-        if len(given) == 1 and inside:
+        one, other = self._left(x, given), self._left(y, given)
+        # In units of what is left of the columns.
+        h = one.root @ (self.covariance[self.block(x), self.block(y)]
+                        - one.slopes @ self.covariance[one.inside, self.block(y)]) @ other.root  # fmt: skip
+        G = one.root @ one.among @ other.slopes.T @ other.root
+        cross = one.noise[:, None, :, None] * other.noise[None, :, None, :]
+        cross += G[:, None, None, :] * G.T[None, :, :, None]
+        if len(given) == 1 and len(one.inside):
             weights, of_x = self._within(x, given[0])
-            of_y = self._within(y, given[0])[1]
+            of_x, of_y = one.root @ of_x @ one.root, other.root @ self._within(y, given[0])[1] @ other.root
             sampling = np.einsum("z,zac,zbd->abcd", weights, of_x, of_y)
         else:
-            sampling = np.einsum("ac,bd->abcd", Rx, Ry)
-        spread = sampling / self.count + s * s * (np.einsum("ac,bd->abcd", A, B) + np.einsum("ad,cb->abcd", G, G))
-        L = np.kron(Lx, Ly)  # from here on in units of what is left of the columns
-        spread = L @ spread.reshape(p * q, p * q) @ L.T
-        h = (Lx @ H @ Ly.T).ravel()
-        statistic = float(h @ np.linalg.solve(spread + 1e-12 * np.eye(p * q), h))
-        return Residual(statistic, p * q, float(h @ h - np.trace(spread)))
+            sampling = one.spread[:, None, :, None] * other.spread[None, :, None, :]
+        noise = self.deviation / self.count
+        spread = (sampling / self.count + noise * noise * cross).reshape(p * q, p * q)
+        flat = h.ravel()
+        statistic = float(flat @ np.linalg.solve(spread + 1e-12 * np.eye(p * q), flat))
+        found = Residual(statistic, p * q, float(flat @ flat - np.trace(spread)))
+        self._residuals[x, y, given] = found
+        return found
+
+    @cached_property
+    def _withins(self) -> dict[tuple[int, int], tuple[Reals, Reals]]:
+        return {}
 
     def _within(self, x: int, z: int) -> tuple[Reals, Reals]:
         """Return the weights of the levels of z and the covariance of x in each, from shares that are none below 0."""
+        if (x, z) in self._withins:
+            return self._withins[x, z]
         joint = self.pair(x, z)
         weights = joint.sum(axis=0)
         laws = joint / weights
         F = (features(np.array(self.shares[x])) - self._means[self.block(x)]) @ self._roots[x].T
         means = laws.T @ F
-        return weights, np.einsum("rz,ra,rb->zab", laws, F, F) - means[:, :, None] * means[:, None, :]
+        spread = np.einsum("rz,ra,rb->zab", laws, F, F) - means[:, :, None] * means[:, None, :]
+        self._withins[x, z] = weights, spread
+        return weights, spread
 
     def pair(self, x: int, z: int) -> Reals:
         """Return the noisy joint law of the kept levels of two columns: no share below a tenth of a row."""
@@ -177,11 +228,12 @@ class NoisyWhitened(Release):
         joint = np.maximum(px[:, None] * pz[None, :] * core, 0.1 / self.n)
         return np.asarray(joint / joint.sum())
 
-    def redrawn(self, generator: PublicGenerator) -> Self:
-        noise = np.triu(generator.normal(0, self.deviation, self.matrix.shape))
+    def redrawn(self, generator: PublicGenerator, part: float = 1.0) -> Self:
+        """Return it with fresh noise on top, of so large a part of the variance of its own."""
+        noise = np.triu(generator.normal(0, self.deviation * math.sqrt(part), self.matrix.shape))
         noise[np.diag_indices_from(noise)] *= math.sqrt(2)
         fresh = noise + np.triu(noise, 1).T
-        return replace(self, matrix=self.matrix + fresh, deviation=self.deviation * math.sqrt(2))
+        return replace(self, matrix=self.matrix + fresh, deviation=self.deviation * math.sqrt(1 + part))
 
     def numbers(self) -> dict[str, Any]:
         return {

@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpcausal.data.schema import Bounded, Schema
-from dpcausal.discovery.result import Discovery
 from dpcausal.privacy.ledger import Entry
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP, parse_loss
 from dpcausal.report import Guarantee, meanings
@@ -131,8 +130,6 @@ def _answer(one: Standing) -> list[Block]:
         told = {SPENT: "Spent, and no answer was kept", CANNOT: "It cannot be asked"}.get(one.state, "Not answered")
         return [*blocks, Block("answer", f"{told}: {one.reason or one.state}.")]
     for answer in one.answer if isinstance(one.answer, tuple) else (one.answer,):
-        if isinstance(answer, Discovery) and answer.support is None and answer.release is not None:
-            answer = answer.with_support(50)  # of released numbers: free
         lines = answer.headline() if hasattr(answer, "headline") else released(answer)
         blocks.append(Block("answer", lines[0], lines=tuple(lines[1:])))
         picture = drawn(answer)

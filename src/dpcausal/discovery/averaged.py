@@ -1,0 +1,78 @@
+"""The graph of whitened pairs on which two searches agree under fresh noise: strongest first, and hill climbing.
+
+Noise of half the released variance is added again and again; each time both searches say which pairs they join, and
+what half of them join stands.  Tests leave out weak edges, a score draws too many: their errors differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+
+from dpcausal.discovery.climb import climbed
+from dpcausal.discovery.graph import Arc, Edge
+from dpcausal.discovery.pc import Skeleton, Terms, orient
+from dpcausal.discovery.pvalues import asker
+from dpcausal.discovery.strongest import sets_beside, strongest_first
+from dpcausal.discovery.support import REDRAW_SEED, Support, usual_redraws
+from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.releases.whitened import NoisyWhitened
+
+PART = 0.5
+"""Variance of the added noise as a part of the released; all of it loses weak edges, less leaves false ones in."""
+
+MAJORITY = 0.5
+
+
+def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -> tuple[Skeleton, Support]:
+    """Return the pairs that the majority joins, and the shares of all."""
+    known = terms.knowledge
+    coins, first = generator_from_seed(REDRAW_SEED), strongest_first(release, terms)
+    drawn = [release.redrawn(coins, PART) for _ in range(redraws or usual_redraws(len(release.names)))]
+    votes: Counter[Edge] = Counter()
+    for one in drawn:
+        votes.update(strongest_first(one, terms).edges - first.untested)
+        votes.update(climbed(one, terms) - first.untested)
+    shares = {edge: count / (2 * len(drawn)) for edge, count in votes.items()}
+    required = {pair for pair in first.untested if known.joined(*pair)}
+    edges = frozenset(required | {edge for edge, share in shares.items() if share >= MAJORITY})
+    arrows: Counter[Arc] = Counter()
+    for one in drawn:
+        skeleton = replace(first, edges=edges, separating=_separating(one, terms, edges))
+        graph = orient(release.names, skeleton, known, asker(one, terms))
+        arrows.update(arc for arc in graph.directed if frozenset(arc) not in required)
+    separating, weakest = _separating(release, terms, edges), _weakest(release, terms, edges - required)
+    skeleton = replace(first, edges=edges, separating=separating, weakest=weakest)
+    return skeleton, Support(len(drawn), shares, {arc: count / len(drawn) for arc, count in arrows.items()})
+
+
+def _around(release: NoisyWhitened, edges: frozenset[Edge]) -> dict[str, set[str]]:
+    return {name: {other for edge in edges if name in edge for other in edge - {name}} for name in release.names}
+
+
+def _separating(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, tuple[str, ...]]:
+    """Return what separates best each pair that is apart but has a neighbour in common."""
+    found: dict[Edge, tuple[str, ...]] = {}
+    around, ask = _around(release, edges), asker(release, terms)
+    for x, y in combinations(release.names, 2):
+        if frozenset((x, y)) in edges or not around[x] & around[y] or terms.knowledge.apart(x, y):
+            continue
+        best = -1.0
+        for given in ((), *sets_beside(around[x], around[y], terms.max_order)):
+            pvalue = ask(x, y, given).pvalue
+            if pvalue is not None and pvalue > best:
+                best, found[frozenset((x, y))] = pvalue, given
+            if not given and best > terms.level(2):
+                break
+    return found
+
+
+def _weakest(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, float]:
+    """Return the largest p-value of each edge given neighbours of either end."""
+    around, ask, found = _around(release, edges), asker(release, terms), {}
+    for x, y in map(sorted, edges):
+        sets = ((), *sets_beside(around[x] - {y}, around[y] - {x}, terms.max_order))
+        asked = ((ask(x, y, given).pvalue, len(given)) for given in sets)
+        found[frozenset((x, y))] = max(terms.at_alpha(pvalue, size) for pvalue, size in asked if pvalue is not None)
+    return found

@@ -1,0 +1,47 @@
+"""Support: in which share of re-drawn noise an edge stands, and an arrow; and what is drawn of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpcausal.discovery.graph import Arc, Cpdag, Edge
+from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.score_search import MOST_COLUMNS
+
+ARROW_SUPPORT = 0.5
+"""Least share of re-drawn noise in which an arrow must stand to be drawn as one: below, a line."""
+
+REDRAWS, REDRAWS_WIDE = 40, 16
+"""Draws for the support of a result, to the columns of an exact score search and beyond."""
+
+LEAST_REDRAWS, MOST_TESTS = 8, 20_000
+"""A search that takes so many tests in so few draws is not repeated unless it is asked for."""
+
+REDRAW_SEED = 8_215_049_346_517_203
+"""Of the re-drawn noise: public, and of no use to whoever knows it, since nothing hidden is in what it is added to."""
+
+
+@dataclass(frozen=True)
+class Support:
+    """Shares of re-drawn noise in which an edge is tested and stands, and in which it is an arrow (cause, effect)."""
+
+    redraws: int
+    edges: dict[Edge, float]
+    arrows: dict[Arc, float]
+
+
+def usual_redraws(columns: int, tests: int = 1) -> int:
+    """Return how often noise is drawn again for a result of so many columns, found by so many tests; 0 for not."""
+    most = min(REDRAWS if columns <= MOST_COLUMNS else REDRAWS_WIDE, MOST_TESTS // max(tests, 1))
+    return most if most >= LEAST_REDRAWS else 0
+
+
+def supported(graph: Cpdag, shares: Support | None, known: Knowledge) -> Cpdag:
+    """Return a graph whose arrows of little support are lines, but for those that knowledge asks for."""
+    if shares is None:
+        return graph
+    weak = {
+        (a, b) for a, b in graph.directed
+        if shares.arrows.get((a, b), 0.0) < ARROW_SUPPORT and known.allows(b, a) and not known.joined(a, b)
+    }  # fmt: skip
+    return Cpdag(graph.nodes, graph.directed - weak, graph.undirected | {frozenset(arc) for arc in weak})
