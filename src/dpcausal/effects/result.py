@@ -94,7 +94,7 @@ class Effect(Result):
     n : int
         Rows, public.
     release : Release or None
-        The released numbers: ``effect.release.effect(...)`` costs nothing, ``to_json()`` saves them.
+        The released numbers; of cells ``effect.release.effect(...)`` costs nothing.  ``to_json()`` saves them.
     guarantee : Guarantee
     """
 
