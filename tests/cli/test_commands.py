@@ -338,7 +338,7 @@ def test_a_pattern_and_a_database_are_data_of_one_line(tmp_path: Path) -> None:
         ledger = tmp_path / "ledger"
         dpc.Ledger.create(ledger, budget=dpc.PureDP(1)).close()
         asked = ("discover", data, "--schema", str(tmp_path / "s.toml"), "--ledger", str(ledger), "--epsilon", "1")
-        found = run(*asked, "--json", "--redraws", "0")
+        found = run(*asked, "--json")
         assert found.exit_code == 0, found.output
         assert json.loads(found.output)["graph"]["undirected"] == [["a", "b"]]
         ledger.unlink()

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.rows import Rows
-from dpcausal.data.schema import Bounded
+from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.effects.cells import Paid, cell_claims, cell_variance, noisy_cells
 from dpcausal.effects.contrast import MOST_SKEW, SKEWED, UNMEASURED, arms_of, e_values
@@ -183,13 +183,17 @@ class Assigned(EffectMethod[PureDP]):
         by, column = arms.of_rows(), question.column(question.outcome)
         value, strata = value_of(question.outcome, column), [question.column(name) for name in question.strata]
 
+        def codes(rows: Rows, name: str, one: Column) -> Integers:
+            found = rows.values[name]
+            return bin_codes(found, one) if isinstance(one, Bounded) else found
+
         def added(rows: Rows) -> Integers:
             place = np.zeros(rows.n, dtype=np.int64)
             for name, one in zip(question.strata, strata, strict=True):
-                codes = rows.values[name]
-                place = place * len(levels_of(one)) + (bin_codes(codes, one) if isinstance(one, Bounded) else codes)
+                place = place * len(levels_of(one)) + codes(rows, name, one)
+            treated = codes(rows, question.treatment, question.column(question.treatment))
             unit = (rows.values[question.outcome].astype(np.float64) - value.lower) / value.width
-            return assigned_sum(unit, by[rows.values[question.treatment], place], rows.masses(GRID))
+            return assigned_sum(unit, by[treated, place], rows.masses(GRID))
 
         names = (question.treatment, question.outcome, *question.strata)
         total = question.table.records(names, parts=True).sum(added)

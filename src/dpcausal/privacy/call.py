@@ -59,7 +59,7 @@ def refusal(loss: Loss, budget: Loss, totals: Totals) -> BudgetExceededError:
 
 def check_large(loss: Loss, accept_large_epsilon: bool) -> None:
     """Refuse an ε above 20, or a ρ that is worth more, unless the caller accepts it."""
-    if isinstance(loss, NoPrivacy) or accept_large_epsilon is True:
+    if isinstance(loss, NoPrivacy):
         return
     if isinstance(loss, ZCDP):
         large = loss.exact_rho > LARGE_EPSILON**2 // 2
@@ -67,7 +67,7 @@ def check_large(loss: Loss, accept_large_epsilon: bool) -> None:
         large = loss.exact_epsilon > LARGE_EPSILON
     else:
         raise unfit(loss)
-    if large:
+    if large and accept_large_epsilon is not True:
         raise LossError(
             f"{loss} protects nobody in practice: above epsilon {LARGE_EPSILON} say accept_large_epsilon=True"
         )
