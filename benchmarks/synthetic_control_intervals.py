@@ -357,7 +357,10 @@ def of_many(asked: argparse.Namespace) -> int:
         print(f"{'':<16}" + "".join(f"{word:>9}" for word in words))
         for name in (*FAMILIES, "counties"):
             if asked.family in name:
-                print(f"{name:<16}{many(name, n, epsilon, asked.panels, asked.targets)}", flush=True)
+                try:
+                    print(f"{name:<16}{many(name, n, epsilon, asked.panels, asked.targets)}", flush=True)
+                except DataAbsentError as error:
+                    print(f"skipped: {error}")
     return 0
 
 
