@@ -17,7 +17,7 @@ import numpy as np
 
 from dpcausal.asking import public
 from dpcausal.direction.anm import Column
-from dpcausal.direction.bits import Bits, coins_of, failed, of_block
+from dpcausal.direction.bits import ADDITIVE, MODELS, Bits, coins_of, failed, of_block
 from dpcausal.direction.counts import AT_LEAST, AT_MOST, CLEAR, Counts, cube_tail, least, no_noise
 from dpcausal.direction.progress import told
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
@@ -58,6 +58,10 @@ LEVEL = "the level speaks of blocks of so many rows and of the two models, not o
 MISLEADS = (
     "an arrow may be wrong where one column nearly is a common cause or one direction fits by accident, where a cause "
     "is measured badly, and of counts or an effect that is measured on another scale than noise adds on"
+)
+MISLEADS_SCALED = (
+    "an arrow may be wrong where a common cause acts by groups or by its sign, where both columns drift in time, or "
+    "where one column nearly is a common cause"
 )
 CERTAIN = "of so many blocks noise decides nothing: where that holds, a wrong arrow comes as surely as a right one"
 """Said where an arrow is held against the most that is asked of any number of blocks."""
@@ -147,6 +151,9 @@ class Verdict(DirectionMethod[PureDP]):
     rows_per_block : int, optional
         Public number of rows of a block, by default n/blocks and at most 200: the larger a block, the smaller the
         departures from a model that it sees.  Rows beyond are left out by public coins.
+    model : str
+        What a direction is held against: ``"additive"``, y = f(x) + e, or ``"location-scale"``, y = f(x) + s(x)·e, with
+        e independent of x.  The second fits where the spread follows the cause; fewer pairs misfit it.
     share : float, optional
         A public guess of the share of rows that are asked and lack neither column, in (0, 1], by default that of
         ``Table.where``, else 1; the number of blocks follows it.
@@ -161,6 +168,7 @@ class Verdict(DirectionMethod[PureDP]):
 
     blocks: int | None = None
     rows_per_block: int | None = None
+    model: str = ADDITIVE
     share: float | None = None
 
     def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
@@ -181,11 +189,13 @@ class Verdict(DirectionMethod[PureDP]):
             told = OUTLOOK.format(arrow=chances["arrow"], rows=words)
         used = SOME_ROWS.format(used=most + str(blocks * rows)) if question.n >= blocks * (rows + 1) else ""
         sure = CERTAIN if counts.bounds[1] == CLEAR else ""
-        return tuple(filter(None, (told, used, MISLEADS, sure, LEVEL)))
+        misleads = MISLEADS if self.model == ADDITIVE else MISLEADS_SCALED
+        return tuple(filter(None, (told, used, misleads, sure, LEVEL)))
 
     def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         """Check the number and the size of the blocks, or choose them."""
         super().settle(question, spent)
+        public.one_of("model", self.model, MODELS)
         n, guess = question.n, question.expected / question.n if self.share is None else self.share
         share = public.number("share", guess, 1e-6, 1.0)
         if n < LEAST_ROWS:
@@ -250,13 +260,13 @@ class Verdict(DirectionMethod[PureDP]):
         found = []
         with one_thread():
             for part, seed in zip(parts, seeds, strict=True):
-                found.append(bits_of(*private.of(part), seed))
+                found.append(bits_of(*private.of(part), seed, self.model))
                 told(len(found) / blocks)
         return found
 
 
-def bits_of(x: Column, y: Column, seed: int) -> Bits:
+def bits_of(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     """Return the four bits of a block from its rows that lack nothing; total."""
     if len(x) < LEAST_KEPT:
         return coins_of(seed)
-    return contained(lambda: of_block(x, y, seed), failed(seed))  # a failure would depend on the rows
+    return contained(lambda: of_block(x, y, seed, model), failed(seed))  # a failure would depend on the rows
