@@ -71,3 +71,8 @@ def test_bounds_too_near_each_other_for_words_keep_their_parts(lower: float) -> 
     with dpc.simulated_noise(1):
         found = dpc.effect(table, treatment="took", outcome="y", adjust=["age"], loss=dpc.PureDP(1))
     assert parts(found) == 4 and math.isfinite(found.estimate)
+
+
+def test_an_answer_says_that_rows_count_as_independent_and_what_may_be_adjusted_for() -> None:
+    told = " ".join(effect(2_000, dpc.PureDP(1)).guarantee.caveats)
+    assert "rows count as independent: where clinics" in told and "nothing that the treatment changes" in told

@@ -28,7 +28,10 @@ MOST_UNSURE = 0.5
 ONE_SIDED = 0.2
 """Level of the test that the shortened rows lie on no side of what is left over."""
 
-WEAK = "the moments are too near their noise (signal to noise below {:g}): more rows, a larger loss or fewer columns"
+WEAK = (
+    "the moments, and so the slopes, are too near their noise (signal to noise below {:g}): more rows, a larger loss "
+    "or fewer columns"
+)
 SPREAD = (
     "the spread of the outcome about the line may differ from place to place, which second moments do not tell: say "
     "constant_spread=True if it does not, or release it by meat="

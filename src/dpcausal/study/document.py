@@ -95,6 +95,13 @@ def document(facts: Facts) -> list[Block]:
     return [*blocks, *_spending(facts), *_methods(facts), *_software(facts)]
 
 
+LEFT_OUT = {
+    "drop": "A record that lacks a column of a question is left out of that question; how many do is not told.",
+    "level": "A missing level counts as a level; a record that lacks a number is left out of questions about it.",
+    "impute": "What a record lacks counts as the middle of the bounds, or the first level.",
+}
+
+
 def _population(facts: Facts) -> list[Block]:
     told = facts.study.told
     public = public_in_words(words for one in facts.guarantees for words in one.public)
@@ -105,7 +112,7 @@ def _population(facts: Facts) -> list[Block]:
         Block("heading", "Population, and who is protected"),
         Block("text", told.disclosure.population or FILL.format("who the records are about, and how they were drawn")),
         Block("list", lines=tuple(part for part in (
-            *units, ids, f"Public: {public}." if public else "",
+            *units, ids, f"Public: {public}." if public else "", LEFT_OUT.get(told.missing, ""),
             "Not defended: who may run code in the curator's process, timing, and an older ledger put back.",
         ) if part)),
     ]  # fmt: skip
