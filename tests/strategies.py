@@ -154,6 +154,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "release_scores": often(st.booleans(), junk),
     "blocks": often(st.sampled_from([None, None, 1, 3]), junk),
     "rows_per_block": often(st.sampled_from([None, None, 48, 50]), junk),
+    "model": often(st.sampled_from(["additive", "location-scale"]), junk),
     "share": often(st.sampled_from([1.0, 1.0, 0.5, 1e-300]), junk),
     "constants": often(st.sampled_from(["published", "corrected"]), junk),
     "training_share": often(st.sampled_from([None, None, 0.5, 0.01, 0.99, 1e-300]), junk),
