@@ -81,7 +81,8 @@ def test_where_the_outcome_bends_over_a_skewed_regressor_the_slope_is_that_of_al
     assert abs(np.mean(off)) < 0.01
     with dpc.simulated_noise(1):
         few = dpc.moments(table(fanned(20_000), LOSS), NAMES, meat=("y", ["x", "w", "a"]), loss=LOSS)
-    assert "follows a line" in (fit := few.ols("y", ["x", "w", "a"])).assumed and fit["x"].interval is not None
+    fit = few.ols("y", ["x", "w", "a"])
+    assert "follows a line" in fit.assumed and fit["x"].interval is not None
 
 
 def test_wrong_names_are_refused_before_the_spend() -> None:
