@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import dpcausal as dpc
 from dpcausal.direction.methods import METHODS
-from dpcausal.papers import DIRECTIONS, AnmTestPrivacyIqr
+from dpcausal.papers import ASKED, AnmTestPrivacyIqr
 from tests.data.conftest import BACKENDS as BACKENDS
 
 NAMES = ("x", "y", "z")
@@ -159,7 +159,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "constants": often(st.sampled_from(["published", "corrected"]), junk),
     "training_share": often(st.sampled_from([None, None, 0.5, 0.01, 0.99, 1e-300]), junk),
 }
-DIRECTION_WAYS = (*METHODS.values(), *DIRECTIONS.values(), AnmTestPrivacyIqr)
+DIRECTION_WAYS = (*METHODS.values(), *ASKED["direction"].values(), AnmTestPrivacyIqr)
 
 
 def ways(kind: Any) -> st.SearchStrategy[Any]:
