@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcausal.errors import MissingDependencyError
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.neighbours import PERSONS, Relation, Unit
 
 
@@ -111,14 +111,8 @@ class Guarantee:
 
 def plain(value: Any) -> Any:
     """Return a value as JSON's types: enums by value, losses by kind, arrays and sets as lists."""
-    if isinstance(value, PureDP):
-        return {"kind": "PureDP", "epsilon": value.epsilon}
-    if isinstance(value, ApproxDP):
-        return {"kind": "ApproxDP", "epsilon": value.epsilon, "delta": value.delta}
-    if isinstance(value, ZCDP):
-        return {"kind": "ZCDP", "rho": value.rho}
-    if isinstance(value, NoPrivacy):
-        return {"kind": "NoPrivacy"}
+    if isinstance(value, Loss):
+        return {"kind": type(value).__name__, **plain(value.amounts)}
     if isinstance(value, Guarantee):
         return value.to_dict()
     if isinstance(value, Enum):
