@@ -61,8 +61,8 @@ MISLEADS = (
     "is measured badly, and of counts or an effect that is measured on another scale than noise adds on"
 )
 MISLEADS_SCALED = (
-    "an arrow may be wrong where a common cause acts by groups or by its sign, where both columns drift in time, or "
-    "where one column nearly is a common cause"
+    "an arrow may be wrong where a common cause acts by groups or by its sign, where both columns drift in time, and "
+    "of an effect that is measured on another scale than noise acts on"
 )
 CERTAIN = "of so many blocks noise decides nothing: where that holds, a wrong arrow comes as surely as a right one"
 """Said where an arrow is held against the most that is asked of any number of blocks."""

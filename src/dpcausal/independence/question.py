@@ -28,8 +28,8 @@ PUBLIC = (
 )  # fmt: skip
 
 ALONE = (
-    "rows count as independent: copies of rows, or several of one person in a table without person=, can make a true "
-    "null look dependent"
+    "rows count as independent: copies of rows, several of one person in a table without person=, or people of one "
+    "clinic or household who are alike can make a true null look dependent"
 )
 
 LEAST_EPSILON = Fraction(1, 10**6)
@@ -38,7 +38,10 @@ MOST_GIVEN = 200
 Spent = TypeVar("Spent", bound=PureDP | ApproxDP)
 
 
-SIGNED = "a link that is positive in some rows and negative in others cancels here: ask of each group, with where"
+SIGNED = (
+    "a link that is positive in some rows and negative in others cancels here, a U too: ask of each group, with where, "
+    "or by gcm-weighted, or hsic where nothing is given"
+)
 """Said by tests that add up signs."""
 
 
