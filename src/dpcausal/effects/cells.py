@@ -114,6 +114,9 @@ class ByCells(Method[CellSums, PureDP | ZCDP]):
     def claims(self, question: CellSums, spent: PureDP | ZCDP) -> tuple[str, ...]:
         return cell_claims(spent)
 
+    def caveats(self, question: CellSums, spent: Paid) -> tuple[str, ...]:
+        return cut_note((name, question.column(name)) for name in question.by)
+
     def release(
         self, private: Table, question: CellSums, spent: Paid, coins: PublicGenerator, allotment: Allotment
     ) -> NoisyCells:
@@ -182,6 +185,12 @@ def pay_cells(loss: Loss) -> tuple[Paid, str]:
 
 def cell_claims(spent: PureDP | ZCDP) -> tuple[str, ...]:
     return "corner-counts", "gaussian" if isinstance(spent, ZCDP) else "geometric"
+
+
+def cut_note(columns: Iterable[tuple[str, Column]]) -> tuple[str, ...]:
+    """Return in words into how many parts numbers are cut, if any are."""
+    told = ", ".join(f"{name!r} into {size_of(one)}" for name, one in columns if isinstance(one, Bounded))
+    return (f"cut into parts: {told}; what varies within a part is not adjusted for",) if told else ()
 
 
 def cell_variance(values: int, spent: Paid) -> float:

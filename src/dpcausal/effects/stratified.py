@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpcausal.data.coding import size_of
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
-from dpcausal.effects.cells import CellSums, Paid, cell_claims, cell_variance, noisy_cells, pay_cells
+from dpcausal.effects.cells import CellSums, Paid, cell_claims, cell_variance, cut_note, noisy_cells, pay_cells
 from dpcausal.effects.noisy_cells import value_of
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.result import Effect
@@ -52,9 +51,7 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
 
     def caveats(self, question: Contrast, spent: Paid) -> tuple[str, ...]:
         finer = dict(finer_cuts(question, spent))
-        cut = {name: finer.get(name, question.column(name)) for name in question.strata}
-        told = ", ".join(f"{name!r} into {size_of(one)}" for name, one in cut.items() if isinstance(one, Bounded))
-        return (f"cut into parts: {told}; what varies within a part is not adjusted for",) if told else ()
+        return cut_note((name, finer.get(name, question.column(name))) for name in question.strata)
 
     def release(
         self, private: Table, question: Contrast, spent: Paid, coins: PublicGenerator, allotment: Allotment
