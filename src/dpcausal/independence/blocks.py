@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
@@ -17,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.asking.public import whole
+from dpcausal.data.apart import Apart, Parts
+from dpcausal.data.rows import Rows
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Sample
 from dpcausal.independence.guests import has_guests
@@ -25,7 +28,7 @@ from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.block_sum import block_sum
-from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.mechanisms.subsample import assign_blocks, salt_of
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
@@ -150,12 +153,20 @@ class BlockTest(PureTest):
             counts["regression"] = checked_regression(options["regression"], question, counts["blocks"])
         return replace(self, **counts)
 
+    def read(self, question: Hypothesis) -> Sample | Apart:
+        if not Apart.of(question.table):
+            return question.read()
+        return Apart(question.table, question.names, Blocks(self, question.told).made)
+
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample | Apart, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
         reach = reach_of(self.blocks or 1)
-        terms = [term(found, reach) for found in block_scores(self, private, question, coins)]
+        if isinstance(private, Apart):
+            terms = block_terms(self, private, question, coins)
+        else:
+            terms = [term(found, reach) for found in block_scores(self, private, question, coins)]
         noisy = geometric(block_sum(terms, reach, "sum of block scores", question.unit), allotment, spent)
         pvalue = block_pvalue(noisy, len(terms), spent.epsilon / question.blocks_moved, self.two_sided(question))
         return Released(noisy / STEPS_PER_UNIT / math.sqrt(len(terms)), pvalue)
@@ -187,6 +198,37 @@ def block_scores(scorer: Scorer, rows: Sample, question: Hypothesis, generator: 
     """
     parts = assign_blocks(rows.n, scorer.blocks or 1, generator, rows.keys)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
+    return _scores(scorer, question, rows, parts, seeds)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What workers make of the blocks they have: the terms."""
+
+    scorer: Scorer
+    question: Hypothesis
+    seeds: tuple[int, ...] = ()
+
+    def made(self, rows: Rows) -> Sample:
+        """Return records as rows of a test."""
+        return self.question.sample(rows)
+
+    def __call__(self, rows: Sample, parts: Parts) -> list[list[int]]:
+        seeds, reach = [self.seeds[block] for block, _ in parts], reach_of(len(self.seeds))
+        found = _scores(self.scorer, self.question, rows, [part for _, part in parts], seeds)
+        return [[term(score, reach)] for score in found]
+
+
+def block_terms(scorer: Scorer, rows: Apart, question: Hypothesis, generator: PublicGenerator) -> list[int]:
+    """Return the terms of the same scores, made up where the rows are."""
+    blocks, salt = scorer.blocks or 1, salt_of(generator)
+    seeds = tuple(generator.integers(2**63, size=blocks).tolist())
+    return [int(said) for said in rows.each(blocks, salt, 1, Blocks(scorer, question.told, seeds))[:, 0]]
+
+
+def _scores(
+    scorer: Scorer, question: Hypothesis, rows: Sample, parts: Sequence[npt.NDArray[np.int64]], seeds: Sequence[int]
+) -> list[float]:
     workers = getattr(scorer, "workers", None) or 1
 
     def one(part: npt.NDArray[np.int64], seed: int) -> float:
