@@ -18,6 +18,7 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.verdict_shapes import Column, Columns, Rng
 from benchmarks.verdicts import bend, cause, designs, gaussian, noise, wave
+from dpcausal.direction.bits import ADDITIVE, MODELS
 
 Draw = Callable[[int, Rng], Columns]
 
@@ -206,10 +207,11 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=4_000)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--only", default="")
+    parser.add_argument("--model", choices=MODELS, default=ADDITIVE)
     asked = parser.parse_args()
     kinds = {name: kind for name, kind in ATTACKS.items() if asked.only in name}
     with dpc.simulated_noise(1):
-        designs(kinds, ((asked.rows, asked.epsilon),), asked.pairs, asked.noises, votes=False)
+        designs(kinds, ((asked.rows, asked.epsilon),), asked.pairs, asked.noises, False, asked.model)
     return 0
 
 

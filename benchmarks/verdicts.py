@@ -8,6 +8,7 @@ cost time and the noise does not.  Half of the pairs are named effect first.  ±
 * ``right``, ``wrong``: an arrow; where no arrow is right, every arrow is wrong.  ``answered``: all but undecided.
 * ``lean``: the forced choice of ``method="votes"`` by ``lsnm``, the whole ε on one count, and by ``hsic``;
   not with ``--no-votes``.
+* ``--model location-scale``: the verdict's other model.
 * ``--fresh``: six times five designs that were named after all defaults were set.
   ``--largest``: n = 20,000 and 100,000, too.
 """
@@ -26,6 +27,7 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError, tuebingen
 from benchmarks.verdict_shapes import FRESH, Column, Columns, Rng
+from dpcausal.direction.bits import ADDITIVE, MODELS
 from dpcausal.direction.counts import Counts, cube_tail, no_noise
 from dpcausal.direction.verdict import claims_of, verdict_of
 from dpcausal.mechanisms.gate import recording_gate
@@ -177,7 +179,7 @@ COLUMNS = ("right", "wrong", "neither", "both", "unlinked", "undecided", "lean o
 
 
 def of_pair(
-    columns: Columns, place: int, epsilons: tuple[float, float], noises: int, votes: bool
+    columns: Columns, place: int, epsilons: tuple[float, float], noises: int, votes: bool, model: str
 ) -> list[float]:
     """Return the shares of ``COLUMNS`` for a pair of which x is the cause; every other one is named effect first.
 
@@ -185,7 +187,7 @@ def of_pair(
     """
     turned = place % 2 == 1
     named = columns[::-1] if turned else columns
-    counts, blocks, _ = exact_counts(named, epsilons[0], place)
+    counts, blocks, _ = exact_counts(named, epsilons[0], place, method=dpc.methods.Verdict(model=model))
     said = verdicts(counts, blocks, epsilons[1], noises)
     right, wrong = ("y", "x") if turned else ("x", "y")
     other = {"x": "y", "y": "x"}
@@ -210,7 +212,9 @@ def show(name: str, rows: list[list[float]], weights: list[float] | None = None)
     print(f"{name:<26}{cells}   answered {1 - centre[5]:.2f}", flush=True)
 
 
-def designs(kinds: dict[str, Any], sizes: tuple[tuple[int, float], ...], pairs: int, noises: int, votes: bool) -> None:
+def designs(
+    kinds: dict[str, Any], sizes: tuple[tuple[int, float], ...], pairs: int, noises: int, votes: bool, model: str
+) -> None:
     for n, epsilon in sizes:
         began = time.process_time()
         print(f"\nn = {n:,}, ε = {epsilon:g}; {pairs} pairs a design, {noises} noises")
@@ -218,12 +222,12 @@ def designs(kinds: dict[str, Any], sizes: tuple[tuple[int, float], ...], pairs: 
         for name, (causal, draw) in kinds.items():
             rng = np.random.default_rng([sum(map(ord, name)), n])
             show(name + ("" if causal else " *"), [
-                of_pair(draw(n, rng), place, (epsilon, epsilon), noises, votes) for place in range(pairs)
+                of_pair(draw(n, rng), place, (epsilon, epsilon), noises, votes, model) for place in range(pairs)
             ])  # fmt: skip
         print(f"{time.process_time() - began:.0f} s of processor.  *: no arrow is right")
 
 
-def real(noises: int, most: int, votes: bool, deals: int) -> None:
+def real(noises: int, most: int, votes: bool, deals: int, model: str) -> None:
     """Print the Tübingen pairs of one cause and one effect column with 500 rows or more, 4,000 of them at most.
 
     The rows of each are dealt into blocks several times, and in both orders of the columns: shares are means of these.
@@ -235,7 +239,9 @@ def real(noises: int, most: int, votes: bool, deals: int) -> None:
         for place, pair in enumerate(pairs):
             keep = np.random.default_rng(place).permutation(len(pair.cause))[:4_000]
             named = pair.cause[keep], pair.effect[keep]
-            dealt = [of_pair(named, place + 1001 * deal, (made, epsilon), noises, votes) for deal in range(deals)]
+            dealt = [
+                of_pair(named, place + 1001 * deal, (made, epsilon), noises, votes, model) for deal in range(deals)
+            ]
             rows.append(np.mean(dealt, axis=0).tolist())
         print(f"ε = {epsilon:g}".replace("inf", "∞ (blocks of ε = 1)"))
         print(" " * 26 + "".join(f"{name:>14.14}" for name in COLUMNS))
@@ -254,6 +260,7 @@ def main() -> int:
     parser.add_argument("--deals", type=int, default=6, help="deals of each real pair into blocks")
     parser.add_argument("--at", nargs=2, type=float, metavar=("N", "EPSILON"), help="the designs at this size alone")
     parser.add_argument("--only", default="", help="designs whose name has this word")
+    parser.add_argument("--model", choices=MODELS, default=ADDITIVE)
     for flag in ("--fresh", "--real", "--designs", "--largest", "--no-votes"):
         parser.add_argument(flag, action="store_true")
     asked = parser.parse_args()
@@ -262,16 +269,16 @@ def main() -> int:
     made, fresh = ({name: kinds[name] for name in kinds if asked.only in name} for kinds in (DESIGNS, FRESH))
     with dpc.simulated_noise(1):
         if asked.at:
-            designs(made, ((int(asked.at[0]), asked.at[1]),), asked.pairs, asked.noises, votes)
+            designs(made, ((int(asked.at[0]), asked.at[1]),), asked.pairs, asked.noises, votes, asked.model)
         if asked.designs or everything:
-            designs(made, ((4_000, 1.0), (1_000, 1.0)), asked.pairs, asked.noises, votes)
+            designs(made, ((4_000, 1.0), (1_000, 1.0)), asked.pairs, asked.noises, votes, asked.model)
         if asked.largest or everything:
-            designs(made, ((20_000, 0.5), (100_000, 0.1)), asked.pairs, asked.noises, votes)
+            designs(made, ((20_000, 0.5), (100_000, 0.1)), asked.pairs, asked.noises, votes, asked.model)
         if asked.fresh or everything:
-            designs(fresh, ((4_000, 1.0),), asked.pairs, asked.noises, votes)
+            designs(fresh, ((4_000, 1.0),), asked.pairs, asked.noises, votes, asked.model)
         if asked.real or everything:
             try:
-                real(asked.noises, asked.most, votes, asked.deals)
+                real(asked.noises, asked.most, votes, asked.deals, asked.model)
             except DataAbsentError as absent:
                 print(absent)
     return 0

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import dpcausal as dpc
 from dpcausal.direction.methods import METHODS
-from dpcausal.papers import DIRECTIONS, AnmTestPrivacyIqr
+from dpcausal.papers import ASKED, AnmTestPrivacyIqr
 from tests.data.conftest import BACKENDS as BACKENDS
 
 NAMES = ("x", "y", "z")
@@ -154,11 +154,12 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "release_scores": often(st.booleans(), junk),
     "blocks": often(st.sampled_from([None, None, 1, 3]), junk),
     "rows_per_block": often(st.sampled_from([None, None, 48, 50]), junk),
+    "model": often(st.sampled_from(["additive", "location-scale"]), junk),
     "share": often(st.sampled_from([1.0, 1.0, 0.5, 1e-300]), junk),
     "constants": often(st.sampled_from(["published", "corrected"]), junk),
     "training_share": often(st.sampled_from([None, None, 0.5, 0.01, 0.99, 1e-300]), junk),
 }
-DIRECTION_WAYS = (*METHODS.values(), *DIRECTIONS.values(), AnmTestPrivacyIqr)
+DIRECTION_WAYS = (*METHODS.values(), *ASKED["direction"].values(), AnmTestPrivacyIqr)
 
 
 def ways(kind: Any) -> st.SearchStrategy[Any]:

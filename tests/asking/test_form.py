@@ -124,7 +124,8 @@ def _below(kind: type) -> Iterator[type]:
 def test_each_field_of_a_question_is_in_the_form_or_follows_from_what_is() -> None:
     """A new field must be placed by hand: left out of the form, it would mix two questions up."""
     follows = {
-        "ci_test": {"besides"}, "direction": {"besides"}, "cells": {"values"}, "did": {"times", "cohorts", "bounds"},
+        "ci_test": {"besides"}, "direction": {"besides"}, "cells": {"values", "finer"},
+        "did": {"times", "cohorts", "bounds"},
     }  # fmt: skip
     kinds: set[Any] = {one for one in _below(Question) if is_dataclass(one) and not isabstract(one)}
     kinds = {one for one in kinds if one.__module__.startswith("dpcausal.")}

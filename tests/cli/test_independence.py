@@ -12,9 +12,9 @@ from typer.testing import CliRunner, Result
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.cli.independence import ways
+from dpcausal.cli.methods import of
 
-WAYS = ways()
+WAYS = of("independence")()
 LAW = "mean = { intercept = 0.1, Age = 0.5 }, sd = 0.6"
 LAWS = {name for name, kind in WAYS.items() if "model_x" in {field.name for field in fields(kind)}}
 

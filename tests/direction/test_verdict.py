@@ -252,6 +252,19 @@ def test_a_product_of_common_causes_does_not_follow_from_their_sum() -> None:
     assert sum(leans) < 40
 
 
+def test_a_spread_that_follows_the_cause_is_no_misfit_of_the_model_that_has_one() -> None:
+    found: dict[str, list[bits.Bits]] = {model: [] for model in bits.MODELS}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-1, 1, 200)
+        y = np.sin(4 * x) + np.exp(np.sin(4 * x + 1) - 1) * rng.standard_normal(200)
+        for model, said in found.items():
+            said.append(bits_of(x, y, seed, model))
+    additive, scaled = (np.sum(found[model], axis=0) for model in bits.MODELS)
+    assert additive[2] >= 15 and scaled[2] <= 5  # x -> y misfits
+    assert scaled[1] >= 17 and scaled[3] >= 12  # it leans to x, and y -> x misfits
+
+
 @pytest.mark.parametrize(("shares", "found"), [((1, -1), True), ((1, -0.8), True), ((1, -0.6), False), ((1, 1), False)])
 def test_parts_cancel_if_their_third_cumulants_do_whatever_the_scale(
     shares: tuple[float, float], found: bool
@@ -424,6 +437,7 @@ def test_without_privacy_the_counts_are_exact_and_the_p_values_those_of_coins() 
         ({"rows_per_block": 47}, "rows_per_block must be a whole number between 48 and n/blocks"),
         ({"blocks": 10, "rows_per_block": 101}, "n/blocks, 100"),
         ({"share": 0.0}, "share must be between"),
+        ({"model": "scale"}, "model must be one of additive, location-scale"),
         ({"share": 1.5}, "share must be between"),
         ({"blocks": 20, "share": 0.4}, "below 30: fewer blocks, or method='votes'"),
     ],

@@ -7,12 +7,12 @@ from typing import Any
 import dpcausal as dpc
 from dpcausal.discovery.methods import METHODS, READERS
 from dpcausal.errors import LossError
-from dpcausal.papers import GRAPHS, EmPc, PrivPc, ReconciledTests, SubsampledGaussian, SvtPc
+from dpcausal.papers import ASKED, EmPc, PrivPc, ReconciledTests, SubsampledGaussian, SvtPc
 
 NUMBERS: dict[str, Any] = {kind.name: kind() for kind in READERS.values()}
 """What releases numbers; the others release decisions only."""
 
-PROVED: dict[str, Any] = {name: kind(constants="corrected") for name, kind in GRAPHS.items()}
+PROVED: dict[str, Any] = {name: kind(constants="corrected") for name, kind in ASKED["discovery"].items()}
 SYSTEMS = PrivPc, SvtPc, EmPc, SubsampledGaussian, ReconciledTests
 PUBLISHED: dict[str, Any] = {kind.__name__: kind() for kind in SYSTEMS}
 WAYS: dict[str, Any] = NUMBERS | PROVED

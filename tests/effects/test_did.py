@@ -304,3 +304,11 @@ def test_what_cannot_work_is_refused_before_the_spend() -> None:
         with pytest.raises(refused):
             dpc.did(made_of, **{"time": "t", "outcome": "y", "cohort": "g", "loss": loss} | words)
         assert made_of.ledger.entries() == []
+
+
+def test_where_nobody_is_never_treated_the_note_says_what_the_release_can_still_tell() -> None:
+    y, g = made(3_000)
+    with dpc.simulated_noise(1):
+        found = asked(frame(y[g < 99], g[g < 99]))
+    assert found.att is None and "control='not-yet'" in found.summary()
+    assert abs(found.release.did(control="not-yet").att.estimate - 1.15) < 0.3

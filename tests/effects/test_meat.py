@@ -66,6 +66,25 @@ def test_of_skewed_rows_a_step_by_scores_finds_the_slope_that_shortening_moved()
     assert abs(np.mean([one.estimate for one in stepped]) - 2) < 0.015
 
 
+def test_where_the_outcome_bends_over_a_skewed_regressor_the_slope_is_that_of_all_rows_or_the_line_is_assumed() -> None:
+    # Without the step 6 means are off by .020, each with a deviation of .006; with it by .007 at most of the mean.
+    off, schema = [], dpc.Schema({"y": dpc.Bounded(-30, 30), "x": dpc.Bounded(0, 15)})
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x = np.exp(rng.normal(size=20_000))
+        rows = {"y": 0.5 * x + rng.normal(size=20_000), "x": np.minimum(x, 15)}
+        with dpc.simulated_noise(seed):
+            private = dpc.Table(rows, schema, dpc.Ledger.in_memory(dpc.ApproxDP(10, 1e-6)))
+            fit = dpc.moments(private, ["y", "x"], meat=("y", ["x"]), loss=dpc.ApproxDP(10, 1e-6)).ols("y", ["x"])
+        off.append(fit["x"].estimate - np.polyfit(rows["x"], np.minimum(rows["y"], 30), 1)[0])
+        assert fit.assumed == ""
+    assert abs(np.mean(off)) < 0.01
+    with dpc.simulated_noise(1):
+        few = dpc.moments(table(fanned(20_000), LOSS), NAMES, meat=("y", ["x", "w", "a"]), loss=LOSS)
+    fit = few.ols("y", ["x", "w", "a"])
+    assert "follows a line" in fit.assumed and fit["x"].interval is not None
+
+
 def test_wrong_names_are_refused_before_the_spend() -> None:
     asked = table(fanned(500), LOSS)
     for wrong in ("y", ("y", []), ("y", ["y"]), ("y", ["nowhere"]), ("nowhere", ["x"]), ("y", "x")):

@@ -16,7 +16,7 @@ from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.independence.methods import ALL
 from dpcausal.independence.model_x import ModelX
 from dpcausal.independence.question import Hypothesis, IndependenceTest
-from dpcausal.papers import TESTS, PrivKendall
+from dpcausal.papers import ASKED, PrivKendall
 from tests.conformance import STARTS
 
 Rows = npt.NDArray[np.float64]
@@ -40,7 +40,8 @@ def way(name: str, **options: Any) -> IndependenceTest[Any]:
     return KINDS[name](**{**{key: value for key, value in few.items() if key in taken}, **FEW.get(name, {}), **options})
 
 
-KINDS: dict[str, type[IndependenceTest[Any]]] = {kind.name: kind for kind in (*ALL, *TESTS.values(), PrivKendall)}
+PAPERS = ASKED["independence"].values()
+KINDS: dict[str, type[IndependenceTest[Any]]] = {kind.name: kind for kind in (*ALL, *PAPERS, PrivKendall)}
 METHODS = tuple(name for name, kind in KINDS.items() if kind is not PrivKendall)
 """All with a proof."""
 BLOCKS = tuple(name for name in METHODS if any(field.name == "blocks" for field in fields(KINDS[name])))

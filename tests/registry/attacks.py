@@ -297,6 +297,8 @@ WAYS = (
     _of_table("direction", "hsic", lambda of: dpc.direction(of, "x", "y", loss=PURE, score="hsic", protect="test")),
     _of_table("direction", "votes", lambda of: dpc.direction(
         of, "x", "y", loss=PURE, method=dpc.methods.Votes(blocks=3))),
+    _of_table("direction", "votes, last column constant", lambda of: dpc.direction(
+        of, "x", list(of.schema)[-1], loss=PURE, method=dpc.methods.Votes(blocks=3)), constant=True),
     _of_table("direction_all", "all pairs, one column constant", lambda of: dpc.direction_all(
         of, loss=PURE, scores=("igci", "igci-slope")), constant=True),
     _of_table("ci_test", "kendall", lambda of: dpc.ci_test(of, "x", "y", given=["z"], loss=PURE, method="kendall")),

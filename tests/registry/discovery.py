@@ -31,7 +31,7 @@ from dpcausal.discovery.table import ContingencyTable
 from dpcausal.discovery.whitened import noisy_whitened
 from dpcausal.mechanisms.replication import replicate
 from dpcausal.mechanisms.sparse_vector import first_above
-from dpcausal.papers import GRAPHS
+from dpcausal.papers import ASKED
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.neighbours import Relation
@@ -301,4 +301,4 @@ TASKS = (
     row("papers.SvtPc", (STEPS, "sparse-vector"), "sparse vector that tells every answer", *RANKS),
 )  # fmt: skip
 
-WAYS = {f"discover {name}" for name in (*METHODS, *GRAPHS, "parities counted")}
+WAYS = {f"discover {name}" for name in (*METHODS, *ASKED["discovery"], "parities counted")}

@@ -91,7 +91,7 @@ def of_bits(side: int, epsilon: float, size: int) -> list[Any]:
     whole = PureDP(loss.exact_epsilon * size)
     allotment = Ledger.in_memory(whole).allot(whole, task="audit")
     with (
-        mock.patch.object(by_verdict, "bits_of", lambda x, y, seed: (bool(x[0] > 0.5),) * 4),
+        mock.patch.object(by_verdict, "bits_of", lambda x, y, seed, model: (bool(x[0] > 0.5),) * 4),
         mock.patch.object(by_verdict, "claims_of", lambda counts, found, names: FREE),  # p-values, which cost time
     ):
         way = by_verdict.Verdict(blocks=3, rows_per_block=3)

@@ -105,6 +105,8 @@ def test_the_plan_reads_no_row_where_the_study_says_how_many_there_are(study: Pa
     plan = dpc.Study.open(study).plan()
     assert [one.state for one in plan.standings] == [TO_ASK] * 3
     assert "is found with a chance of" in plan.standings[0].forecast and "interval of ±" in plan.standings[1].forecast
+    assert "far less often if it is rarer" in plan.standings[0].forecast
+    assert "if 50% are treated" in plan.standings[1].forecast
     found = dpc.Study.open(study, data=None)
     with pytest.raises(ParameterError, match=r"study.toml, line 2, data: there is no file 'study.csv'"):
         found.run()

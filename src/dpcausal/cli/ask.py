@@ -1,8 +1,7 @@
-"""The command ``dpcausal ask``: a saved release is asked again, for nothing; and how commands save one."""
+"""The command ``dpcausal ask``: a saved release is asked again, for nothing."""
 
 from __future__ import annotations
 
-import json
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
     from dpcausal.discovery.knowledge import Knowledge
     from dpcausal.releases.release import Release
 
-SaveOption = Annotated[
-    Path | None,
-    typer.Option("--save-release", "--release", help="File for the released numbers: see 'dpcausal ask'."),
-]
 KnowledgeOption = Annotated[
     Path | None, typer.Option("--knowledge", help="TOML file: tiers, forbidden and required, as lists of lists.")
 ]
@@ -56,7 +51,7 @@ def ask_command(
         }  # fmt: skip
         found = _asked(opened(release), question, {name: value for name, value in given.items() if value is not None})
         if as_json:
-            print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False))
+            print(found.to_json())
         else:
             print(f"{found.summary()}\nCost nothing: computed from what was released before.")
 
@@ -85,21 +80,6 @@ def knowledge_in(path: Path) -> Knowledge:
     if set(told) - parts or not all(isinstance(part, list) for group in told.values() for part in group):
         raise ParameterError(f"{str(path)!r} holds tiers, forbidden and required, each a list of lists of names")
     return Knowledge(**{name: [tuple(part) for part in group] for name, group in told.items()})
-
-
-def check_place(path: Path | None) -> None:
-    """Refuse a file that could not be written, before anything is spent."""
-    if path is not None and not path.absolute().parent.is_dir():
-        raise ParameterError(f"{str(path)!r} is not in a folder that exists")
-
-
-def save(path: Path | None, result: Any) -> None:
-    """Write the released numbers of a result, if it has any."""
-    if path is None:
-        return
-    if result.release is None:
-        raise ParameterError(f"method {result.method} releases decisions only: nothing was saved")
-    path.write_text(result.release.to_json(), encoding="utf-8")
 
 
 def _asked(release: Release, question: str, given: dict[str, Any]) -> Any:

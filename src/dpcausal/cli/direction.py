@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from dpcausal.cli.methods import Call, asks
+from dpcausal.cli.methods import Call, asks, of
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 
-if TYPE_CHECKING:
-    from dpcausal.cli.methods import Kinds
-
 AlphaOption = Annotated[float, typer.Option(help="Level of a verdict's claims, and of an arrow by votes.")]
-
-
-def ways() -> Kinds:
-    from dpcausal.direction.methods import METHODS
-    from dpcausal.papers import DIRECTIONS
-
-    return {**METHODS, **DIRECTIONS}
 
 
 def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
@@ -41,7 +31,7 @@ def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
     return shares or None
 
 
-@asks("direction", ways, of_records=True)
+@asks("direction", of("direction"), of_records=True)
 def direction_command(
     data: DataArgument,
     x: Annotated[str, typer.Argument(help="First column.")],
@@ -62,7 +52,7 @@ def direction_command(
     call.show(direction(call.table(data, schema), x, y, **words, **call.settings))
 
 
-@asks("direction-all", ways, of_records=True)
+@asks("direction-all", of("direction"), of_records=True)
 def direction_all_command(
     data: DataArgument,
     schema: SchemaOption,

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from dpcausal.cli.ask import KnowledgeOption, SaveOption, check_place, knowledge_in, save
-from dpcausal.cli.methods import Call, asks
-from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
-
-if TYPE_CHECKING:
-    from dpcausal.cli.methods import Kinds
+from dpcausal.cli.ask import KnowledgeOption, knowledge_in
+from dpcausal.cli.methods import Call, asks, of
+from dpcausal.cli.shared import DataArgument, SchemaOption, names_in, show
 
 
-def ways() -> Kinds:
-    from dpcausal.discovery.methods import METHODS
-    from dpcausal.papers import GRAPHS
-
-    return {**METHODS, **GRAPHS}
-
-
-@asks("discover", ways, of_records=True)
+@asks("discover", of("discovery"), of_records=True, files=("save_release",))
 def discover_command(
     data: DataArgument,
     schema: SchemaOption,
@@ -34,7 +24,6 @@ def discover_command(
     require: Annotated[list[str] | None, typer.Option(help="CAUSE,EFFECT that must be; repeatable.")] = None,
     redraws: Annotated[int | None, typer.Option(help="Draws of fresh noise for the support of the edges.")] = None,
     knowledge: KnowledgeOption = None,
-    save_release: SaveOption = None,
     form: Annotated[str, typer.Option("--format", help="text, dagitty, dot or graphml.")] = "text",
 ) -> None:
     """Which columns cause which?"""
@@ -45,7 +34,6 @@ def discover_command(
     texts = {"text": None, "dagitty": "to_dagitty", "dot": "to_dot", "graphml": "to_graphml"}
     if form not in texts or not (redraws is None or 1 <= redraws <= 10_000):
         raise ParameterError("--format is text, dagitty, dot or graphml, --redraws a number from 1 to 10000")
-    check_place(save_release)
     told = Knowledge() if knowledge is None else knowledge_in(knowledge)
     known = Knowledge(
         [*told.forbidden, *_arrows(forbid)], [*told.required, *_arrows(require)], told.tiers
@@ -53,13 +41,13 @@ def discover_command(
     chosen = names_in("--columns", columns) or None
     table = call.table(data, schema)
     result = discover(table, columns=chosen, alpha=alpha, knowledge=known, **call.settings)
-    save(save_release, result)
+    call.save(result)  # before the support, which takes a while
     if redraws and result.release is not None:
         result = result.with_support(redraws)
     if texts[form] and not call.as_json:
         print(getattr(result.graph, str(texts[form]))(), end="")
     else:
-        call.show(result)
+        show(result, call.ledger, call.as_json)
 
 
 def _arrows(texts: list[str] | None) -> list[tuple[str, str]]:

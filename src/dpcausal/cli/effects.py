@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from dpcausal.cli.ask import SaveOption, check_place, save
-from dpcausal.cli.methods import Call, asks
+from dpcausal.cli.methods import Call, asks, of
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 from dpcausal.errors import ParameterError
 
-if TYPE_CHECKING:
-    from dpcausal.cli.methods import Kinds
 
-
-def ways() -> Kinds:
-    from dpcausal.effects.methods import METHODS
-
-    return METHODS
-
-
-@asks("effect", ways, of_records=True)
+@asks("effect", of("effects"), of_records=True, files=("plot", "save_release"))
 def effect_command(
     data: DataArgument,
     treatment: Annotated[str, typer.Option(help="A column of levels.")],
@@ -38,21 +27,13 @@ def effect_command(
     treated: Annotated[str | None, typer.Option(help="Level that is treated.")] = None,
     control: Annotated[str | None, typer.Option(help="Level that it is compared with.")] = None,
     coverage: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    plot: Annotated[Path | None, typer.Option(help="File for the forest plot.")] = None,
-    save_release: SaveOption = None,
 ) -> None:
     """How large is the effect of a treatment?"""
     from dpcausal.effects.ask import effect
 
     if bool(adjust) == trial:
         raise ParameterError("say --adjust for what causes both, or --trial where a lot drew the treatment")
-    for file in (plot, save_release):
-        check_place(file)
-    result = effect(
+    call.show(effect(
         call.table(data, schema), treatment=treatment, outcome=outcome, adjust=names_in("--adjust", adjust),
         estimand=estimand, groups=groups, treated=treated, control=control, coverage=coverage, **call.settings,
-    )  # fmt: skip
-    save(save_release, result)  # first: whoever reads the lines may stop after the first
-    call.show(result)
-    if plot is not None:
-        result.plot().figure.savefig(plot)
+    ))  # fmt: skip

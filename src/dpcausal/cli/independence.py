@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from dpcausal.cli.methods import Call, asks
+from dpcausal.cli.methods import Call, asks, of
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 
-if TYPE_CHECKING:
-    from dpcausal.cli.methods import Kinds
 
-
-def ways() -> Kinds:
-    """Return what can be asked in words."""
-    from dpcausal.independence.methods import METHODS
-    from dpcausal.papers import TESTS
-
-    return {**METHODS, **TESTS}
-
-
-@asks("ci-test", ways, of_records=True)
+@asks("ci-test", of("independence"), of_records=True)
 def ci_test_command(
     data: DataArgument,
     x: Annotated[str, typer.Argument(help="A column, or several as a,b.")],

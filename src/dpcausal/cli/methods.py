@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -52,42 +52,85 @@ class Call:
     as_json: bool
     records: Records
     name: str
+    plot: Path | None = None
+    save_release: Path | None = None
 
     def table(self, data: str, schema: Path) -> Table:
         """Return the table of a file, which this ledger pays for."""
         return self.records.table(data, schema, self.ledger, self.name)
 
     def show(self, result: Result) -> None:
-        """Print an answer and what is left of the budget."""
+        """Save an answer where that is asked, print it and what is left of the budget, and draw it."""
+        self.save(result)  # first: whoever reads the lines may stop after the first
         show(result, self.ledger, self.as_json)
+        if self.plot is not None:
+            result.plot().figure.savefig(self.plot)
+
+    def save(self, result: Any) -> None:
+        """Write the released numbers of a result to their file, if it has any."""
+        if self.save_release is None:
+            return
+        if result.release is None:
+            raise ParameterError(f"method {result.method} releases decisions only: nothing was saved")
+        self.save_release.write_text(result.release.to_json(), encoding="utf-8")
+
+
+def of(room: str) -> Callable[[], Kinds]:
+    """Return what ``--method`` takes of a task, once it is asked for: its own methods, and the published ones."""
+
+    def kinds() -> Kinds:
+        from dpcausal.papers import ASKED
+
+        return {**import_module(f"dpcausal.{room}.methods").METHODS, **ASKED.get(room, {})}
+
+    return kinds
 
 
 def asks(
-    command_name: str, kinds: Callable[[], Kinds], *, of_records: bool = False
+    command_name: str, kinds: Callable[[], Kinds] = dict, *, of_records: bool = False, files: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a function a command that asks: it gets a ``call``, and its options are joined by those of every call.
 
     These are the ledger, the loss, and ``--method`` with an option for each field of the methods that a word or number
-    can fill.  "auto", the default, need not be among ``kinds``: the task then chooses.  ``of_records`` adds whose the
-    records are and which of them are asked.  A task of one way has no kinds, and no ``--method``.
+    can fill.  "auto", the default, need not be among ``kinds``: the task then chooses.  A task of one way has no kinds,
+    and no ``--method``.  ``of_records`` adds whose the records are and which of them are asked; ``files`` are those
+    that ``Call`` writes, of ``FILES``.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        def made() -> Any:
-            whole = Program(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-            whole.command(command_name)(_whole(command, kinds(), of_records))
-            return typer.main.get_command(whole)
-
-        def late() -> None: ...
-
-        late.__doc__ = command.__doc__
-        app.command(command_name, cls=type("LateCommand", (LateCommand,), {"made": staticmethod(made)}))(late)
+        register(command_name, command.__doc__, lambda: _whole(command, kinds(), of_records, files))
         return command
 
     return decorate
 
 
-def _whole(command: Callable[..., None], kinds: Kinds, of_records: bool) -> Callable[..., None]:
+def register(command_name: str, about: str | None, whole: Callable[[], Callable[..., None]]) -> None:
+    """Add a command whose options are worked out when it is called."""
+
+    def made() -> Any:
+        program = Program(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        program.command(command_name)(whole())
+        return typer.main.get_command(program)
+
+    def late() -> None: ...
+
+    late.__doc__ = about
+    app.command(command_name, cls=type("LateCommand", (LateCommand,), {"made": staticmethod(made)}))(late)
+
+
+def taking(
+    parameters: list[inspect.Parameter], about: str | None, run: Callable[..., None]
+) -> Callable[..., None]:
+    """Return a function of any keywords as one of these parameters."""
+    setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__doc__ = about
+    return run
+
+
+def _whole(
+    command: Callable[..., None], kinds: Kinds, of_records: bool, files: tuple[str, ...]
+) -> Callable[..., None]:
     """Return the function with all options of its methods."""
     from dpcausal.privacy.ledger import Ledger
 
@@ -103,7 +146,6 @@ def _whole(command: Callable[..., None], kinds: Kinds, of_records: bool) -> Call
                 types[field.name] = plain
                 helps.setdefault(field.name, described(kind, field.name))
 
-    @wraps(command)
     def run(**given: Any) -> None:
         with exit_codes():
             options = {name: given.pop(name) for name in types}
@@ -114,9 +156,11 @@ def _whole(command: Callable[..., None], kinds: Kinds, of_records: bool) -> Call
                 "again": given.pop("again"),
             }
             records = Records(**{name: given.pop(name) for name, *_ in RECORDS if of_records})
-            as_json, name = given.pop("as_json"), given.pop("name")
+            more = {name: given.pop(name) for name in ("as_json", "name", *files)}
+            for name in files:
+                _check_place(more[name])
             with Ledger.open(given.pop("ledger")) as ledger:
-                command(**given, call=Call(ledger, settings, as_json, records, name))
+                command(**given, call=Call(ledger, settings, records=records, **more))
 
     own = inspect.signature(command, eval_str=True).parameters.values()
     extra = [
@@ -129,13 +173,11 @@ def _whole(command: Callable[..., None], kinds: Kinds, of_records: bool) -> Call
     shared = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, annotation, default in (*(RECORDS if of_records else ()), *SHARED)
+    ] + [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=FILES[name]) for name in files
     ]
     asked = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own if one.name != "call"]
-    parameters = [*asked, *shared, *extra]
-    setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    del run.__wrapped__
-    return run
+    return taking([*asked, *shared, *extra], command.__doc__, run)
 
 
 SHARED: tuple[tuple[str, Any, Any], ...] = (
@@ -143,6 +185,21 @@ SHARED: tuple[tuple[str, Any, Any], ...] = (
     ("rho", RhoOption, None), ("accept_large_epsilon", LargeOption, False), ("name", NameOption, ""),
     ("again", AgainOption, False), ("as_json", JsonOption, False),
 )  # fmt: skip
+
+
+FILES: dict[str, Any] = {
+    "plot": Annotated[Path | None, typer.Option(help="A picture of the answer, to this file.")],
+    "save_release": Annotated[
+        Path | None,
+        typer.Option("--save-release", "--release", help="File for the released numbers: see 'dpcausal ask'."),
+    ],
+}
+
+
+def _check_place(path: Path | None) -> None:
+    """Refuse a file that could not be written, before anything is spent."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise ParameterError(f"{str(path)!r} is not in a folder that exists")
 
 
 def _built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:

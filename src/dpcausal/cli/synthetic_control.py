@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from dpcausal.cli.methods import Call, asks
-
-if TYPE_CHECKING:
-    from dpcausal.cli.methods import Kinds
+from dpcausal.cli.methods import Call, asks, of
 
 
-def ways() -> Kinds:
-    from dpcausal.papers import CONTROLS
-    from dpcausal.synthetic_control.methods import METHODS
-
-    return {**METHODS, **CONTROLS}
-
-
-@asks("synthetic-control", ways)
+@asks("synthetic-control", of("synthetic_control"))
 def synthetic_control_command(
     data: Annotated[Path, typer.Argument(help="Long CSV with a header, or Parquet: a row for each unit and time.")],
     unit: Annotated[str, typer.Option(help="Column of the units.")],

@@ -31,6 +31,10 @@ SKEWED = 0.05
 CANCELLED = 0.65
 """Parts are skewed against each other if their third cumulants add to less than this share of the larger one."""
 
+ADDITIVE, SCALED = "additive", "location-scale"
+MODELS = ADDITIVE, SCALED
+"""y = f(x) + e, and y = f(x) + s(x)·e, with e independent of x: what a direction is held against."""
+
 THIN = (0.4, 0.5, 0.3, 0.3)
 """Chances of the coins of a thin block: no claim "not linked", a fair lean, and no misfit shown or ruled out."""
 
@@ -81,24 +85,26 @@ def cancelled(response: Column, left: Column) -> bool:
     return explained * rest < 0 and min(sizes) > SKEWED * scale and abs(explained + rest) < CANCELLED * max(sizes)
 
 
-def of_block(x: Column, y: Column, seed: int) -> Bits:
+def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     """Return (linked, leans to x as the cause, x → y misfits, y → x misfits) of one block's rows; it may fail.
 
-    It leans by a coin where columns are coarse or heaped, or could be Gaussian but for their scales; and away from the
-    cause that it would name where the skewnesses of the effect's two parts cancel: coins would be outvoted at last.
+    It leans by a coin where columns are coarse or heaped, or could be Gaussian but for their scales; and, of additive
+    noise, away from the cause that it would name where the skewnesses of the effect's two parts cancel: coins would be
+    outvoted at last.  Where the spread may change, the parts depend on each other and such a balance says nothing.
     """
     coins = generator_from_seed(seed)
     is_fine = not any(heaped(values).any() or len(np.unique(values)) < LEAST_VALUES for values in (x, y))
     x, y = spread(x, y, coins)
-    forward, left_y = half(x, Spline(x), y)
-    backward, left_x = half(y, Spline(y), x)
+    forward, left_y, rest_y = half(x, Spline(x), y)
+    backward, left_x, rest_x = half(y, Spline(y), x)
     margin = backward - forward
     is_told = is_fine and math.isfinite(margin) and margin != 0 and gaussian_pvalue(x, y) < LEVEL
     is_forward = margin > 0
-    against = cancelled(*((y, left_y) if is_forward else (x, left_x)))
+    against = model == ADDITIVE and cancelled(*((y, left_y) if is_forward else (x, left_x)))
     leans = is_forward != against if is_told else bool(coins.random() < 0.5)
     of_x, of_y = kernel(x), kernel(y)
-    tests = (of_x, of_y), (of_x, kernel(left_y)), (of_y, kernel(left_x))
+    judged_y, judged_x = (left_y, left_x) if model == ADDITIVE else (rest_y, rest_x)
+    tests = (of_x, of_y), (of_x, kernel(judged_y)), (of_y, kernel(judged_x))
     linked, misfits, misfits_back = (dependence_pvalue(*pair) < LEVEL for pair in tests)
     return linked, leans, misfits, misfits_back
 

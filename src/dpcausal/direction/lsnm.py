@@ -108,10 +108,10 @@ def location_scale(spline: Spline, u: Column) -> tuple[Column, Column, Column]:
     return plain, *best
 
 
-def half(regressor: Column, spline: Spline, response: Column) -> tuple[float, Column]:
-    """Return ĥ(regressor) + ĥ(e) + mean log s, and the residuals of the mean alone."""
+def half(regressor: Column, spline: Spline, response: Column) -> tuple[float, Column, Column]:
+    """Return ĥ(regressor) + ĥ(e) + mean log s, the residuals of the mean alone, and those over their scale."""
     plain, rest, scale = location_scale(spline, response)
-    return entropy(regressor) + entropy(rest) + float(np.mean(scale)), plain
+    return entropy(regressor) + entropy(rest) + float(np.mean(scale)), plain, rest
 
 
 def scores(x: Column, y: Column, coins: PublicGenerator) -> tuple[float, float]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dpcausal.direction.bits import SCALED
 from dpcausal.direction.counts import SHOWN
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.neighbours import Unit
@@ -162,7 +163,8 @@ class Direction(Result):
             each = f"{first} -> {second} {forward:.4g}, {second} -> {first} {backward:.4g}"
             lines.append(f"Scores, the smaller wins: {each}.")
         where = f"{self.blocks} block{'' if self.blocks == 1 else 's'}, " if self.blocks and not self.counts else ""
-        lines.append(f"Score {self.score}, {where}{self.n} {self.guarantee.records}, method {self.method}.")
+        model = ", location-scale noise" if self.settings.get("model") == SCALED else ""
+        lines.append(f"Score {self.score}, {where}{self.n} {self.guarantee.records}, method {self.method}{model}.")
         if self.spent != self.guarantee.loss:
             lines.append(f"One of several answers of a call: it was paid {self.spent} of {self.guarantee.loss}.")
         return lines

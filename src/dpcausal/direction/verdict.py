@@ -16,14 +16,15 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpcausal.asking import public
+from dpcausal.data.apart import Apart, Parts
 from dpcausal.direction.anm import Column
-from dpcausal.direction.bits import Bits, coins_of, failed, of_block
+from dpcausal.direction.bits import ADDITIVE, MODELS, Bits, coins_of, failed, of_block
 from dpcausal.direction.counts import AT_LEAST, AT_MOST, CLEAR, Counts, cube_tail, least, no_noise
 from dpcausal.direction.progress import told
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import cube, laplace_scale
-from dpcausal.mechanisms.subsample import bit_counts, equal_blocks
+from dpcausal.mechanisms.subsample import bit_counts, equal_blocks, salt_of
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, add_cube
@@ -58,6 +59,10 @@ LEVEL = "the level speaks of blocks of so many rows and of the two models, not o
 MISLEADS = (
     "an arrow may be wrong where one column nearly is a common cause or one direction fits by accident, where a cause "
     "is measured badly, and of counts or an effect that is measured on another scale than noise adds on"
+)
+MISLEADS_SCALED = (
+    "an arrow may be wrong where a common cause acts by groups or by its sign, where both columns drift in time, and "
+    "of an effect that is measured on another scale than noise acts on"
 )
 CERTAIN = "of so many blocks noise decides nothing: where that holds, a wrong arrow comes as surely as a right one"
 """Said where an arrow is held against the most that is asked of any number of blocks."""
@@ -147,6 +152,9 @@ class Verdict(DirectionMethod[PureDP]):
     rows_per_block : int, optional
         Public number of rows of a block, by default n/blocks and at most 200: the larger a block, the smaller the
         departures from a model that it sees.  Rows beyond are left out by public coins.
+    model : str
+        What a direction is held against: ``"additive"``, y = f(x) + e, or ``"location-scale"``, y = f(x) + s(x)·e, with
+        e independent of x.  The second fits where the spread follows the cause; fewer pairs misfit it.
     share : float, optional
         A public guess of the share of rows that are asked and lack neither column, in (0, 1], by default that of
         ``Table.where``, else 1; the number of blocks follows it.
@@ -161,6 +169,7 @@ class Verdict(DirectionMethod[PureDP]):
 
     blocks: int | None = None
     rows_per_block: int | None = None
+    model: str = ADDITIVE
     share: float | None = None
 
     def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
@@ -181,11 +190,13 @@ class Verdict(DirectionMethod[PureDP]):
             told = OUTLOOK.format(arrow=chances["arrow"], rows=words)
         used = SOME_ROWS.format(used=most + str(blocks * rows)) if question.n >= blocks * (rows + 1) else ""
         sure = CERTAIN if counts.bounds[1] == CLEAR else ""
-        return tuple(filter(None, (told, used, MISLEADS, sure, LEVEL)))
+        misleads = MISLEADS if self.model == ADDITIVE else MISLEADS_SCALED
+        return tuple(filter(None, (told, used, misleads, sure, LEVEL)))
 
     def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         """Check the number and the size of the blocks, or choose them."""
         super().settle(question, spent)
+        public.one_of("model", self.model, MODELS)
         n, guess = question.n, question.expected / question.n if self.share is None else self.share
         share = public.number("share", guess, 1e-6, 1.0)
         if n < LEAST_ROWS:
@@ -203,8 +214,11 @@ class Verdict(DirectionMethod[PureDP]):
             )
         return replace(self, blocks=blocks, rows_per_block=size, share=share)
 
+    def read(self, question: Pair) -> Columns | Apart:
+        return question.apart()
+
     def release(
-        self, private: Columns, question: Pair, spent: PureDP | NoPrivacy, coins: PublicGenerator,
+        self, private: Columns | Apart, question: Pair, spent: PureDP | NoPrivacy, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         """Return the four noisy counts, what they show at which p-value, and the verdict."""
@@ -243,20 +257,34 @@ class Verdict(DirectionMethod[PureDP]):
         epsilon = spent.epsilon / question.blocks_moved
         return Counts(self.blocks or 1, cube_tail(epsilon), epsilon)
 
-    def _bits(self, private: Columns, coins: PublicGenerator) -> list[Bits]:
+    def _bits(self, private: Columns | Apart, coins: PublicGenerator) -> list[Bits]:
         blocks, size = self.blocks or 1, self.rows_per_block or 1
-        parts = equal_blocks(len(private.x), blocks, size, coins, private.keys)
-        seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
+        if isinstance(private, Apart):
+            salt, seeds = salt_of(coins), tuple(coins.integers(2**63, size=blocks).tolist())
+            return private.each(blocks, salt, 4, BlockBits(size, seeds, self.model)).astype(np.bool_).tolist()  # type: ignore[no-any-return]
+        parts = list(enumerate(equal_blocks(len(private.x), blocks, size, coins, private.keys)))
+        return BlockBits(size, tuple(coins.integers(2**63, size=blocks).tolist()), self.model)(private, parts)
+
+
+@dataclass(frozen=True)
+class BlockBits:
+    """The bits of blocks, each of at most so many rows, with a public seed each."""
+
+    size: int
+    seeds: tuple[int, ...]
+    model: str
+
+    def __call__(self, private: Columns, parts: Parts) -> list[Bits]:
         found = []
         with one_thread():
-            for part, seed in zip(parts, seeds, strict=True):
-                found.append(bits_of(*private.of(part), seed))
-                told(len(found) / blocks)
+            for block, part in parts:
+                found.append(bits_of(*private.of(part[: self.size]), self.seeds[block], self.model))
+                told(len(found) / len(parts))
         return found
 
 
-def bits_of(x: Column, y: Column, seed: int) -> Bits:
+def bits_of(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     """Return the four bits of a block from its rows that lack nothing; total."""
     if len(x) < LEAST_KEPT:
         return coins_of(seed)
-    return contained(lambda: of_block(x, y, seed), failed(seed))  # a failure would depend on the rows
+    return contained(lambda: of_block(x, y, seed, model), failed(seed))  # a failure would depend on the rows

@@ -280,4 +280,7 @@ def _cut_note(question: Graph) -> str:
         return ""
     more = f" and {len(parts) - 10} more" if len(parts) > 10 else ""
     listed = ", ".join(parts[:10])
-    return f"bounded columns were cut into parts at public points: {listed}{more}; what varies within a part is lost"
+    return (
+        f"bounded columns were cut into parts at public points: {listed}{more}; what varies within a part is lost, and "
+        "what it causes alike can look linked"
+    )

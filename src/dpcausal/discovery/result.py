@@ -198,6 +198,8 @@ class Discovery(Result):
             "An edge that is not shown may be weak, or lost in the noise; pairs that only a third column links, as in "
             "an exclusive or, are not seen."
         )
+        if self.support is not None and self.graph.skeleton:
+            lines.append("Shares of re-drawn noise count the noise alone: no chances that an edge or arrow is right.")
         if self.support is None and self.release is not None and not without_noise(self.release):
             lines.append("The search is too long to repeat unasked: with_support(20) tells what arrows noise may make.")
         if self.reported:

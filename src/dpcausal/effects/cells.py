@@ -17,7 +17,7 @@ from dpcausal.asking.ask import ask, asks
 from dpcausal.asking.method import Method, Settled
 from dpcausal.data.coding import bin_codes, size_of
 from dpcausal.data.rows import Rows
-from dpcausal.data.schema import Bounded
+from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.noisy_cells import COUNTS_ONLY, NoisyCells, Value, levels_of, value_of
@@ -46,9 +46,11 @@ class CellSums(AboutTable[NoisyCells]):
 
     by: tuple[str, ...]
     values: tuple[Value, ...]
+    finer: tuple[tuple[str, Bounded], ...] = ()
+    """Columns that are cut otherwise than the schema has them, by public numbers."""
 
     @classmethod
-    def of(cls, table: Table, by: object, values: object) -> CellSums:
+    def of(cls, table: Table, by: object, values: object, finer: tuple[tuple[str, Bounded], ...] = ()) -> CellSums:
         """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
         named = _names("by", by, 1)
@@ -57,7 +59,7 @@ class CellSums(AboutTable[NoisyCells]):
             raise ParameterError("a column makes cells or has sums, not both")
         declared = {name: public.column(table, name, "a sum") for name in (*named, *numbers)}
         chosen = tuple(value_of(name, declared[name]) for name in numbers) or (COUNTS_ONLY,)
-        question = cls(table, named, chosen)
+        question = cls(table, named, chosen, finer)
         if question.entries > MOST_CELLS:
             raise InfeasibleError(f"{question.entries:.3g} noisy sums are above {MOST_CELLS}: name fewer columns")
         if table.n > (MOST_ROWS if table.unit is Unit.ROW else MOST_HELD):
@@ -72,7 +74,10 @@ class CellSums(AboutTable[NoisyCells]):
     @property
     def sizes(self) -> tuple[int, ...]:
         """Parts of each column of the cells."""
-        return tuple(size_of(self.table.schema.column(name)) for name in self.by)
+        return tuple(size_of(self.column(name)) for name in self.by)
+
+    def column(self, name: str) -> Column:
+        return dict(self.finer).get(name) or super().column(name)
 
     @property
     def entries(self) -> int:
@@ -108,6 +113,9 @@ class ByCells(Method[CellSums, PureDP | ZCDP]):
 
     def claims(self, question: CellSums, spent: PureDP | ZCDP) -> tuple[str, ...]:
         return cell_claims(spent)
+
+    def caveats(self, question: CellSums, spent: Paid) -> tuple[str, ...]:
+        return cut_note((name, question.column(name)) for name in question.by)
 
     def release(
         self, private: Table, question: CellSums, spent: Paid, coins: PublicGenerator, allotment: Allotment
@@ -179,6 +187,12 @@ def cell_claims(spent: PureDP | ZCDP) -> tuple[str, ...]:
     return "corner-counts", "gaussian" if isinstance(spent, ZCDP) else "geometric"
 
 
+def cut_note(columns: Iterable[tuple[str, Column]]) -> tuple[str, ...]:
+    """Return in words into how many parts numbers are cut, if any are."""
+    told = ", ".join(f"{name!r} into {size_of(one)}" for name, one in columns if isinstance(one, Bounded))
+    return (f"cut into parts: {told}; what varies within a part is not adjusted for",) if told else ()
+
+
 def cell_variance(values: int, spent: Paid) -> float:
     """Return the variance of an entry's noise, in records; refuse a loss whose noise could not be drawn."""
     try:
@@ -196,7 +210,7 @@ def noisy_cells(question: CellSums, spent: Paid, allotment: Allotment) -> NoisyC
     """Read the columns and release their sums by cells."""
     table, values = question.table, question.values
     names = tuple(value.name for value in values if value.degree)
-    by = tuple((name, table.schema.column(name)) for name in question.by)
+    by = tuple((name, question.column(name)) for name in question.by)
     number, entries = math.prod(question.sizes), sum(value.degree + 1 for value in values)
 
     def counted(rows: Rows) -> Integers:
@@ -218,7 +232,7 @@ def noisy_cells(question: CellSums, spent: Paid, allotment: Allotment) -> NoisyC
     noisy = geometric(query, allotment, spent) if isinstance(spent, PureDP) else gaussian(query, allotment, spent)
     return NoisyCells(
         names=(*question.by, *names), n=table.n, by=question.by,
-        levels=tuple(levels_of(table.schema.column(name)) for name in question.by), values=values,
+        levels=tuple(levels_of(column) for _, column in by), values=values,
         counts=np.asarray(noisy, dtype=np.float64).reshape(*question.sizes, -1) / GRID,
         variance=cell_variance(len(values), spent),
     )  # fmt: skip

@@ -55,7 +55,8 @@ def arms_of(levels: tuple[str, ...], treatment: str, treated: object, control: o
     chosen = []
     for what, level in (("control", control), ("treated", treated)):
         if level is None and len(levels) != 2:
-            raise ParameterError(f"{treatment!r} has {len(levels)} levels: name treated= and control=")
+            some = f"{', '.join(levels[:8])}{', ...' if len(levels) > 8 else ''}"
+            raise ParameterError(f"{treatment!r} has {len(levels)} levels: name treated= and control= of {some}")
         if level is not None and str(level) not in levels:
             raise ParameterError(f"{what} must be a level of {treatment!r}: {', '.join(levels)}")
         chosen.append(None if level is None else levels.index(str(level)))

@@ -22,6 +22,7 @@ from dpcausal.dependence.second_moments import unpacked
 from dpcausal.effects.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity, factors
 from dpcausal.effects.ellipsoid import SCALES, WHOLE, scale_histograms, scale_histograms_sensitivity, whitened
 from dpcausal.effects.noisy_paths import NoisyPaths
+from dpcausal.effects.question import alike
 from dpcausal.effects.rounds import (
     HISTOGRAM,
     Shape,
@@ -185,7 +186,7 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
 
     def caveats(self, question: Paths, spent: Paid) -> tuple[str, ...]:
         tested = "which no earlier period tests" if len(question.times) == 2 else "which the test before it cannot show"
-        return (f"right if cohorts would have moved alike without treatment, {tested}",)
+        return f"right if cohorts would have moved alike without treatment, {tested}", alike(question.unit)
 
     def release(
         self, private: Table, question: Paths, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment

@@ -16,8 +16,15 @@ from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.neighbours import Unit
 
 LEAST_ROWS = 20
+
+ALIKE = (
+    "{} count as independent: where clinics, villages or households are treated whole, or their people are alike, the "
+    "interval is too narrow: name them as person="
+)
+BEFORE = "causal if all that causes both treatment and outcome is adjusted for, and nothing that the treatment changes"
 
 Spent = TypeVar("Spent", bound=Loss)
 
@@ -78,12 +85,19 @@ class Contrast(AboutTable[Effect]):
         }  # fmt: skip
 
     def report(self, settled: Settled[Any], released: Effect, allotment: Allotment, seed: int | None) -> Effect:
-        guarantee = self.guarantee(settled, allotment)
+        adjusted = (BEFORE,) if self.adjust else ()
+        caveats = (*settled.caveats, *adjusted, alike(self.unit))
+        guarantee = self.guarantee(settled, allotment, caveats)
         release = None if released.release is None else released.release.under(guarantee)
         return replace(
             released, method=settled.method.name, settings=settled.method.options(), guarantee=guarantee,
             release=release,
         )  # fmt: skip
+
+
+def alike(unit: Unit) -> str:
+    """Return what an interval supposes of records of a unit."""
+    return ALIKE.format("rows" if unit is Unit.ROW else "persons")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,10 @@ MOST_UNSURE = 0.5
 ONE_SIDED = 0.2
 """Level of the test that the shortened rows lie on no side of what is left over."""
 
-WEAK = "the moments are too near their noise (signal to noise below {:g}): more rows, a larger loss or fewer columns"
+WEAK = (
+    "the moments, and so the slopes, are too near their noise (signal to noise below {:g}): more rows, a larger loss "
+    "or fewer columns"
+)
 SPREAD = (
     "the spread of the outcome about the line may differ from place to place, which second moments do not tell: say "
     "constant_spread=True if it does not, or release it by meat="
@@ -44,9 +47,15 @@ BLIND = (
     "normal_rows=True of ols if outcome and regressors are about normal"
 )
 ASSUMED = (
-    "Intervals hold if the outcome spreads alike about the line everywhere, as was said: where it does not and is "
-    "skewed, they miss"
+    "Intervals hold if the outcome follows a line and spreads alike about it everywhere, as was said: where it bends, "
+    "or its spread changes and is skewed, they miss"
 )
+LINEAR = (
+    "Intervals hold if the outcome follows a line: where it bends, rows far out were shortened and count less than in "
+    "least squares, and they miss"
+)
+NOWHERE = 1e50
+"""A step is of no use where what was shortened of it may be so many times its noise: it was not far enough out."""
 LEAN, LEAST_SEEN = 0.5, 5.0
 """What sees a lean of half of the rows that are shortened by so many deviations of noise and chance, sees the skews
 that were tried."""
@@ -124,12 +133,12 @@ class Regression(Result):
     @staticmethod
     def told(
         release: JointMoments, about: str, outcome: str, coefficients: tuple[Coefficient, ...], reason: str,
-        terms: Terms, spread_known: bool = False,
+        terms: Terms, assumed: str = ASSUMED,
     ) -> dict[str, Any]:  # fmt: skip
         """Return the fields of an answer about a release."""
         return {
             "about": about, "outcome": outcome, "coefficients": coefficients, "interval_reason": reason,
-            "assumed": "" if reason or spread_known else ASSUMED, "coverage": terms.coverage,
+            "assumed": "" if reason else assumed, "coverage": terms.coverage,
             "signal_to_noise": release.signal_to_noise, "n": release.n, "guarantee": release.guarantee,
             "shortened": float(np.clip(release.shortened / release.count, 0, 1)),
         }  # fmt: skip
@@ -210,14 +219,16 @@ def regress(
     known = meat is not None and meat.outcome == outcome and set(meat.regressors) == set(regressors)
     residual = np.zeros((1, len(release.names)))
     residual[0, places] = contrast[:-1]
-    sided, unsure = one_sided(release, residual), np.zeros(len(slopes))
+    sided, unsure, assumed = one_sided(release, residual), np.zeros(len(slopes)), ASSUMED
     sampling = fitted.residual * inverse
     if meat is not None and known:
         squares, step = meat.over(regressors)
         sampling = inverse @ squares @ inverse * count / max(count - len(slopes), 1.0)
-        if sided and step is not None:
+        far = step is not None and bool((step.unsure < NOWHERE * np.sqrt(np.diag(step.noise))).all())
+        if step is not None and (far or sided):  # a bend, too, moves the slopes of shortened rows, on no one side
             slopes, noise, unsure = slopes + back @ step.by, step.noise, np.abs(back) @ step.unsure
             sided = False
+        assumed = "" if far or not release.deviation else LINEAR
     noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
     errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (whole, noise))
     sided = sided or bool((unsure > MOST_UNSURE * errors).any())
@@ -229,7 +240,7 @@ def regress(
                     None if robust is None or name == "intercept" else robust[place], float(unsure[place]))
         for place, name in enumerate((*regressors, "intercept"))
     )  # fmt: skip
-    return Regression(**Regression.told(release, f"{outcome} on", outcome, found, reason, terms, known))
+    return Regression(**Regression.told(release, f"{outcome} on", outcome, found, reason, terms, assumed))
 
 
 def coefficient(

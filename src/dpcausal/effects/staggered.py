@@ -36,6 +36,7 @@ DRAWS, LINE = 20_000, 0.8
 """Of the level of the test before treatment the trend has four fifths: what most often goes wrong is one."""
 
 LOST = ": if a missing value is what says never treated, declare Levels([...], other='never')"
+NOT_YET = "the release asked again with control='not-yet' compares with those treated later, free"
 CUT = "no intervals: too much of the paths was shortened, more than of normal ones, and skewed means may be off"
 LONG = "no intervals: some persons' steps are so long that means of so few persons may be skewed"
 
@@ -164,7 +165,9 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered
     means = [*([after] if after else []), *([(g, t) for g, t in told if t - paths.starts[g] == e] for e in events)]
     found = _Answers(paths, enough, never_only, told, means)
     if not told:
-        notes += ("no cohort can be compared: too few persons, or nobody is left untreated",)
+        later = never_only and any(_controls(paths, enough, False, g, paths.starts[g]) for g in treated)
+        free = f": {NOT_YET}" if later else ""
+        notes += (f"no cohort can be compared: too few persons, or nobody is left untreated{free}",)
     withheld = CUT if _skewed(paths) else LONG if _long(paths, enough) else ""
     reach, shown = float(ndtri(0.5 + coverage / 2)), not withheld
     first = len(told) + bool(after)

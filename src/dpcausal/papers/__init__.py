@@ -22,14 +22,12 @@ from dpcausal.papers.reconciled_tests import ReconciledTests as ReconciledTests
 from dpcausal.papers.subsampled_gaussian import SubsampledGaussian as SubsampledGaussian
 from dpcausal.papers.svt_pc import SvtPc as SvtPc
 
-TESTS = {f"papers.{kind.__name__}": kind for kind in (PrivGcm, PrivCrt, PrivToT, PrivSpearman)}
-"""The published tests, by the names that the command takes; one without a proof is for Python alone."""
-
-DIRECTIONS = {f"papers.{kind.__name__}": kind for kind in (AnmTestPrivacy, AnmTrainingPrivacy, AnmTrainingRanks)}
-"""The published directions, likewise."""
-
-CONTROLS = {f"papers.{kind.__name__}": kind for kind in (DpscOut,)}
-"""The published synthetic controls, likewise."""
-
-GRAPHS = {f"papers.{kind.__name__}": kind for kind in (PrivPc, SvtPc)}
-"""The published systems of discovery that have a proof too, likewise."""
+ASKED = {
+    room: {f"papers.{kind.__name__}": kind for kind in kinds}
+    for room, kinds in {
+        "independence": (PrivGcm, PrivCrt, PrivToT, PrivSpearman),
+        "direction": (AnmTestPrivacy, AnmTrainingPrivacy, AnmTrainingRanks),
+        "synthetic_control": (DpscOut,), "discovery": (PrivPc, SvtPc),
+    }.items()
+}  # fmt: skip
+"""Those of each task by the names that the command takes; one without a proof is for Python alone."""

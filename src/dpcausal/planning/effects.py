@@ -52,11 +52,16 @@ class WidthProspect(Prospect):
         told = f"{len(widths)} made-up tables" + (f"; without an interval where {why}" if why else "")
         return Expected(middle, low, high, told)
 
+    @property
+    def supposed(self) -> str:
+        """What widens it most where it is not as was said, in words."""
+        return ""
+
     def sentence(self, found: Expected) -> str:
         if math.isinf(found.accuracy):
             return "no interval is to be expected" + (f": {found.why}" if found.why else "")
         high = "none" if math.isinf(found.high) else f"{found.high:.3g}"
-        return f"an interval of ±{found.accuracy:.3g} ({found.low:.3g} to {high}{self.withheld})"
+        return f"an interval of ±{found.accuracy:.3g} ({found.low:.3g} to {high}{self.withheld}){self.supposed}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +126,10 @@ class EffectProspect(WidthProspect, TableProspect):
             outcome=levels(declared), width=width, adjust=sizes.count(0), cells=math.prod(s for s in sizes if s),
             coverage=coverage, method=method, **more,
         )  # fmt: skip
+
+    @property
+    def supposed(self) -> str:
+        return f" if {self.share:.0%} are treated: wider if fewer are"
 
     def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         half, flags, numbers = self.width / 2, Levels([0, 1]), [f"z{place}" for place in range(self.adjust)]

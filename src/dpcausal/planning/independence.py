@@ -28,6 +28,9 @@ ROWS = 300_000
 """Made-up rows of the rehearsals of one forecast, but for long tables."""
 
 
+RARER = " if the second of two levels has a rate of {:g}: far less often if it is rarer"
+
+
 @dataclass(frozen=True, kw_only=True)
 class TestProspect(TableProspect):
     """What is assumed of a test.
@@ -101,6 +104,7 @@ class TestProspect(TableProspect):
         return (
             f"a link of {self.correlation:g} is found with a chance of {found.accuracy:.2f} "
             f"({found.low:.2f} to {found.high:.2f})"
+            f"{RARER.format(self.rate) if 2 in (self.x, self.y) else ''}"
         )
 
     @property

@@ -95,6 +95,13 @@ def document(facts: Facts) -> list[Block]:
     return [*blocks, *_spending(facts), *_methods(facts), *_software(facts)]
 
 
+LEFT_OUT = {
+    "drop": "A record that lacks a column of a question is left out of that question; how many do is not told.",
+    "level": "A missing level counts as a level; a record that lacks a number is left out of questions about it.",
+    "impute": "What a record lacks counts as the middle of the bounds, or the first level.",
+}
+
+
 def _population(facts: Facts) -> list[Block]:
     told = facts.study.told
     public = public_in_words(words for one in facts.guarantees for words in one.public)
@@ -106,6 +113,7 @@ def _population(facts: Facts) -> list[Block]:
         Block("text", told.disclosure.population or FILL.format("who the records are about, and how they were drawn")),
         Block("list", lines=tuple(part for part in (
             *units, ids, f"Public: {public}." if public else "",
+            "" if told.panel else LEFT_OUT.get(told.missing, ""),
             "Not defended: who may run code in the curator's process, timing, and an older ledger put back.",
         ) if part)),
     ]  # fmt: skip
@@ -179,15 +187,19 @@ def amounts(facts: Facts) -> tuple[float, float, str]:
 
 def _methods(facts: Facts) -> list[Block]:
     told = facts.study.told
-    asked = "; ".join(f"{one.question.task} by {one.method} at {loss_in_words(one.cost)}" for one in facts.standings
-                      if one.state == ANSWERED)  # fmt: skip
+    answered = [one for one in facts.standings if one.state == ANSWERED]
+    asked = "; ".join(
+        f"({number}) {question_in_words(one.question).rstrip('?')}? By {one.question.task}, method {one.method}, at "
+        f"{loss_in_words(one.cost)}" for number, one in enumerate(answered, 1)
+    )  # fmt: skip
     unit = "person" if told.person else "donor" if told.panel else "row"
+    left_out = "" if told.panel else f" {LEFT_OUT.get(told.missing, '')}"
     text = (
         f"All answers were computed under differential privacy with dpcausal {version('dpcausal')}, from one budget of "
         f"{loss_in_words(facts.budget)} for one {unit} under replace-one neighbours, kept in a hash-chained ledger "
-        f"(head {facts.head[:16]}…). The following were asked: {asked or 'nothing yet'}. Bounds and levels were "
-        "declared as public. Noise was drawn exactly from the operating system's randomness (OpenDP). Standard "
-        "errors, intervals and p-values count the noise."
+        f"(head {facts.head[:16]}…). Of {facts.n} {unit}s was asked: {asked or 'nothing yet'}. Bounds and levels "
+        f"were declared as public.{left_out} Noise was drawn exactly from the operating system's randomness (OpenDP). "
+        "Standard errors, intervals and p-values count the noise."
     )
     blocks = [Block("heading", "For the methods section"), Block("text", text)]
     found = sources(facts.proofs)

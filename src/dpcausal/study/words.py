@@ -31,7 +31,8 @@ ASSUMES = {
         "Undirected edges are those whose direction these data cannot tell.",
     ),
     "effect": (
-        "The effect is causal only if every common cause of treatment and outcome is among what is adjusted for.",
+        "The effect is causal only if every common cause of treatment and outcome is among what is adjusted for, and "
+        "nothing that the treatment changes is.",
         "Each kind of person must have a chance of being treated and of not being treated.",
     ),
     "did": (
