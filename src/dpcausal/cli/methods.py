@@ -76,7 +76,7 @@ class Call:
 
 
 def of(room: str) -> Callable[[], Kinds]:
-    """Return what ``--method`` takes of a task, once it is asked for: its own methods, and the published ones."""
+    """Return what ``--method`` takes of a task, once it is asked for: its own methods, and those of the papers."""
 
     def kinds() -> Kinds:
         from dpcausal.papers import ASKED
