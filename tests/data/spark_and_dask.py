@@ -245,10 +245,10 @@ def test_a_worker_killed_while_it_makes_up_blocks_leaves_the_same_answer_or_none
 
     def asked(frame: Any) -> tuple[Any, Any]:
         table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(100)), person="id")
-        monkeypatch.setattr(DyingApart, "always", always)
-        monkeypatch.setattr(DyingApart, "flag", str(home / f"dead-apart-{always}"))
-        monkeypatch.setattr(in_spark, "Gatherer", DyingApart)
-        with dpc.simulated_noise(1):
+        with dpc.simulated_noise(1), monkeypatch.context() as patch:
+            patch.setattr(DyingApart, "always", always)
+            patch.setattr(DyingApart, "flag", str(home / f"dead-apart-{always}"))
+            patch.setattr(in_spark, "Gatherer", DyingApart)
             try:
                 return dpc.ci_test(table, "x", "y", given=[], loss=dpc.PureDP(1), method=gcm).statistic, table.ledger
             except SchemaError as refused:
