@@ -98,7 +98,8 @@ def released(frame: Any, seed: int = 5) -> list[Any]:
         for method, paid in (("table", dpc.PureDP(4)), ("parities", loss), ("whitened", loss)):
             columns = ["y", "arm", "site", "day", "yes"]
             found.append(dpc.discover(table, columns=columns, method=method, loss=paid).release)
-    return [one.numbers() for one in found]
+        told = dpc.ci_test(table, "yes", "arm", given=["site", "day"], loss=dpc.PureDP(4), method="strata-covariance")
+    return [*(one.numbers() for one in found), told.statistic, told.pvalue]
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unprov
     ready = method.settle(question, spent)
     _check_records(question, ready)
     table = getattr(question, "table", None)
-    if isinstance(table, Table) and (ready.at_once or loss.exact):
+    if isinstance(table, Table) and (ready.needs_all(question) or loss.exact):
         table.check_memory()
     if ready.unproven:
         check_consent(accept_unproven, ready.unproven)
@@ -86,7 +86,7 @@ def ask(
     )  # fmt: skip
     coins, seed = public_generator() if settled.method.uses_coins else (None, None)
     with question.shown():
-        released = unheard(settled.released(unheard(question.read), coins, allotment))
+        released = unheard(settled.released(unheard(settled.read), coins, allotment))
     return question.handed(keep(ledger, asked, allotment, question.report(settled, released, allotment, seed)))
 
 
@@ -102,7 +102,7 @@ def ask_all(
     answers = []
     for done, settled in enumerate(plans, start=1):
         coins, own = (None, None) if not settled.method.uses_coins else _dealt(seed)
-        private = unheard(partial(read, settled.question) if read else settled.question.read)
+        private = unheard(partial(read, settled.question) if read else settled.read)
         released = unheard(settled.released(private, coins, allotment))
         answers.append(settled.question.report(settled, released, allotment, own))
         if told is not None:

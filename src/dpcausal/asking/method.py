@@ -115,6 +115,10 @@ class Method(ABC, Generic[Asked, Paid]):
         """Return the method with its options checked and filled, from public numbers."""
         return self
 
+    def needs_all(self, question: Asked) -> bool:
+        """Return whether it needs all rows in memory at once, in one order."""
+        return self.at_once
+
     @abstractmethod
     def claims(self, question: Asked, spent: Paid) -> tuple[str, ...]:
         """Return the claims that a release rests on."""
@@ -127,6 +131,10 @@ class Method(ABC, Generic[Asked, Paid]):
     def unproven(self) -> str:
         """What in it has no valid proof, in words; empty otherwise."""
         return ""
+
+    def read(self, question: Asked) -> Any:
+        """Bring the private rows that a release needs, after the spend."""
+        return question.read()
 
     @abstractmethod
     def release(
@@ -177,6 +185,10 @@ class Settled(Generic[Asked]):
     def detail(self) -> dict[str, Any]:
         """Return what the ledger's entry says: public arguments."""
         return {**self.question.detail(), "method": self.method.name, **self.method.options()}
+
+    def read(self) -> Any:
+        """Bring the private rows, after the spend."""
+        return self.question.read() if self.exactly else self.method.read(self.question)
 
     def released(self, private: Any, coins: Any, allotment: Allotment) -> Callable[[], Any]:
         """Return the call that releases what the method makes of rows."""

@@ -8,6 +8,7 @@ never by hashes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,7 +71,11 @@ class Persons:
     @classmethod
     def of(cls, collected: Collected, name: str, fields: bool) -> Persons:
         """Return the persons of a column of ids: texts, or whole numbers as they are written; others name nobody."""
-        texts = [_text(value, fields) for chunk in collected.objects(name) for value in chunk]
+        return cls.named(texts_of(collected, name, fields))
+
+    @classmethod
+    def named(cls, texts: Sequence[str | None]) -> Persons:
+        """Return the persons of ids as they are written; ``None`` is nobody's."""
         known = sorted({text for text in texts if text is not None}, key=lambda text: (hashed(text, "order"), text))
         places = {text: place for place, text in enumerate(known)}
         codes = np.fromiter((-1 if text is None else places[text] for text in texts), np.int64, len(texts))
@@ -109,6 +114,11 @@ class Persons:
         least = mixed(self.keys[codes] ^ (places << 1), 1)
         order = np.lexsort((places, least, ~kept[rows], codes))
         return rows[order], codes[order], starts
+
+
+def texts_of(collected: Collected, name: str, fields: bool) -> list[str | None]:
+    """Return the ids of a column, ``None`` for what names nobody."""
+    return [_text(value, fields) for chunk in collected.objects(name) for value in chunk]
 
 
 def _text(value: object, fields: bool) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,6 +81,17 @@ class Rows:
     def kept_by(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which records count in a question about some of the columns alone."""
         return _every((self.present[name] for name in names), self.n)
+
+    @classmethod
+    def joined(cls, several: Sequence[Rows]) -> Rows:
+        """Return the records of some, one after the other."""
+        values, present = (
+            {name: np.concatenate([getattr(one, what)[name] for one in several]) for name in getattr(several[0], what)}
+            for what in ("values", "present")
+        )
+        weights = [one.weights for one in several if one.weights is not None]
+        kept = np.concatenate([one.kept for one in several])
+        return cls(values, kept, present, weights=np.concatenate(weights) if weights else None)
 
     @classmethod
     def of(

@@ -84,6 +84,16 @@ class Collected(Protocol):
 Summed = Callable[[Collected], NDArray[np.int64]]
 
 
+Dealing = Callable[[Collected], Sequence[Any]]
+"""Makes a piece for each group, ``None`` of no rows, of a batch."""
+
+Gathering = Callable[[Sequence[Any]], "Sums"]
+"""Sums over all pieces of one group."""
+
+WAVE = 64
+"""Groups that one process holds at a time."""
+
+
 class Streaming(ABC):
     """A source whose rows can be summed over, as they come, a batch at a time."""
 
@@ -92,6 +102,9 @@ class Streaming(ABC):
 
     afar = False
     """Whether the rows stay where they are, however few."""
+
+    has_workers = False
+    """Whether several workers of an engine share the rows."""
 
     ordered = True
     """Whether the rows come in one order each time, which no record decides."""
@@ -107,6 +120,17 @@ class Streaming(ABC):
     def summed(self, names: Sequence[str], function: Summed) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches."""
         return added((len(collected), function(collected)) for collected in self.stream(names))
+
+    def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
+        """Return the sums of what is made of each group's pieces together: some groups a pass, in bounded memory."""
+        found = []
+        for first in range(0, groups, WAVE):
+            wave: list[list[Any]] = [[] for _ in range(min(WAVE, groups - first))]
+            for collected in self.stream(names):
+                for pieces, piece in zip(wave, deal(collected)[first : first + WAVE], strict=True):
+                    pieces += [] if piece is None else [piece]
+            found += [gather(pieces) for pieces in wave if pieces]
+        return added(found)
 
 
 Sums = tuple[int, NDArray[np.int64] | None]
@@ -139,6 +163,7 @@ class Source(Protocol):
     names: tuple[str, ...]
     lazy: bool
     afar: bool
+    has_workers: bool
     ordered: bool
 
     def evaluate(self, names: Sequence[str]) -> None: ...
@@ -152,6 +177,9 @@ class Source(Protocol):
 
     def summed(self, names: Sequence[str], function: Summed) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches."""
+
+    def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
+        """Return the sums of what is made of each group's pieces together."""
 
 
 def withheld(action: Callable[[], Result], rule: str) -> Result:

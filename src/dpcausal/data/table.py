@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.apart import Apart, persons_in
 from dpcausal.data.cleaning import check_declared, check_named
 from dpcausal.data.frame import source_of
 from dpcausal.data.persons import Persons, check_id, check_most, check_order
@@ -180,7 +181,7 @@ class Table(Single):
             most=most, weight=weighed, inside=(), share=1.0, rows=rows, n=rows, stamp=stamp, max_rows=int(limit),
         )  # fmt: skip
         if person is not None:
-            object.__setattr__(self, "_n", self._persons_in(source.collect([person])).n)
+            self._settle(n=persons_in(self) if Apart.of(self) else self._persons_in(source.collect([person])).n)
             if self._n < 1:
                 raise SchemaError("a table needs at least one person, named by a text or a whole number")
 

@@ -40,15 +40,26 @@ def stratum_moments(x: Integers, y: Integers, strata: Integers, units: tuple[int
     >>> stratum_moments(x, x, np.zeros(4, dtype=np.int64), (1, 1)) == (GRID, GRID // 3)
     True
     """
-    codes = np.unique(strata, return_inverse=True)[1]
-    order = np.argsort(codes, kind="stable")
-    first = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    if not first.size:
-        return StratumMoments(0, 0)
-    a, b = x[order], y[order]
-    sums = [np.add.reduceat(column, first).tolist() for column in (np.ones_like(a), a, b, a * b, a * a, b * b)]
+    found, codes = np.unique(strata, return_inverse=True)
+    return of_sums(stratum_sums(x, y, codes, len(found)), units)
+
+
+def stratum_sums(x: Integers, y: Integers, strata: Integers, count: int) -> Integers:
+    """Return Σ 1, x, y, xy, x², y² of each stratum, shape (count, 6): of parts of the rows they add up."""
+    order = np.argsort(strata, kind="stable")
+    first = np.flatnonzero(np.diff(strata[order], prepend=-1))
+    sums = np.zeros((count, 6), dtype=np.int64)
+    if first.size:
+        a, b = x[order], y[order]
+        for place, column in enumerate((np.ones_like(a), a, b, a * b, a * a, b * b)):
+            sums[strata[order[first]], place] = np.add.reduceat(column, first)
+    return sums
+
+
+def of_sums(sums: Integers, units: tuple[int, int]) -> StratumMoments:
+    """Return S and W of the sums of strata."""
     covariance = variance = 0
-    for m, of_x, of_y, of_xy, of_xx, of_yy in zip(*sums, strict=True):
+    for m, of_x, of_y, of_xy, of_xx, of_yy in sums[sums[:, 0] > 1].tolist():
         if m > 1:
             unit = m * units[0] * units[1]
             spread = (m * of_xx - of_x * of_x) * (m * of_yy - of_y * of_y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from dpcausal.asking import public
 from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.method import Method, Settled
+from dpcausal.data.apart import Apart, Told
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
@@ -158,6 +159,13 @@ class Pair(AboutTable[Direction]):
         """Return the pair's columns of rows that may have more."""
         kept = rows.kept_by([self.first, self.second])
         return Columns(rows.values[self.first], rows.values[self.second], kept, rows.keys)
+
+    def apart(self) -> Columns | Apart:
+        """Bring the rows, or leave them with an engine's workers to be dealt to blocks there."""
+        if not Apart.of(self.table):
+            return self.read()
+        told: Pair = replace(self, table=Told(self.table.schema))  # type: ignore[arg-type]
+        return Apart(self.table, (self.first, self.second), told.columns_of)
 
     def shown(self) -> AbstractContextManager[Any]:
         return progress(1, f"{self.first}, {self.second}")

@@ -16,6 +16,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpcausal.asking import public
+from dpcausal.data.apart import Apart, Parts
 from dpcausal.direction.anm import Column
 from dpcausal.direction.bits import ADDITIVE, MODELS, Bits, coins_of, failed, of_block
 from dpcausal.direction.counts import AT_LEAST, AT_MOST, CLEAR, Counts, cube_tail, least, no_noise
@@ -23,7 +24,7 @@ from dpcausal.direction.progress import told
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import cube, laplace_scale
-from dpcausal.mechanisms.subsample import bit_counts, equal_blocks
+from dpcausal.mechanisms.subsample import bit_counts, equal_blocks, salt_of
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, add_cube
@@ -213,8 +214,11 @@ class Verdict(DirectionMethod[PureDP]):
             )
         return replace(self, blocks=blocks, rows_per_block=size, share=share)
 
+    def read(self, question: Pair) -> Columns | Apart:
+        return question.apart()
+
     def release(
-        self, private: Columns, question: Pair, spent: PureDP | NoPrivacy, coins: PublicGenerator,
+        self, private: Columns | Apart, question: Pair, spent: PureDP | NoPrivacy, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Released:  # fmt: skip
         """Return the four noisy counts, what they show at which p-value, and the verdict."""
@@ -253,15 +257,29 @@ class Verdict(DirectionMethod[PureDP]):
         epsilon = spent.epsilon / question.blocks_moved
         return Counts(self.blocks or 1, cube_tail(epsilon), epsilon)
 
-    def _bits(self, private: Columns, coins: PublicGenerator) -> list[Bits]:
+    def _bits(self, private: Columns | Apart, coins: PublicGenerator) -> list[Bits]:
         blocks, size = self.blocks or 1, self.rows_per_block or 1
-        parts = equal_blocks(len(private.x), blocks, size, coins, private.keys)
-        seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
+        if isinstance(private, Apart):
+            salt, seeds = salt_of(coins), tuple(coins.integers(2**63, size=blocks).tolist())
+            return private.each(blocks, salt, 4, BlockBits(size, seeds, self.model)).astype(np.bool_).tolist()  # type: ignore[no-any-return]
+        parts = list(enumerate(equal_blocks(len(private.x), blocks, size, coins, private.keys)))
+        return BlockBits(size, tuple(coins.integers(2**63, size=blocks).tolist()), self.model)(private, parts)
+
+
+@dataclass(frozen=True)
+class BlockBits:
+    """The bits of blocks, each of at most so many rows, with a public seed each."""
+
+    size: int
+    seeds: tuple[int, ...]
+    model: str
+
+    def __call__(self, private: Columns, parts: Parts) -> list[Bits]:
         found = []
         with one_thread():
-            for part, seed in zip(parts, seeds, strict=True):
-                found.append(bits_of(*private.of(part), seed, self.model))
-                told(len(found) / blocks)
+            for block, part in parts:
+                found.append(bits_of(*private.of(part[: self.size]), self.seeds[block], self.model))
+                told(len(found) / len(parts))
         return found
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from dpcausal.data.apart import Apart, Parts
 from dpcausal.dependence.hsic import MOST_RECORDS
 from dpcausal.direction.anm import LEAST_ROWS as LEAST_BLOCK
 from dpcausal.direction.anm import Column
@@ -20,7 +21,7 @@ from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores import NAMES, of_block
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric
-from dpcausal.mechanisms.subsample import assign_blocks, vote_count
+from dpcausal.mechanisms.subsample import assign_blocks, salt_of, vote_count
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
@@ -68,6 +69,17 @@ def vote(x: Column, y: Column, score: str, seed: int) -> bool:
     return seed % 2 == 0  # equal, or not a number
 
 
+@dataclass(frozen=True)
+class Ballots:
+    """The votes of blocks, a public seed each."""
+
+    score: str
+    seeds: tuple[int, ...]
+
+    def __call__(self, private: Columns, parts: Parts) -> list[list[bool]]:
+        return [[vote(*private.of(part), self.score, self.seeds[block])] for block, part in parts]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Votes(DirectionMethod[PureDP]):
     """A forced choice: a noisy count of the votes of disjoint blocks, for everyone; any score.
@@ -111,8 +123,11 @@ class Votes(DirectionMethod[PureDP]):
             )
         return replace(self, blocks=blocks)
 
+    def read(self, question: Pair) -> Columns | Apart:
+        return question.apart()
+
     def release(
-        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Columns | Apart, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         """Return the noisy lead of "x causes y" over the blocks, in votes.
 
@@ -122,9 +137,13 @@ class Votes(DirectionMethod[PureDP]):
         """
         blocks = self.blocks or 1
         # All rows are dealt; one that lacks a column is left out inside its block.
-        parts = [private.of(part) for part in assign_blocks(len(private.x), blocks, coins, private.keys)]
-        seeds = [int(seed) for seed in coins.integers(2**63, size=blocks)]
-        votes = [vote(*part, question.score, seed) for part, seed in zip(parts, seeds, strict=True)]
+        if isinstance(private, Apart):
+            salt, seeds = salt_of(coins), tuple(coins.integers(2**63, size=blocks).tolist())
+            votes = private.each(blocks, salt, 1, Ballots(question.score, seeds))[:, 0].astype(np.bool_).tolist()
+        else:
+            parts = list(enumerate(assign_blocks(len(private.x), blocks, coins, private.keys)))
+            ballots = Ballots(question.score, tuple(coins.integers(2**63, size=blocks).tolist()))
+            votes = [ballot[0] for ballot in ballots(private, parts)]
         count = geometric(vote_count(votes, "votes for the first as cause", question.unit), allotment, spent)
         pvalue = Counts(blocks, geometric_tail(spent.epsilon / question.blocks_moved)).coins(count)
         return Released(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
@@ -17,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.asking.public import whole
+from dpcausal.data.apart import Apart, Parts
+from dpcausal.data.rows import Rows
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Sample
 from dpcausal.independence.guests import has_guests
@@ -25,7 +28,7 @@ from dpcausal.independence.question import Hypothesis, PureTest, Released
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.block_sum import block_sum
-from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.mechanisms.subsample import assign_blocks, salt_of
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
@@ -57,11 +60,12 @@ MOST_WORKERS = 64
 DROWNED = "at this epsilon and number of blocks even data that all speak against independence can well be missed"
 
 
-def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
+def default_blocks(rows: int, epsilon: float, learns: bool = True, least: int = LEAST_LEARNING) -> int:
     """Return the public number of blocks for n rows at ε, M = min(max(8, 24/ε, n/500), n/125, 20000), rounded down.
 
     It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones
-    learn the regressions better.  Where nothing is given, M = min(max(8, 24/ε), n/60, 20000).
+    learn the regressions better: n/60 is enough where the level does not depend on that.  Where nothing is given,
+    M = min(max(8, 24/ε), n/60, 20000).
 
     >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0, learns=False)
     (80, 20, 5)
@@ -69,7 +73,7 @@ def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
     wanted = max(8.0, 24 / epsilon)
     if not learns:
         return math.floor(min(wanted, rows / LEAST_BLOCK, MOST_BLOCKS))
-    return max(2, math.floor(min(max(wanted, rows / MOST_LEARNING), rows / LEAST_LEARNING, MOST_BLOCKS)))
+    return max(2, math.floor(min(max(wanted, rows / MOST_LEARNING), rows / least, MOST_BLOCKS)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +107,11 @@ class BlockTest(PureTest):
         return True
 
     @property
+    def least_rows(self) -> int:
+        """Fewest rows of a block by the default rule where a regression is to be learnt."""
+        return LEAST_LEARNING
+
+    @property
     def guests(self) -> bool:
         """Whether code of the caller's runs inside blocks."""
         return has_guests(getattr(self, "regression", None))
@@ -129,7 +138,8 @@ class BlockTest(PureTest):
             counts = dict.fromkeys(counts)
         else:
             learns = "regression" in options and bool(question.given)
-            default = default_blocks(question.table.expected, spent.epsilon / question.blocks_moved, learns)
+            epsilon = spent.epsilon / question.blocks_moved
+            default = default_blocks(question.table.expected, epsilon, learns, self.least_rows)
             counts["blocks"] = settled_blocks(self.name, self.blocks, max(2, default), question.n)
             limits = {"resamples": (RESAMPLES, 19, MOST_RESAMPLES), "workers": (1, 1, MOST_WORKERS)}
             for name, (usual, least, most) in limits.items():
@@ -143,12 +153,20 @@ class BlockTest(PureTest):
             counts["regression"] = checked_regression(options["regression"], question, counts["blocks"])
         return replace(self, **counts)
 
+    def read(self, question: Hypothesis) -> Sample | Apart:
+        if not Apart.of(question.table):
+            return question.read()
+        return Apart(question.table, question.names, Blocks(self, question.told).made)
+
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample | Apart, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:
         """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
         reach = reach_of(self.blocks or 1)
-        terms = [term(found, reach) for found in block_scores(self, private, question, coins)]
+        if isinstance(private, Apart):
+            terms = block_terms(self, private, question, coins)
+        else:
+            terms = [term(found, reach) for found in block_scores(self, private, question, coins)]
         noisy = geometric(block_sum(terms, reach, "sum of block scores", question.unit), allotment, spent)
         pvalue = block_pvalue(noisy, len(terms), spent.epsilon / question.blocks_moved, self.two_sided(question))
         return Released(noisy / STEPS_PER_UNIT / math.sqrt(len(terms)), pvalue)
@@ -180,6 +198,37 @@ def block_scores(scorer: Scorer, rows: Sample, question: Hypothesis, generator: 
     """
     parts = assign_blocks(rows.n, scorer.blocks or 1, generator, rows.keys)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
+    return _scores(scorer, question, rows, parts, seeds)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What workers make of the blocks they have: the terms."""
+
+    scorer: Scorer
+    question: Hypothesis
+    seeds: tuple[int, ...] = ()
+
+    def made(self, rows: Rows) -> Sample:
+        """Return records as rows of a test."""
+        return self.question.sample(rows)
+
+    def __call__(self, rows: Sample, parts: Parts) -> list[list[int]]:
+        seeds, reach = [self.seeds[block] for block, _ in parts], reach_of(len(self.seeds))
+        found = _scores(self.scorer, self.question, rows, [part for _, part in parts], seeds)
+        return [[term(score, reach)] for score in found]
+
+
+def block_terms(scorer: Scorer, rows: Apart, question: Hypothesis, generator: PublicGenerator) -> list[int]:
+    """Return the terms of the same scores, made up where the rows are."""
+    blocks, salt = scorer.blocks or 1, salt_of(generator)
+    seeds = tuple(generator.integers(2**63, size=blocks).tolist())
+    return [int(said) for said in rows.each(blocks, salt, 1, Blocks(scorer, question.told, seeds))[:, 0]]
+
+
+def _scores(
+    scorer: Scorer, question: Hypothesis, rows: Sample, parts: Sequence[npt.NDArray[np.int64]], seeds: Sequence[int]
+) -> list[float]:
     workers = getattr(scorer, "workers", None) or 1
 
     def one(part: npt.NDArray[np.int64], seed: int) -> float:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
 from dpcausal.asking import public
 from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.method import Method, Settled
+from dpcausal.data.apart import Told
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
@@ -119,7 +121,15 @@ class Hypothesis(AboutTable[Independence]):
         return {"columns": list(self.names), **named, "alpha": self.alpha, **self.table.declared}
 
     def read(self) -> Sample:
-        rows = self.table.rows(self.names)
+        return self.sample(self.table.rows(self.names))
+
+    @property
+    def told(self) -> Hypothesis:
+        """What workers need of it, without its table."""
+        return replace(self, table=Told(self.schema))  # type: ignore[arg-type]
+
+    def sample(self, rows: Rows) -> Sample:
+        """Return the rows for a test."""
         return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.kept, rows.keys)
 
     def report(

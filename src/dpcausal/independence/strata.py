@@ -10,13 +10,17 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpcausal.asking import public
+from dpcausal.data.reading import Records
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.dependence.stratum_moments import (
     GRID,
     MOST_UNITS,
     StratumMoments,
     covariance_sensitivity,
+    of_sums,
     stratum_moments,
+    stratum_sums,
     variance_sensitivity,
 )
 from dpcausal.errors import ParameterError
@@ -35,6 +39,8 @@ COVARIANCE_SHARE = Fraction(4, 5)
 
 LEAST_ROWS = 20
 MOST_STRATA = 10**15
+MOST_SUMMED = 2**16
+"""Strata whose sums are added up where the rows are; of more all rows come at once."""
 
 CANCELLING = "links of opposite sign in different strata cancel here: method='counts' sees them"
 
@@ -67,16 +73,23 @@ class StrataCovariance(PureTest):
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         return (*((CANCELLING,) if question.cells > 1 else ()), *((THIN,) if question.cells > question.n / 2 else ()))
 
-    def moments(self, rows: Sample, question: Hypothesis) -> StratumMoments:
+    def needs_all(self, question: Hypothesis) -> bool:
+        return question.cells > MOST_SUMMED
+
+    def read(self, question: Hypothesis) -> Sample | Records:
+        return question.read() if self.needs_all(question) else question.table.records(question.names)
+
+    def moments(self, rows: Sample | Records, question: Hypothesis) -> StratumMoments:
         """Return the covariance and its variance, of the rows kept."""
-        sides = [_in_units(columns, question.schema[name]) for columns, (name,) in
-                 ((rows.x, question.x), (rows.y, question.y))]  # fmt: skip
-        (x, of_x), (y, of_y) = sides
-        return stratum_moments(x[rows.kept], y[rows.kept], cells_of(rows.given)[rows.kept], (of_x, of_y))
+        units = _unit(question.schema[question.x[0]]), _unit(question.schema[question.y[0]])
+        if isinstance(rows, Records):
+            return of_sums(rows.sum(Sums(question.told)), units)
+        return stratum_moments(*_kept(rows, question), units)
 
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
-    ) -> Released:
+        self, private: Sample | Records, question: Hypothesis, spent: PureDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
         found = self.moments(private, question)
         first, rest = spent.part(COVARIANCE_SHARE), spent.part(1 - COVARIANCE_SHARE)
         of_sum, of_variance = covariance_sensitivity(question.cells), variance_sensitivity()
@@ -99,10 +112,31 @@ class StrataCovariance(PureTest):
         )
 
 
-def _in_units(columns: Reals, declared: Column) -> tuple[Integers, int]:
-    """Return a column as whole numbers between 0 and its unit, and that unit."""
+@dataclass(frozen=True)
+class Sums:
+    """What each stratum's rows add up to, in an engine's workers too."""
+
+    question: Hypothesis
+
+    def __call__(self, rows: Rows) -> Integers:
+        return stratum_sums(*_kept(self.question.sample(rows), self.question), self.question.cells)
+
+
+def _kept(rows: Sample, question: Hypothesis) -> tuple[Integers, Integers, Integers]:
+    """Return x and y in units, and the strata, of the rows kept."""
+    x, y = (_in_units(columns[rows.kept], question.schema[name])
+            for columns, (name,) in ((rows.x, question.x), (rows.y, question.y)))  # fmt: skip
+    return x, y, cells_of(rows.given)[rows.kept]
+
+
+def _unit(declared: Column) -> int:
+    return MOST_UNITS if isinstance(declared, Bounded) else 1
+
+
+def _in_units(columns: Reals, declared: Column) -> Integers:
+    """Return a column as whole numbers between 0 and its unit."""
     values = values_of(columns)
     if not isinstance(declared, Bounded):
-        return values.astype(np.int64), 1
+        return values.astype(np.int64)
     shares = np.clip((values - declared.lower) / declared.width, 0.0, 1.0)
-    return np.floor(shares * MOST_UNITS).astype(np.int64), MOST_UNITS
+    return np.floor(shares * MOST_UNITS).astype(np.int64)

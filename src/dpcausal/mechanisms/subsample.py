@@ -26,11 +26,17 @@ def assign_blocks(
     if not 1 <= blocks <= rows:
         raise ParameterError(f"blocks must be between 1 and the {rows} rows, got {blocks}")
     if keys is not None:
-        dealt = mixed(keys, int(generator.integers(2**63))) % np.uint64(blocks)
-        return [np.flatnonzero(dealt == block).astype(np.int64) for block in range(blocks)]
+        dealt = (mixed(keys, salt_of(generator)) % np.uint64(blocks)).astype(np.int64)
+        ends = np.cumsum(np.bincount(dealt, minlength=blocks))
+        return np.split(np.argsort(dealt, kind="stable"), ends[:-1])
     order = generator.permutation(rows).astype(np.int64)
     # Sorted inside a block: the block's fit then does not depend on the order in which its rows were drawn.
     return [np.sort(part) for part in np.array_split(order, blocks)]
+
+
+def salt_of(generator: PublicGenerator) -> int:
+    """Return the public salt by which keys are dealt."""
+    return int(generator.integers(2**63))
 
 
 def dealt_order(
@@ -39,7 +45,7 @@ def dealt_order(
     """Return each row's rank in a public random order; with keys, whether one comes before another is theirs alone."""
     if keys is None:
         return generator.permutation(rows).astype(np.int64)
-    dealt = np.argsort(mixed(keys, int(generator.integers(2**63))), kind="stable")
+    dealt = np.argsort(mixed(keys, salt_of(generator)), kind="stable")
     ranks = np.empty(rows, dtype=np.int64)
     ranks[dealt] = np.arange(rows)
     return ranks

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcausal.data.frame import source_of
-from dpcausal.data.source import FAILED, Collected, Declared, Streaming, Summed, Sums, added, nothing, withheld
+from dpcausal.data.source import (
+    FAILED,
+    Collected,
+    Dealing,
+    Declared,
+    Gathering,
+    Streaming,
+    Summed,
+    Sums,
+    added,
+    nothing,
+    withheld,
+)
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.unheard import alone, contained
 
@@ -18,7 +30,7 @@ class DaskSource(Streaming):
     """A Dask frame, its partitions in their order."""
 
     backend = "dask"
-    lazy = True
+    lazy = has_workers = True
 
     def __init__(self, frame: Any) -> None:
         if not hasattr(frame, "map_partitions") or not hasattr(frame, "columns"):
@@ -64,6 +76,18 @@ class DaskSource(Streaming):
 
         return added(withheld(lambda: alone(parts), _UNREAD))
 
+    def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
+        """Return the sums of what is made of each group's pieces together: a task a partition, then one a group."""
+        from dask.delayed import delayed
+
+        def found() -> Any:
+            kernel = Partition(tuple(names), nothing, tuple(map(self.declared, names)))
+            pieces = [delayed(kernel.dealt, pure=False)(part, deal) for part in self._frame[list(names)].to_delayed()]
+            gathered = delayed(_gathered, pure=False)
+            return delayed([gathered([piece[one] for piece in pieces], gather) for one in range(groups)]).compute()
+
+        return added(withheld(lambda: alone(found), _UNREAD))
+
 
 def _ordered(frame: Any) -> bool:
     """Whether no step of the query may put rows in another order than that in which they are kept."""
@@ -90,6 +114,30 @@ class Partition:
             return source.summed(self.names, self.function) if same else FAILED
 
         return contained(summed, FAILED)
+
+    def dealt(self, frame: Any, deal: Dealing) -> Any:
+        """Return a partition's piece for each group, or what stands for a failure in all of them."""
+
+        def pieces() -> Any:
+            source = source_of(frame)
+            same = tuple(map(source.declared, self.names)) == self.types
+            return deal(source.collect(self.names)) if same else _Failed()
+
+        return contained(pieces, _Failed())
+
+
+class _Failed:
+    """A partition that could not be dealt, in every group."""
+
+    def __getitem__(self, group: int) -> _Failed:
+        return self
+
+
+def _gathered(pieces: Sequence[Any], gather: Gathering) -> Sums:
+    if any(isinstance(piece, _Failed) for piece in pieces):
+        return FAILED
+    some = [piece for piece in pieces if piece is not None]
+    return contained(lambda: gather(some), FAILED) if some else (0, None)
 
 
 source = DaskSource

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import pickle
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,20 @@ from numpy.typing import NDArray
 from dpcausal.data import source as border
 from dpcausal.data.cleaning import check_texts
 from dpcausal.data.frame import source_of
-from dpcausal.data.source import FAILED, Collected, Declared, Kind, Streaming, Summed, Sums, added, nothing, withheld
+from dpcausal.data.source import (
+    FAILED,
+    Collected,
+    Dealing,
+    Declared,
+    Gathering,
+    Kind,
+    Streaming,
+    Summed,
+    Sums,
+    added,
+    nothing,
+    withheld,
+)
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.unheard import contained
 
@@ -47,6 +61,7 @@ _NO_WORKERS = (
     "Spark's Python workers must be able to import this version of dpcausal: install it where they run, and set "
     "PYSPARK_PYTHON to that Python before the session starts"
 )
+_SUMS = "rows bigint, total binary"
 _one_pass = threading.Lock()
 
 
@@ -54,7 +69,7 @@ class SparkSource(Streaming):
     """A Spark frame, whose rows come in no order."""
 
     backend = "spark"
-    lazy = afar = True
+    lazy = afar = has_workers = True
     ordered = False
 
     def __init__(self, frame: Any) -> None:
@@ -118,7 +133,17 @@ class SparkSource(Streaming):
         part = Partition(tuple(names), function)
 
         def collected() -> list[Any]:
-            return list(self._chosen(names).mapInArrow(part, "rows bigint, total binary").collect())
+            return list(self._chosen(names).mapInArrow(part, _SUMS).collect())
+
+        return added((one.rows, _unpacked(one.total)) for one in withheld(lambda: self._quietly(collected), _UNREAD))
+
+    def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
+        """Return the sums of what is made of each group's pieces together, at one worker."""
+        dealer, gatherer = Dealer(tuple(names), deal), Gatherer(gather)
+
+        def collected() -> list[Any]:
+            dealt = self._chosen(names).mapInArrow(dealer, "part int, piece binary").repartition(groups, "part")
+            return list(dealt.mapInArrow(gatherer, _SUMS).collect())
 
         return added((one.rows, _unpacked(one.total)) for one in withheld(lambda: self._quietly(collected), _UNREAD))
 
@@ -141,14 +166,69 @@ class Partition:
     function: Summed
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        from pyarrow import RecordBatch, array, binary, int64
-
-        rows, total = contained(lambda: added(map(self._summed, _joined(batches))), FAILED)
-        yield RecordBatch.from_arrays([array([rows], int64()), array([_packed(total)], binary())], ["rows", "total"])
+        yield _row(contained(lambda: added(map(self._summed, _joined(batches))), FAILED))
 
     def _summed(self, table: Any) -> Sums:
         collected = source_of(table.rename_columns(list(self.names))).collect(self.names)
         return table.num_rows, self.function(collected)
+
+
+@dataclass(frozen=True)
+class Dealer:
+    """What a worker does with a partition: the pieces of each batch by their groups, or −1 for a failure."""
+
+    names: tuple[str, ...]
+    deal: Dealing
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        from pyarrow import RecordBatch, array, binary, int32
+
+        tables, broken = _joined(batches), [(_BROKEN, b"")]
+        while found := contained(lambda: self._next(tables), broken):
+            groups, pieces = zip(*found, strict=True)
+            yield RecordBatch.from_arrays([array(groups, int32()), array(pieces, binary())], ["part", "piece"])
+            if found == broken:
+                return
+
+    def _next(self, tables: Iterator[Any]) -> list[tuple[int, bytes]]:
+        if (table := next(tables, None)) is None:
+            return []
+        collected = source_of(table.rename_columns(list(self.names))).collect(self.names)
+        return [
+            (group, pickle.dumps(piece, protocol=5))
+            for group, piece in enumerate(self.deal(collected)) if piece is not None
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Gatherer:
+    """What a worker does with the groups that came to it: one row of ``Sums``."""
+
+    gather: Gathering
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        def found() -> Sums:
+            groups: dict[int, list[bytes]] = {}
+            for batch in batches:
+                for group, piece in zip(*batch.to_pydict().values(), strict=True):
+                    groups.setdefault(group, []).append(piece)
+            return FAILED if _BROKEN in groups else added(self._of(groups.pop(group)) for group in sorted(groups))
+
+        yield _row(contained(found, FAILED))
+
+    def _of(self, pieces: list[bytes]) -> Sums:
+        return self.gather([pickle.loads(piece) for piece in pieces])  # of ``Dealer``, out of Spark's own files
+
+
+_BROKEN = -1
+"""In place of a group: a batch could not be dealt."""
+
+
+def _row(sums: Sums) -> Any:
+    from pyarrow import RecordBatch, array, binary, int64
+
+    rows, total = sums
+    return RecordBatch.from_arrays([array([rows], int64()), array([_packed(total)], binary())], ["rows", "total"])
 
 
 def _packed(total: NDArray[np.int64] | None) -> bytes | None:
