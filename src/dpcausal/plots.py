@@ -26,13 +26,14 @@ def axes(ax: Any = None, size: tuple[float, float] = (6, 2)) -> Any:
     return figure.subplots()
 
 
-def without_math(ax: Any) -> Any:
-    """Return the axes, names on them as they stand: one with two dollar signs is no formula.
+def titled(ax: Any, *lines: str, **look: Any) -> Any:
+    """Return the axes under a title, names on them as they stand: one with two dollar signs is no formula.
 
     Numbers that an axis writes by itself stay formulas.
     """
     from matplotlib.ticker import FixedLocator
 
+    ax.set_title("\n".join(filter(None, lines)), **look)
     named = [axis for axis in (ax.xaxis, ax.yaxis) if isinstance(axis.get_major_locator(), FixedLocator)]
     labels = [label for axis in named for label in axis.get_ticklabels()]
     for text in (ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts, *labels):

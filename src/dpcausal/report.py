@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcausal.errors import MissingDependencyError
 from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.neighbours import PERSONS, Relation, Unit
 
 
@@ -111,14 +111,8 @@ class Guarantee:
 
 def plain(value: Any) -> Any:
     """Return a value as JSON's types: enums by value, losses by kind, arrays and sets as lists."""
-    if isinstance(value, PureDP):
-        return {"kind": "PureDP", "epsilon": value.epsilon}
-    if isinstance(value, ApproxDP):
-        return {"kind": "ApproxDP", "epsilon": value.epsilon, "delta": value.delta}
-    if isinstance(value, ZCDP):
-        return {"kind": "ZCDP", "rho": value.rho}
-    if isinstance(value, NoPrivacy):
-        return {"kind": "NoPrivacy"}
+    if isinstance(value, Loss):
+        return {"kind": type(value).__name__, **plain(value.amounts)}
     if isinstance(value, Guarantee):
         return value.to_dict()
     if isinstance(value, Enum):
@@ -184,7 +178,30 @@ def flat(entries: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-class Result:
+class Printed:
+    """Base of what is told in sentences, to a reader or a notebook, and as JSON."""
+
+    def summary(self) -> str:
+        """Return it in sentences."""
+        raise TypeError(f"{type(self).__name__} has no summary")
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        """Return the summary for a notebook; what it holds is text there too."""
+        return f"<pre>{escape(self.summary())}</pre>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON's types."""
+        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return ``to_dict`` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+
+class Result(Printed):
     """Base of all results: frozen, picklable, printable, holding released and public values only.
 
     A subclass is a frozen dataclass with a field ``guarantee`` and the methods ``headline`` and ``plot``.
@@ -207,27 +224,12 @@ class Result:
             lines.insert(0, "NOT PRIVATE: " + ("; ".join(self.guarantee.caveats) or "no guarantee"))
         return "\n".join(lines)
 
-    def __str__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        """Return the summary for a notebook; what it holds is text there too."""
-        return f"<pre>{escape(self.summary())}</pre>"
-
     def stamp(self) -> str:
         """Return what a picture must say of the guarantee: empty where every row is protected."""
         if not self.guarantee.private:
             return "NOT PRIVATE"
         halves = {Unit.TEST_ROW: "PROTECTS THE TEST HALF ONLY", Unit.TRAINING_ROW: "PROTECTS THE TRAINING HALF ONLY"}
         return halves.get(self.guarantee.unit, "")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields as JSON's types."""
-        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Return ``to_dict`` as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return its parts, one a row of ``to_frame``: its scalars, unless it has groups, periods, edges or tests."""

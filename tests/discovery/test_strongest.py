@@ -54,7 +54,7 @@ def test_climbing_ends_where_gains_go_round() -> None:
         assert climbed(replace(release, matrix=release.matrix + noise + noise.T), replace(TERMS, alpha=0.9))
 
 
-def test_most_of_the_draws_decide_and_their_shares_are_the_support() -> None:
+def test_the_draws_decide_and_their_shares_are_the_support() -> None:
     release = released()
     skeleton, shares = averaged(release, TERMS, 4)
     assert skeleton.edges == CHAIN and all(shares.edges[edge] == 1 for edge in CHAIN)
@@ -69,6 +69,27 @@ def test_the_same_numbers_in_another_order_give_the_same_graph() -> None:
                     matrix=release.matrix[np.ix_(turned, turned)])  # fmt: skip
     one, same = strongest_first(release, TERMS), strongest_first(other, TERMS)
     assert one.edges == same.edges and one.separating == same.separating
+
+
+def test_noisy_numbers_in_another_order_give_the_same_graph_and_support() -> None:
+    release = released(epsilon=0.03)
+    turned = [2, 3, 6, 7, 0, 1, 4, 5, 8]
+    names, places, shares = (tuple(part[k] for k in (1, 3, 0, 2)) for part in
+                             (release.names, release.places, release.shares))  # fmt: skip
+    matrix = release.matrix[np.ix_(turned, turned)]
+    one = release.discover()
+    other = replace(release, names=names, places=places, shares=shares, matrix=matrix).discover()
+    assert "(margin" in one.summary() and "support 100%" in one.summary()
+    assert other.graph.nodes == names and set(one.support.edges.values()) - {0.0, 1.0}
+    assert (one.graph.directed, one.graph.undirected) == (other.graph.directed, other.graph.undirected)
+    assert one.support == other.support and one.margin == other.margin
+
+
+def test_what_one_search_never_joins_is_out(monkeypatch: Any) -> None:
+    more = frozenset({*CHAIN, frozenset("ad")})
+    monkeypatch.setattr("dpcausal.discovery.averaged.climbed", lambda release, terms: more)
+    skeleton, shares = averaged(released(), TERMS, 4)
+    assert shares.edges[frozenset("ad")] == 0.5 and skeleton.edges == CHAIN
 
 
 def test_knowledge_saves_tests() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP, loss_text, parse_loss
+from dpcausal.privacy.loss import Loss, loss_text, parse_loss
 
 
 class UnspokenError(Exception):
@@ -32,7 +32,7 @@ def spoken(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         number = float(value)
         return number if np.isfinite(number) else {"float": str(number)}
-    if isinstance(value, (PureDP, ApproxDP, ZCDP, NoPrivacy)):
+    if isinstance(value, Loss):
         return {"loss": loss_text(value)}
     if isinstance(value, Enum):
         return {"enum": type(value).__name__, "value": value.value}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,7 +51,7 @@ def ask_command(
         }  # fmt: skip
         found = _asked(opened(release), question, {name: value for name, value in given.items() if value is not None})
         if as_json:
-            print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False))
+            print(found.to_json())
         else:
             print(f"{found.summary()}\nCost nothing: computed from what was released before.")
 

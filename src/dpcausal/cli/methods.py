@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from types import UnionType
@@ -99,18 +98,34 @@ def asks(
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        def made() -> Any:
-            whole = Program(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-            whole.command(command_name)(_whole(command, kinds(), of_records, files))
-            return typer.main.get_command(whole)
-
-        def late() -> None: ...
-
-        late.__doc__ = command.__doc__
-        app.command(command_name, cls=type("LateCommand", (LateCommand,), {"made": staticmethod(made)}))(late)
+        register(command_name, command.__doc__, lambda: _whole(command, kinds(), of_records, files))
         return command
 
     return decorate
+
+
+def register(command_name: str, about: str | None, whole: Callable[[], Callable[..., None]]) -> None:
+    """Add a command whose options are worked out when it is called."""
+
+    def made() -> Any:
+        program = Program(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        program.command(command_name)(whole())
+        return typer.main.get_command(program)
+
+    def late() -> None: ...
+
+    late.__doc__ = about
+    app.command(command_name, cls=type("LateCommand", (LateCommand,), {"made": staticmethod(made)}))(late)
+
+
+def taking(
+    parameters: list[inspect.Parameter], about: str | None, run: Callable[..., None]
+) -> Callable[..., None]:
+    """Return a function of any keywords as one of these parameters."""
+    setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__doc__ = about
+    return run
 
 
 def _whole(
@@ -131,7 +146,6 @@ def _whole(
                 types[field.name] = plain
                 helps.setdefault(field.name, described(kind, field.name))
 
-    @wraps(command)
     def run(**given: Any) -> None:
         with exit_codes():
             options = {name: given.pop(name) for name in types}
@@ -163,11 +177,7 @@ def _whole(
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=FILES[name]) for name in files
     ]
     asked = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own if one.name != "call"]
-    parameters = [*asked, *shared, *extra]
-    setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    del run.__wrapped__
-    return run
+    return taking([*asked, *shared, *extra], command.__doc__, run)
 
 
 SHARED: tuple[tuple[str, Any, Any], ...] = (

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from dpcausal.cli.methods import described, parameter, plain_type
-from dpcausal.cli.once import LateCommand, Program
+from dpcausal.cli.methods import described, parameter, plain_type, register, taking
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
     JsonOption,
     LargeOption,
     RhoOption,
-    app,
     exit_codes,
     loss_from,
 )
@@ -72,7 +71,7 @@ def _of_study(path: Path, accuracy: bool, as_json: bool) -> None:
     end(found, {"answered", "to ask"})
 
 
-def _made() -> Any:
+def _whole() -> Callable[..., None]:
     """Return the command with an option for each assumption of a task."""
     from dpcausal.planning.prospects import PROSPECTS
 
@@ -88,12 +87,7 @@ def _made() -> Any:
     own = [one for one in inspect.signature(_plan, eval_str=True).parameters.values() if one.name != "assumed"]
     assumed = [_option(name, PROSPECTS[tasks[0]], tasks) for name, tasks in takers.items()]
     parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *assumed)]
-    run.__doc__ = _plan.__doc__
-    setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    whole = Program(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    whole.command("plan")(run)
-    return typer.main.get_command(whole)
+    return taking(parameters, _plan.__doc__, run)
 
 
 def _option(name: str, kind: type, tasks: list[str]) -> inspect.Parameter:
@@ -101,8 +95,4 @@ def _option(name: str, kind: type, tasks: list[str]) -> inspect.Parameter:
     return parameter(name, plain | None, f"{described(kind, name)} Of {', '.join(tasks)}.", None)
 
 
-def _late() -> None: ...
-
-
-_late.__doc__ = _plan.__doc__
-app.command("plan", cls=type("LateCommand", (LateCommand,), {"made": staticmethod(_made)}))(_late)
+register("plan", _plan.__doc__, _whole)

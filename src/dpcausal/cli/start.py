@@ -26,7 +26,7 @@ def demo_command(
 
         found, report = run(folder, announce)
         if as_json:
-            print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False))
+            print(found.to_json())
             return
         print("\n".join([*answers(found), "", *compared(found), ""]))
         print(f"The study: {folder / 'study.toml'}; left of its budget: {found.remaining}. Its report:\n{report}")

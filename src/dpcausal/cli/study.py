@@ -133,7 +133,7 @@ def answers(found: StudyPlan) -> list[str]:
 
 def show_plan(found: StudyPlan, as_json: bool) -> None:
     text = found.summary().replace("partial=True", "--partial")
-    print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else text)
+    print(found.to_json() if as_json else text)
 
 
 def end(found: StudyPlan, well: set[str]) -> None:

@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from dpcausal.direction.counts import AT_LEAST, AT_MOST, arrow_bounds
 from dpcausal.mechanisms.subsample import blocks_moved
-from dpcausal.plots import axes, without_math
+from dpcausal.plots import axes, titled
 from dpcausal.privacy.loss import PureDP
 
 if TYPE_CHECKING:
     from dpcausal.direction.directions import Directions
     from dpcausal.direction.result import Direction
-
-
-def _titled(ax: Any, title: str, stamp: str) -> Any:
-    ax.set_title(f"{title}\n{stamp}" if stamp else title)
-    return without_math(ax)
 
 
 def draw_counts(one: Direction, ax: Any = None) -> Any:
@@ -40,7 +35,7 @@ def draw_counts(one: Direction, ax: Any = None) -> Any:
     ax.set_yticks(range(len(rows)), list(rows))
     shares = f"{AT_MOST:g} and {AT_LEAST:g}, of misfits {fits:.2g}, of the lean ½ and {leans:.2g}"
     ax.set_xlabel(f"noisy number of {blocks} blocks; strokes: shares of {shares}")
-    return _titled(ax, one.answer(), one.stamp())
+    return titled(ax, one.answer(), one.stamp())
 
 
 def _epsilon(one: Direction) -> float:
@@ -66,7 +61,7 @@ def draw_margin(one: Direction, ax: Any = None) -> Any:
     ax.set_yticks([])
     ax.set_xticks([-1, -2 / 3, -1 / 3, 0, 1 / 3, 2 / 3, 1], [".001", ".01", ".1", "1", ".1", ".01", ".001"])
     ax.set_xlabel(f"p by coins or noise alone\nleft: leans to {second} as the cause,  right: to {first}")
-    return _titled(ax, one.answer(), one.stamp())
+    return titled(ax, one.answer(), one.stamp())
 
 
 def draw_graph(many: Directions, ax: Any = None) -> Any:
@@ -95,4 +90,4 @@ def draw_graph(many: Directions, ax: Any = None) -> Any:
     ax.set_xlim(-1.4, 1.4)
     ax.set_ylim(-1.3, 1.3)
     ax.set_axis_off()
-    return _titled(ax, f"arrows at level {many.alpha:g} ({many.correction}); no line: not linked", many.stamp())
+    return titled(ax, f"arrows at level {many.alpha:g} ({many.correction}); no line: not linked", many.stamp())

@@ -1,11 +1,13 @@
 """The graph of whitened pairs on which two searches agree under fresh noise: strongest first, and hill climbing.
 
-Noise of half the released variance is added again and again; each time both searches say which pairs they join, and
-what half of them join stands.  Tests leave out weak edges, a score draws too many: their errors differ.
+Noise of half the released variance is added again and again; each time both searches say which pairs they join.  The
+support of a pair is the mean root of their two shares, and what has more than half stands.  Tests leave out weak edges,
+a score draws too many: their errors differ, so that what one of them never joins is out.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
@@ -22,21 +24,23 @@ from dpcausal.releases.whitened import NoisyWhitened
 PART = 0.5
 """Variance of the added noise as a part of the released; all of it loses weak edges, less leaves false ones in."""
 
-MAJORITY = 0.5
+LEAST_SUPPORT = 0.5
+"""Above it a pair stands; this and the root were chosen on alarm, insurance, child and generated networks."""
 
 
 def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -> tuple[Skeleton, Support]:
-    """Return the pairs that the majority joins, and the shares of all."""
-    known = terms.knowledge
+    """Return the pairs that stand, and the support of all; the order of the columns does not matter."""
+    release, known = release.by_name(), terms.knowledge
     coins, first = generator_from_seed(REDRAW_SEED), strongest_first(release, terms)
     drawn = [release.redrawn(coins, PART) for _ in range(redraws or usual_redraws(len(release.names)))]
-    votes: Counter[Edge] = Counter()
+    tested, scored = Counter[Edge](), Counter[Edge]()
     for one in drawn:
-        votes.update(strongest_first(one, terms).edges - first.untested)
-        votes.update(climbed(one, terms) - first.untested)
-    shares = {edge: count / (2 * len(drawn)) for edge, count in votes.items()}
+        tested.update(strongest_first(one, terms).edges - first.untested)
+        scored.update(climbed(one, terms) - first.untested)
+    roots = math.sqrt(len(drawn))
+    shares = {edge: (math.sqrt(tested[edge]) + math.sqrt(scored[edge])) / (2 * roots) for edge in tested | scored}
     required = {pair for pair in first.untested if known.joined(*pair)}
-    edges = frozenset(required | {edge for edge, share in shares.items() if share >= MAJORITY})
+    edges = frozenset(required | {edge for edge, share in shares.items() if share > LEAST_SUPPORT + 1e-9})
     arrows: Counter[Arc] = Counter()
     for one in drawn:
         skeleton = replace(first, edges=edges, separating=_separating(one, terms, edges))

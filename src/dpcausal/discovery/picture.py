@@ -6,7 +6,7 @@ from typing import Any
 
 from dpcausal.discovery.graph import Cpdag
 from dpcausal.discovery.orient import extend
-from dpcausal.plots import axes, without_math
+from dpcausal.plots import axes, titled
 
 
 def layers(graph: Cpdag) -> list[list[str]]:
@@ -73,5 +73,4 @@ def draw_graph(ax: Any, *, graph: Cpdag, edges: list[dict[str, Any]], width: str
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
     ax.set_axis_off()
-    ax.set_title(f"width: {width}\n{stamp}" if stamp else f"width: {width}", fontsize="small")
-    return without_math(ax)
+    return titled(ax, f"width: {width}", stamp, fontsize="small")

@@ -47,17 +47,22 @@ class Found:
 def search(release: Release, terms: Terms, margins: bool = True) -> Found:
     """Return the graph of released numbers; without margins a score search is quicker."""
     release = release.for_graph()
-    ask = asker(release, terms)
     if isinstance(release, NoisyWhitened):
-        if release.exact:
-            return by_tests(release.names, strongest_first(release, terms), terms, ask)
-        skeleton, shares = averaged(release, terms)
-        return replace(by_tests(release.names, skeleton, terms, ask), support=shares)
+        return _of_pairs(release, terms)
+    ask = asker(release, terms)
     skeleton = find_skeleton(release.names, ask, terms)
     if terms.search == "score" and isinstance(release, NoisyTable | NoisyMoments):
         return _by_score(release, skeleton, terms.knowledge, margins)
     # Contrasts rarely have the power to say that a pair is linked given one column more.
     return by_tests(release.names, skeleton, terms, None if isinstance(release, NoisyContrasts) else ask)
+
+
+def _of_pairs(release: NoisyWhitened, terms: Terms) -> Found:
+    ordered = release.by_name()
+    skeleton, shares = (strongest_first(ordered, terms), None) if release.exact else averaged(ordered, terms)
+    found = by_tests(ordered.names, skeleton, terms, asker(ordered, terms))
+    graph = Cpdag(release.names, found.graph.directed, found.graph.undirected)
+    return replace(found, graph=graph, support=shares)
 
 
 def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms, ask: Ask | None = None) -> Found:

@@ -23,7 +23,10 @@ REDRAW_SEED = 8_215_049_346_517_203
 
 @dataclass(frozen=True)
 class Support:
-    """Shares of re-drawn noise in which an edge is tested and stands, and in which it is an arrow (cause, effect)."""
+    """Shares of re-drawn noise in which an edge is tested and stands, and in which it is an arrow (cause, effect).
+
+    An edge of whitened pairs has the mean root of the shares of two searches.
+    """
 
     redraws: int
     edges: dict[Edge, float]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpcausal.plots import axes, without_math
+from dpcausal.plots import axes, titled
 
 if TYPE_CHECKING:
     from dpcausal.effects.result import Effect, Interval
@@ -32,8 +32,7 @@ def forest(rows: Sequence[tuple[str, float | None, Interval | None]], ax: Any, l
     ax.set_yticks(range(len(rows)), [name for name, _, _ in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlabel(label)
-    ax.set_title(stamp)
-    return without_math(ax)
+    return titled(ax, stamp)
 
 
 def draw_balance(effect: Effect, ax: Any) -> Any:
@@ -47,5 +46,4 @@ def draw_balance(effect: Effect, ax: Any) -> Any:
     ax.set_yticks(range(len(effect.balance)), [one.name for one in effect.balance])
     ax.set_ylim(len(effect.balance) - 0.5, -0.5)
     ax.set_xlabel("treated less control, in standard deviations, before the adjustment")
-    ax.set_title(effect.stamp())
-    return without_math(ax)
+    return titled(ax, effect.stamp())

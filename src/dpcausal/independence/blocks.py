@@ -60,11 +60,12 @@ MOST_WORKERS = 64
 DROWNED = "at this epsilon and number of blocks even data that all speak against independence can well be missed"
 
 
-def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
+def default_blocks(rows: int, epsilon: float, learns: bool = True, least: int = LEAST_LEARNING) -> int:
     """Return the public number of blocks for n rows at ε, M = min(max(8, 24/ε, n/500), n/125, 20000), rounded down.
 
     It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones
-    learn the regressions better.  Where nothing is given, M = min(max(8, 24/ε), n/60, 20000).
+    learn the regressions better: n/60 is enough where the level does not depend on that.  Where nothing is given,
+    M = min(max(8, 24/ε), n/60, 20000).
 
     >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0, learns=False)
     (80, 20, 5)
@@ -72,7 +73,7 @@ def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
     wanted = max(8.0, 24 / epsilon)
     if not learns:
         return math.floor(min(wanted, rows / LEAST_BLOCK, MOST_BLOCKS))
-    return max(2, math.floor(min(max(wanted, rows / MOST_LEARNING), rows / LEAST_LEARNING, MOST_BLOCKS)))
+    return max(2, math.floor(min(max(wanted, rows / MOST_LEARNING), rows / least, MOST_BLOCKS)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +107,11 @@ class BlockTest(PureTest):
         return True
 
     @property
+    def least_rows(self) -> int:
+        """Fewest rows of a block by the default rule where a regression is to be learnt."""
+        return LEAST_LEARNING
+
+    @property
     def guests(self) -> bool:
         """Whether code of the caller's runs inside blocks."""
         return has_guests(getattr(self, "regression", None))
@@ -132,7 +138,8 @@ class BlockTest(PureTest):
             counts = dict.fromkeys(counts)
         else:
             learns = "regression" in options and bool(question.given)
-            default = default_blocks(question.table.expected, spent.epsilon / question.blocks_moved, learns)
+            epsilon = spent.epsilon / question.blocks_moved
+            default = default_blocks(question.table.expected, epsilon, learns, self.least_rows)
             counts["blocks"] = settled_blocks(self.name, self.blocks, max(2, default), question.n)
             limits = {"resamples": (RESAMPLES, 19, MOST_RESAMPLES), "workers": (1, 1, MOST_WORKERS)}
             for name, (usual, least, most) in limits.items():

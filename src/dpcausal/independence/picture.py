@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpcausal.plots import axes, without_math
+from dpcausal.plots import axes, titled
 
 LEAST = 1e-12
 
@@ -23,9 +23,7 @@ def draw(ax: Any, *, pvalue: float | None, alpha: float, decision: str, title: s
     ax.set_xlim(LEAST, 1)
     ax.set_yticks([])
     ax.set_xlabel(f"released p-value; shaded: below the level {alpha:g}")
-    words = f"{title}: {decision}"
-    ax.set_title(f"{words}\n{stamp}" if stamp else words)
-    return without_math(ax)
+    return titled(ax, f"{title}: {decision}", stamp)
 
 
 def draw_many(ax: Any, *, names: list[str], pvalues: tuple[float, ...], alpha: float, stamp: str) -> Any:
@@ -42,5 +40,4 @@ def draw_many(ax: Any, *, names: list[str], pvalues: tuple[float, ...], alpha: f
     ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()
     ax.set_xlabel(f"released p-values, adjusted; shaded: below the level {alpha:g}")
-    ax.set_title(stamp)
-    return without_math(ax)
+    return titled(ax, stamp)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from dpcausal.plots import axes, without_math
+from dpcausal.plots import axes, titled
 from dpcausal.privacy.loss import ZCDP
 
 if TYPE_CHECKING:
@@ -33,5 +33,4 @@ def draw_plan(plan: Plan, ax: Any, over: str) -> Any:
     ax.set_ylim(0, 1 if plan.assumed.more_is_better else None)
     ax.set_xlabel(plan.assumed.records if over == "n" else "rho" if rho else "epsilon")
     ax.set_ylabel(plan.goal)
-    ax.set_title(f"{plan.task}, {plan.loss}" if over == "n" else f"{plan.task}, {plan.n} {plan.assumed.records}")
-    return without_math(ax)
+    return titled(ax, f"{plan.task}, {plan.loss}" if over == "n" else f"{plan.task}, {plan.n} {plan.assumed.records}")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from html import escape
 from typing import Any
 
 from dpcausal.asking import public
@@ -17,7 +15,7 @@ from dpcausal.planning.prospect import Expected, Prospect
 from dpcausal.planning.prospects import PROSPECTS
 from dpcausal.privacy.call import check_large
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
-from dpcausal.report import data_frame, plain
+from dpcausal.report import Printed, data_frame, plain
 
 LEAST_EPSILON, MOST_EPSILON = 0.01, 20.0
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -25,7 +23,7 @@ FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Printed):
     """What to expect of a question, before anything is spent.
 
     Attributes
@@ -68,12 +66,6 @@ class Plan:
             f"Assumed: {assumed}. Foretold by: {self.why}. Nothing was read or spent."
         )
 
-    def __str__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.summary())}</pre>"
-
     def _assumed(self) -> dict[str, Any]:
         told = {one.name: getattr(self.assumed, one.name) for one in fields(self.assumed)}
         return {name: value if isinstance(value, (int, float, str)) else value.name for name, value in told.items()}
@@ -82,10 +74,6 @@ class Plan:
         """Return it as JSON's types."""
         told = {one.name: plain(getattr(self, one.name)) for one in fields(self) if one.name != "assumed"}
         return told | {"assumed": self._assumed()}
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Return ``to_dict`` as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
     def curve(self, over: str = "n") -> list[dict[str, Any]]:
         """Return the accuracy for a quarter to four times the n, or the epsilon (``over="epsilon"``), a row each."""

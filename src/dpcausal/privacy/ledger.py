@@ -61,8 +61,8 @@ class Entry:
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain values for JSON: units of 1e-9, deltas of 1e-18; ``event`` has exact amounts."""
         loss = parse_loss(self.loss)
-        amounts = vars(loss) | ({} if self.zcdp is None else vars(parse_loss(self.zcdp)))
-        event = {name.removeprefix("exact_"): exact_text(amount) for name, amount in amounts.items()}
+        amounts = loss.amounts | ({} if self.zcdp is None else parse_loss(self.zcdp).amounts)
+        event = {name: exact_text(amount) for name, amount in amounts.items()}
         sums = {"cost": dict(vars(self.cost)), "totals": dict(vars(self.totals))}
         told = {"detail": json.loads(self.detail), "once": json.loads(self.once)}
         return vars(self) | sums | told | {"event": {"kind": type(loss).__name__} | event}

@@ -7,11 +7,13 @@ exact fractions; the ledger counts them in integer units, a cost rounded up and 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, TypeAlias
+from operator import add
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -65,8 +67,35 @@ def format_amount(amount: Fraction) -> str:
     return f"{float(amount):.12g}"
 
 
+class Counted:
+    """What the kinds of loss that a budget counts have in common: exact amounts, which add up and are shared."""
+
+    exact: ClassVar[Literal[False]] = False
+
+    @property
+    def amounts(self) -> dict[str, Fraction]:
+        """The exact amounts by name."""
+        return {name.removeprefix("exact_"): amount for name, amount in vars(self).items()}
+
+    def __add__(self, other: Self) -> Self:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self._of(map(add, self.amounts.values(), other.amounts.values()))
+
+    def part(self, share: Fraction) -> Self:
+        """Return a share of each amount, exactly: shares that add up to 1 cost the whole."""
+        return self._of(amount * share for amount in self.amounts.values())
+
+    def _of(self, amounts: Iterable[Fraction]) -> Self:
+        kind: Any = type(self)
+        return kind(*amounts)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(format_amount, self.amounts.values()))})"
+
+
 @dataclass(frozen=True, init=False, repr=False)
-class PureDP:
+class PureDP(Counted):
     """ε-differential privacy.
 
     Parameters
@@ -79,8 +108,6 @@ class PureDP:
     >>> PureDP(0.1) + PureDP(0.2) == PureDP(0.3)
     True
     """
-
-    exact: ClassVar[Literal[False]] = False
 
     exact_epsilon: Fraction
 
@@ -95,19 +122,9 @@ class PureDP:
     def delta(self) -> float:
         return 0.0
 
-    def __add__(self, other: PureDP) -> PureDP:
-        return PureDP(self.exact_epsilon + other.exact_epsilon) if isinstance(other, PureDP) else NotImplemented
-
-    def part(self, share: Fraction) -> PureDP:
-        """Return a share of the loss, exactly: shares that add up to 1 cost the whole."""
-        return PureDP(self.exact_epsilon * share)
-
-    def __repr__(self) -> str:
-        return f"PureDP({format_amount(self.exact_epsilon)})"
-
 
 @dataclass(frozen=True, init=False, repr=False)
-class ApproxDP:
+class ApproxDP(Counted):
     """(ε, δ)-differential privacy, 0 ≤ δ < 1; δ = 0 is pure ε-DP written otherwise.
 
     Examples
@@ -115,8 +132,6 @@ class ApproxDP:
     >>> ApproxDP(1.0, 1e-6) + ApproxDP(1.0, 1e-6)
     ApproxDP(2, 2e-06)
     """
-
-    exact: ClassVar[Literal[False]] = False
 
     exact_epsilon: Fraction
     exact_delta: Fraction
@@ -133,21 +148,9 @@ class ApproxDP:
     def delta(self) -> float:
         return float(self.exact_delta)
 
-    def __add__(self, other: ApproxDP) -> ApproxDP:
-        if not isinstance(other, ApproxDP):
-            return NotImplemented
-        return ApproxDP(self.exact_epsilon + other.exact_epsilon, self.exact_delta + other.exact_delta)
-
-    def part(self, share: Fraction) -> ApproxDP:
-        """Return a share of ε and of δ, exactly."""
-        return ApproxDP(self.exact_epsilon * share, self.exact_delta * share)
-
-    def __repr__(self) -> str:
-        return f"ApproxDP({format_amount(self.exact_epsilon)}, {format_amount(self.exact_delta)})"
-
 
 @dataclass(frozen=True, init=False, repr=False)
-class ZCDP:
+class ZCDP(Counted):
     """ρ-zero-concentrated differential privacy (Bun & Steinke 2016).
 
     Examples
@@ -155,8 +158,6 @@ class ZCDP:
     >>> ZCDP(0.25) + ZCDP(0.25)
     ZCDP(0.5)
     """
-
-    exact: ClassVar[Literal[False]] = False
 
     exact_rho: Fraction
 
@@ -167,16 +168,6 @@ class ZCDP:
     def rho(self) -> float:
         return float(self.exact_rho)
 
-    def __add__(self, other: ZCDP) -> ZCDP:
-        return ZCDP(self.exact_rho + other.exact_rho) if isinstance(other, ZCDP) else NotImplemented
-
-    def part(self, share: Fraction) -> ZCDP:
-        """Return a share of ρ, exactly."""
-        return ZCDP(self.exact_rho * share)
-
-    def __repr__(self) -> str:
-        return f"ZCDP({format_amount(self.exact_rho)})"
-
 
 @dataclass(frozen=True)
 class NoPrivacy:
@@ -184,6 +175,11 @@ class NoPrivacy:
 
     exact: ClassVar[Literal[True]] = True
     """Whether nothing is protected; false for the other kinds."""
+
+    @property
+    def amounts(self) -> dict[str, Fraction]:
+        """None."""
+        return {}
 
     def part(self, share: Fraction) -> NoPrivacy:
         """Return itself: what is not counted has no shares."""
@@ -194,6 +190,9 @@ class NoPrivacy:
 
 
 Loss: TypeAlias = PureDP | ApproxDP | ZCDP | NoPrivacy
+
+LOSSES: dict[str, type[Any]] = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP, NoPrivacy)}
+"""The kinds by name; the fields of each are its exact amounts, in the order in which it takes them."""
 
 
 def exact_text(amount: Fraction) -> str:
@@ -218,23 +217,19 @@ def exact_text(amount: Fraction) -> str:
 
 def loss_text(loss: Loss) -> str:
     """Return a loss with its exact amounts, as ``parse_loss`` reads it."""
-    return f"{type(loss).__name__}({', '.join(exact_text(amount) for amount in vars(loss).values())})"
+    return f"{type(loss).__name__}({', '.join(exact_text(amount) for amount in loss.amounts.values())})"
 
 
 @lru_cache(maxsize=1024)
 def parse_loss(text: str) -> Loss:
     """Return the loss that ``loss_text`` wrote; ``ValueError`` for anything else."""
     name, _, inside = text.partition("(")
-    kinds: dict[str, tuple[Any, int]] = {
-        "PureDP": (PureDP, 1), "ApproxDP": (ApproxDP, 2), "ZCDP": (ZCDP, 1), "NoPrivacy": (NoPrivacy, 0)
-    }  # fmt: skip
-    if name not in kinds or not inside.endswith(")"):
+    if name not in LOSSES or not inside.endswith(")"):
         raise ValueError("not a loss")
-    kind, count = kinds[name]
     amounts = [Fraction(part) for part in inside[:-1].split(", ")] if inside != ")" else []
-    if len(amounts) != count:
+    if len(amounts) != len(fields(LOSSES[name])):
         raise ValueError("not a loss")
-    loss: Loss = kind(*amounts)
+    loss: Loss = LOSSES[name](*amounts)
     if loss_text(loss) != text:
         raise ValueError("not a loss as the ledger writes it")
     return loss

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.errors import DpCausalError, ParameterError
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import LOSSES, Loss
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.report import Guarantee
 
@@ -135,18 +136,13 @@ def guarantee_in(form: Form) -> Guarantee:
 
 
 def _loss_written(loss: Loss) -> dict[str, str]:
-    # Every exact amount, by its name: "exact_epsilon" as "epsilon".
-    amounts = {name.removeprefix("exact_"): str(amount) for name, amount in vars(loss).items()}
-    return {"kind": type(loss).__name__, **amounts}
+    return {"kind": type(loss).__name__, **{name: str(amount) for name, amount in loss.amounts.items()}}
 
 
 def _loss_in(form: Form) -> Loss:
-    kind = form.word("kind", ("PureDP", "ApproxDP", "ZCDP", "NoPrivacy"))
+    kind = LOSSES[form.word("kind", tuple(LOSSES))]
     try:
-        if kind == "PureDP":
-            return PureDP(form.amount("epsilon"))
-        if kind == "ApproxDP":
-            return ApproxDP(form.amount("epsilon"), form.amount("delta"))
-        return ZCDP(form.amount("rho")) if kind == "ZCDP" else NoPrivacy()
+        loss: Loss = kind(*(form.amount(field.name.removeprefix("exact_")) for field in fields(kind)))
+        return loss
     except DpCausalError:
         raise form.refuse("loss") from None

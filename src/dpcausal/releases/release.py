@@ -13,7 +13,7 @@ from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form, guarantee_in, written
-from dpcausal.report import Guarantee
+from dpcausal.report import Guarantee, Printed
 
 if TYPE_CHECKING:
     from dpcausal.discovery.knowledge import Knowledge
@@ -28,7 +28,7 @@ UNSTATED = Guarantee(
 
 
 @dataclass(frozen=True, eq=False)
-class Release(ABC):
+class Release(Printed, ABC):
     """Noisy numbers of some columns: a function of ``dpcausal`` pays for them, the methods of a release are free.
 
     Attributes
@@ -39,6 +39,11 @@ class Release(ABC):
         Rows, public, those that lack a column included.
     guarantee : Guarantee
         What the numbers cost and whom they protect; whatever is computed from them costs nothing more.
+
+    Notes
+    -----
+    ``to_json`` saves it: every number comes back as it is.  The text tells what was released and nothing else.  It is
+    not signed: whoever may change it may change the numbers and the guarantee that it states.
 
     Examples
     --------
@@ -92,23 +97,12 @@ class Release(ABC):
         free = "Asked again free, by its methods; to_json() saves it."
         return "\n".join([head, *self.told(), free, *self.guarantee.lines()])
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def to_dict(self) -> dict[str, Any]:
         """Return the released numbers and the guarantee as JSON's types; amounts of the loss are exact fractions."""
         return {
             "format": FORMAT, "kind": self.kind, "names": list(self.names), "n": self.n, **self.numbers(),
             "guarantee": written(self.guarantee),
         }  # fmt: skip
-
-    def to_json(self) -> str:
-        """Return the release as text; every number comes back as it is.
-
-        The text tells what was released and nothing else.  It is not signed: whoever may change it may change the
-        numbers and the guarantee that it states.
-        """
-        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
 
     @staticmethod
     def from_json(text: str) -> Release:

@@ -228,6 +228,18 @@ class NoisyWhitened(Release):
         joint = np.maximum(px[:, None] * pz[None, :] * core, 0.1 / self.n)
         return np.asarray(joint / joint.sum())
 
+    def by_name(self) -> Self:
+        """Return it with its columns in the order of their names."""
+        order = sorted(range(len(self.names)), key=self.names.__getitem__)
+        if order == list(range(len(order))):
+            return self
+        entries = [place for column in order for place in range(*self.block(column).indices(len(self.matrix)))]
+        entries.append(len(self.matrix) - 1)
+        return replace(
+            self, names=tuple(self.names[k] for k in order), places=tuple(self.places[k] for k in order),
+            shares=tuple(self.shares[k] for k in order), matrix=self.matrix[np.ix_(entries, entries)],
+        )  # fmt: skip
+
     def redrawn(self, generator: PublicGenerator, part: float = 1.0) -> Self:
         """Return it with fresh noise on top, of so large a part of the variance of its own."""
         noise = np.triu(generator.normal(0, self.deviation * math.sqrt(part), self.matrix.shape))

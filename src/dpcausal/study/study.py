@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from dpcausal.data.table import Table
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LedgerError, ParameterError, called
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
+from dpcausal.report import Printed
 from dpcausal.study import tasks
 from dpcausal.study.forecast import forecast, stand_in
 from dpcausal.study.spelling import in_toml
@@ -39,7 +39,7 @@ Told = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class StudyPlan:
+class StudyPlan(Printed):
     """How all questions of a study stand, and what is left of its budget.
 
     Attributes
@@ -83,9 +83,6 @@ class StudyPlan:
             lines = [f"{state.capitalize()}: {names}." for state, names in named.items() if names]
             return [*lines, "A run asks nothing; partial=True asks the others."]
         return [f"A run asks {asked} and pays for {'it' if asked == 1 else 'them'}."] if asked else []
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.summary())}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON's types."""

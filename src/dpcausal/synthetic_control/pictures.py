@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpcausal.plots import axes, without_math
+from dpcausal.plots import axes, titled
 
 if TYPE_CHECKING:
     from dpcausal.synthetic_control.result import SyntheticControl
@@ -29,8 +29,7 @@ def draw_path(answer: SyntheticControl, ax: Any = None) -> Any:
         low, high = answer.counterfactual - half, answer.counterfactual + half
         ax.fill_between(after, low, high, color="tab:blue", alpha=0.12, linewidth=0,
                         label=f"± the {answer.coverage:.0%} interval of the mean, not of each period")  # fmt: skip
-    _finish(ax, answer, "outcome")
-    return without_math(ax)
+    return _finish(ax, answer, "outcome")
 
 
 def draw_gap(answer: SyntheticControl, ax: Any = None) -> Any:
@@ -44,22 +43,19 @@ def draw_gap(answer: SyntheticControl, ax: Any = None) -> Any:
     if answer.interval is not None:
         ax.axhspan(*answer.interval, color="0.6", alpha=0.15, linewidth=0,
                    label=f"{answer.coverage:.0%} interval of the mean effect")  # fmt: skip
-    _finish(ax, answer, "effect")
-    return without_math(ax)
+    return _finish(ax, answer, "effect")
 
 
 def _path(ax: Any, places: Any, values: Any, colour: str, line: str, label: str) -> None:
     ax.plot(places, values, line, color=colour, marker="o" if len(places) == 1 else None, label=label)
 
 
-def _finish(ax: Any, answer: SyntheticControl, label: str) -> None:
+def _finish(ax: Any, answer: SyntheticControl, label: str) -> Any:
     times = (*answer.past_times, *answer.times)
     ax.axvline(len(answer.past) - 0.5, color="0.4", linestyle="--", linewidth=1)
     places = np.unique(np.linspace(0, len(times) - 1, min(FEW, len(times))).round().astype(int))
     ax.set_xticks(places, [str(times[place]) for place in places])
     ax.set_ylabel(label)
-    stamp = answer.stamp()
     sure = "" if answer.pvalue is None else f", placebo p = {answer.pvalue:.3g}"
-    title = f"{answer.target}: mean effect {answer.att:+.4g}{sure}"
-    ax.set_title(f"{title}\n{stamp}" if stamp else title)
     ax.legend(fontsize="small")
+    return titled(ax, f"{answer.target}: mean effect {answer.att:+.4g}{sure}", answer.stamp())
