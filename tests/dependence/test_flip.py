@@ -96,7 +96,7 @@ def test_a_step_of_one_bound_instead_of_two_is_caught(name):
     def wrong(rows):
         return margin_of(score, rows) // claim(len(rows)).bound
 
-    assert search(wrong, 1, sizes=(9, 14), columns=4).ratio > 1
+    assert search(wrong, 1, sizes=(9, 14), columns=4, evaluations=400).ratio > 1
 
 
 def test_a_margin_in_floats_would_round_across_an_integer():

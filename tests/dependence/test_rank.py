@@ -47,7 +47,7 @@ def worst_pair(m):
     return (np.append(line, m), np.append(line, m)), (np.append(line, 0), np.append(line, m))
 
 
-SCORES = {
+SCORES = {  # the numerators are the same scores without their denominators: all small tables and pairs drawn, below
     "rho": (spearman, spearman_sensitivity),
     "|rho|": (lambda x, y: abs(spearman(x, y)), spearman_sensitivity),
     "N": (spearman_numerator, spearman_numerator_sensitivity),
@@ -60,14 +60,14 @@ SCORES = {
 
 
 @pytest.mark.proves("spearman-rho")
-@pytest.mark.parametrize("name", ["rho", "|rho|", "N", "|N|"])
+@pytest.mark.parametrize("name", ["rho", "|rho|"])
 def test_the_spearman_bound_is_reached_and_never_passed(name):
     score, claim = SCORES[name]
     check_claim(lambda rows: score(rows[:, 0], rows[:, 1]), claim, sizes=SIZES)
 
 
 @pytest.mark.proves("kendall-tau")
-@pytest.mark.parametrize("name", ["tau", "|tau|", "K", "|K|"])
+@pytest.mark.parametrize("name", ["tau", "|tau|"])
 def test_the_kendall_bound_is_reached_and_never_passed(name):
     score, claim = SCORES[name]
     check_claim(lambda rows: score(rows[:, 0], rows[:, 1]), claim, sizes=SIZES)

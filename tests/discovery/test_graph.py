@@ -6,6 +6,7 @@ import io
 import itertools
 import pickle
 from collections import defaultdict
+from functools import lru_cache
 
 import networkx
 import numpy as np
@@ -42,14 +43,18 @@ def independences(dag: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str, 
     )
 
 
-CLASSES = defaultdict(set)
-for _dag in DAGS:
-    CLASSES[independences(_dag)].add(_dag)
+@lru_cache(maxsize=1)
+def classes() -> dict[frozenset[tuple[str, str, frozenset[str]]], set[frozenset[tuple[str, str]]]]:
+    """Return the DAGs by their independences; worked out where a test asks, not by each worker that collects."""
+    found = defaultdict(set)
+    for dag in DAGS:
+        found[independences(dag)].add(dag)
+    return found
 
 
 def test_the_class_of_every_dag_on_four_nodes_is_that_of_its_independences() -> None:
-    assert len(DAGS) == 543 and len(CLASSES) == 185  # Robinson's and Gillispie & Perlman's counts
-    for members in CLASSES.values():
+    assert len(DAGS) == 543 and len(classes()) == 185  # Robinson's and Gillispie & Perlman's counts
+    for members in classes().values():
         graphs = {Cpdag.from_dag(NODES, dag) for dag in members}
         assert len(graphs) == 1
         graph = graphs.pop()
@@ -57,7 +62,7 @@ def test_the_class_of_every_dag_on_four_nodes_is_that_of_its_independences() -> 
 
 
 def test_the_dags_of_a_class_are_its_members() -> None:
-    for members in CLASSES.values():
+    for members in classes().values():
         graph = Cpdag.from_dag(NODES, next(iter(members)))
         listed = list(graph.dags())
         assert len(listed) == len(set(listed)) and set(listed) == members
@@ -65,7 +70,7 @@ def test_the_dags_of_a_class_are_its_members() -> None:
 
 
 def test_d_separation_is_that_of_the_members() -> None:
-    for known, members in itertools.islice(CLASSES.items(), 40):
+    for known, members in itertools.islice(classes().items(), 40):
         graph = Cpdag.from_dag(NODES, next(iter(members)))
         for x, y in PAIRS:
             assert graph.d_separated(x, y) == ((x, y, frozenset()) in known)
