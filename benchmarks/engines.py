@@ -148,6 +148,26 @@ def measured(engine: str, what: str, how: str, home: Path) -> dict[str, float]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
+def exponent(points: list[tuple[int, float]]) -> float | None:
+    """Return the slope of log CPU in log rows between the fewest and the most rows."""
+    (few, least), (many, most) = points[0], points[-1]
+    return None if many == few else float(np.log(most / least) / np.log(many / few))
+
+
+def drawn(lines: dict[tuple[str, str, str], list[tuple[int, float]]], path: Path) -> None:
+    """Draw CPU seconds by rows."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    for (engine, what, how), points in lines.items():
+        style = "--" if how == "own" else "-"
+        axes.loglog(*zip(*points, strict=True), style, marker="o", markersize=3, label=f"{engine}, {what}, {how}")
+    axes.set(xlabel="rows", ylabel="CPU seconds")
+    axes.legend(fontsize=7)
+    figure.savefig(path)
+
+
 def main() -> int:
     """Return 0 if every ratio is within its target."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -157,6 +177,7 @@ def main() -> int:
     parser.add_argument("--whats", nargs="+", default=["counts", "moments"])
     parser.add_argument("--hows", nargs="+", default=["own", "pass", "call"])
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--plot", type=Path, help="where to draw CPU seconds by rows")
     parser.add_argument("--one", nargs=4)
     given = parser.parse_args()
     if given.one:
@@ -164,6 +185,7 @@ def main() -> int:
         print(json.dumps(one(engine, what, how, Path(home))))
         return 0
     targets, met = {"counts": 1.4, "moments": 1.3}, True
+    lines: dict[tuple[str, str, str], list[tuple[int, float]]] = {}
     print(f"{'rows':>8} {'engine':<8}{'what':<9}{'how':<6}{'CPU s':>8}{'wall s':>8}{'peak GB':>9}{'of own':>8}")
     for rows in map(int, given.rows):
         home = written(given.folder, rows)
@@ -173,12 +195,19 @@ def main() -> int:
                 for how in given.hows:
                     took = measured(engine, what, how, home)
                     base = took["cpu"] if how == "own" else base
+                    lines.setdefault((engine, what, how), []).append((rows, took["cpu"]))
                     ratio = f"{took['cpu'] / base:8.2f}" if base else ""
                     print(f"{rows:8.0e} {engine:<8}{what:<9}{how:<6}{took['cpu']:8.2f}{took['wall']:8.2f}"
                           f"{took['peak']:9.2f}{ratio}", flush=True)  # fmt: skip
                     if how == "pass" and rows >= 10**7 and base:
                         met &= took["cpu"] / base <= targets[what]
                         met &= took["peak"] <= 2
+    for line, points in lines.items():
+        if (growth := exponent(points)) is not None:
+            print(f"{' '.join(line)}: CPU grows with rows to the power {growth:.2f}")
+            met &= line[2] != "pass" or growth <= 1.05
+    if given.plot is not None:
+        drawn(lines, given.plot)
     if not given.keep:
         shutil.rmtree(given.folder, ignore_errors=True)
     return 0 if met else 1

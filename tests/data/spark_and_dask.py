@@ -214,7 +214,7 @@ def test_rows_that_are_no_longer_those_counted_give_no_figure(spark: SparkSessio
     assert len(ledger.entries()) == 1
 
 
-class Dying(in_spark.Partition):
+class Killed:
     """Its worker is killed in the middle: by itself once, or each time."""
 
     always = False
@@ -226,6 +226,37 @@ class Dying(in_spark.Partition):
             open(self.flag, "w").close()
             os.kill(os.getpid(), 9)
         return super().__call__(batches)
+
+
+class Dying(Killed, in_spark.Partition):
+    """What sums."""
+
+
+class DyingApart(Killed, in_spark.Gatherer):
+    """What makes up blocks."""
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_a_worker_killed_while_it_makes_up_blocks_leaves_the_same_answer_or_none(
+    spark: SparkSession, home: Path, monkeypatch: pytest.MonkeyPatch, always: bool
+) -> None:
+    rows = pa.table({"id": np.arange(700), **{name: np.random.default_rng(1).random(700) for name in "xy"}})
+    schema, gcm = dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1))), dpc.methods.Gcm(blocks=5)
+
+    def asked(frame: Any) -> tuple[Any, Any]:
+        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(100)), person="id")
+        with dpc.simulated_noise(1), monkeypatch.context() as patch:
+            patch.setattr(DyingApart, "always", always)
+            patch.setattr(DyingApart, "flag", str(home / f"dead-apart-{always}"))
+            patch.setattr(in_spark, "Gatherer", DyingApart)
+            try:
+                return dpc.ci_test(table, "x", "y", given=[], loss=dpc.PureDP(1), method=gcm).statistic, table.ledger
+            except SchemaError as refused:
+                return str(refused), table.ledger
+
+    (expected, _), (found, ledger) = asked(rows), asked(frame_of(spark, home, rows))
+    assert "the cause is withheld" in found if always else found == expected
+    assert (home / f"dead-apart-{always}").exists() and len(ledger.entries()) == 1
 
 
 @pytest.mark.parametrize("always", [False, True])
