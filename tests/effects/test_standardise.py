@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
+from dpcausal.effects.corner_counts import functionals
 from dpcausal.effects.standardise import Sums, means
 
 
@@ -87,3 +88,21 @@ def test_a_small_arm_that_happens_to_lack_large_values_counts_as_skewed() -> Non
     N, T, Q = (np.array([[540.0], [60.0]]), np.array([[5.0], [0.0]]), np.array([[4.0], [0.0]]))
     assert means(Sums(N, T, Q, np.zeros((2, 2))), False).skew > 0.35
     assert means(Sums(20 * N, 270 + 20 * T, 90 + 20 * Q, np.zeros((2, 2))), False).skew < 0.35
+
+
+def test_what_is_shown_of_an_arm_that_noise_has_lifted_holds() -> None:
+    """Of an arm below what is shown the noise shows a few in a thousand, and those look larger than they are."""
+    rng, scale, read = np.random.default_rng(5), 2.0, functionals(2)
+    noise = (2 * scale**2 * read @ read.T)[:2, :2]
+    size = 0.5 * 6 * float(np.sqrt(noise[0, 0]))
+    drawn = rng.laplace(0, scale, (400_000, 3)) @ read.T
+    lifted = drawn[size + drawn[:, 0] >= 6 * np.sqrt(noise[0, 0])][:400]
+    assert len(lifted) > 50
+    held = []
+    for e in lifted:
+        N, T, Q = (np.array([[control], [float(one)]])
+                   for control, one in ((20_000.0, size + e[0]), (0.0, e[1]), (0.0, e[2])))  # fmt: skip
+        found = means(Sums(N, T, Q, noise), False)
+        error = float(np.sqrt(found.covariance[0, 0] + found.covariance[1, 1] - 2 * found.covariance[0, 1]))
+        held.append(abs(found.values[1] - found.values[0]) <= 1.96 * error)
+    assert np.mean(held) > 0.93

@@ -54,9 +54,10 @@ def risks(sums: Sums, found: Means, treated_only: bool, reach: float) -> tuple[R
     both = []
     for arm in (0, 1):
         of_count = weights / sums.N[arm]
-        share, sampling, noise = sums.T[arm] / sums.N[arm], float(weights @ of_count), float(of_count @ of_count)
+        loud = of_count * sums.louder[arm]
+        share, sampling, noise = sums.T[arm] / sums.N[arm], float(weights @ of_count), float(loud @ loud)
         m, p = float(np.clip(weights @ share, 0.0, 1.0)), np.clip(share, 0.0, 1.0)
-        fixed = float(weights * of_count @ (p * (1 - p)) + of_count**2 @ (tt - 2 * p * nt + p * p * nn))
+        fixed = float(weights * of_count @ (p * (1 - p)) + loud**2 @ (tt - 2 * p * nt + p * p * nn))
         square = 1 + reach**2 * (sampling - noise * nn)
         middle = m + reach**2 * (sampling / 2 - noise * nt)
         root = math.sqrt(max(middle**2 - square * (m * m - reach**2 * noise * tt), 0.0))

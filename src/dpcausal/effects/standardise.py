@@ -25,8 +25,20 @@ LEAST_COUNT = 8
 """A stratum enters with at least so many records in each arm ..."""
 LEAST_RATIO = 6.0
 """... and so many standard deviations of the noise in that count: a ratio of noisy numbers is biased below."""
+LESS = 5.0
+"""Near that limit errors of noise are those of cells smaller by so many deviations of the noise of their count."""
 UNSEEN = 3
 """So many records at the far end a sample may lack with a chance of .05: it can be more skewed than it looks."""
+
+
+def louder(counts: Reals, deviation: float, less: float) -> Reals:
+    """Return by how much more noise counts than noisy counts say: N / (N − less σ), up to 8 σ, and 1 from 16 σ on.
+
+    Noise that lifts a count over the limit also makes it look larger than it is, and only those are shown.  What it has
+    lifted lies little above the limit, however small the cell: the tail of Laplace noise is the same everywhere.
+    """
+    taken = less * np.clip(2 - counts / max(8 * deviation, 1e-300), 0.0, 1.0) * deviation
+    return np.asarray(counts / (counts - taken))
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,11 @@ class Sums:
         deviation = math.sqrt(self.noise[0, 0])
         counts = self.N[:, self.supported]
         return float(counts.min() / deviation) if counts.size and deviation > 0 else math.inf if counts.size else 0.0
+
+    @property
+    def louder(self) -> Reals:
+        """By how much more the noise counts in each cell than its noisy count says."""
+        return louder(self.N, math.sqrt(self.noise[0, 0]), LESS)
 
     def part(self, strata: Mask) -> Sums:
         """Return some of the strata."""
@@ -94,7 +111,8 @@ def means(sums: Sums, treated_only: bool) -> Means:
         + np.einsum("iaz,jaz,az->ij", by_sum, by_sum, Q)
     )  # fmt: skip
     both = np.stack([by_count, by_sum])
-    noise = np.einsum("siaz,tjaz,st->ij", both, both, sums.noise)
+    loud = both * sums.louder
+    noise = np.einsum("siaz,tjaz,st->ij", loud, loud, sums.noise)
     # Noisy squares can fall below those of the means: the sampling variance is at least 0 in every direction.
     eigenvalues, vectors = np.linalg.eigh((sampling + sampling.T) / 2)
     sampling = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
