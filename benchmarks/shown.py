@@ -3,7 +3,7 @@
     python -m benchmarks shown                              200 runs a line
     python -m benchmarks shown --room did --runs 100        cells, did or slopes
 
-The shapes were named before the rules that withhold intervals were read.  ``LOW``: below .93 by two Monte-Carlo errors,
+The shapes were named by one who knew the rules that withhold intervals.  ``LOW``: below .93 by two Monte-Carlo errors,
 of those shown.  A test before treatment holds where its p-value is above .05.
 """
 
