@@ -21,7 +21,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Sample
 from dpcausal.independence.guests import has_guests
 from dpcausal.independence.law import STEPS_PER_UNIT, block_pvalue, reach_of, term
-from dpcausal.independence.question import Hypothesis, PureTest, Released
+from dpcausal.independence.question import SIGNED, Hypothesis, PureTest, Released
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.block_sum import block_sum
@@ -57,11 +57,12 @@ MOST_WORKERS = 64
 DROWNED = "at this epsilon and number of blocks even data that all speak against independence can well be missed"
 
 
-def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
+def default_blocks(rows: int, epsilon: float, learns: bool = True, fewest: int = LEAST_LEARNING) -> int:
     """Return the public number of blocks for n rows at ε, M = min(max(8, 24/ε, n/500), n/125, 20000), rounded down.
 
     It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones
-    learn the regressions better.  Where nothing is given, M = min(max(8, 24/ε), n/60, 20000).
+    learn the regressions better: 125 is the fewest rows of one.  Where nothing is given, M = min(max(8, 24/ε), n/60,
+    20000).
 
     >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0, learns=False)
     (80, 20, 5)
@@ -69,7 +70,7 @@ def default_blocks(rows: int, epsilon: float, learns: bool = True) -> int:
     wanted = max(8.0, 24 / epsilon)
     if not learns:
         return math.floor(min(wanted, rows / LEAST_BLOCK, MOST_BLOCKS))
-    return max(2, math.floor(min(max(wanted, rows / MOST_LEARNING), rows / LEAST_LEARNING, MOST_BLOCKS)))
+    return max(2, math.floor(min(max(wanted, rows / MOST_LEARNING), rows / fewest, MOST_BLOCKS)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +92,18 @@ class BlockTest(PureTest):
 
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
+    adds_signs: ClassVar[bool] = True
 
     blocks: int | None = None
 
     @abstractmethod
     def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
         """Return a block's standard score, large or of large size against the null; it may fail or be no number."""
+
+    @property
+    def fewest(self) -> int:
+        """The fewest rows of a block by the default rule where a regression is learnt."""
+        return LEAST_LEARNING
 
     def two_sided(self, question: Hypothesis) -> bool:
         """Return whether sums far below 0 speak against the null, too."""
@@ -111,11 +118,12 @@ class BlockTest(PureTest):
         return PROOFS
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        signed = (SIGNED,) if self.adds_signs else ()
         if spent.exact or self.blocks is None:
-            return ()
+            return signed
         all_of_them, epsilon = reach_of(self.blocks) * self.blocks, spent.epsilon / question.blocks_moved
         farthest = block_pvalue(all_of_them, self.blocks, epsilon, self.two_sided(question))
-        return (DROWNED,) if farthest > question.alpha else ()
+        return (*signed, *((DROWNED,) if farthest > question.alpha else ()))
 
     def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
         """Check the options that it has, or choose them; without privacy there are neither blocks nor copies."""
@@ -129,7 +137,8 @@ class BlockTest(PureTest):
             counts = dict.fromkeys(counts)
         else:
             learns = "regression" in options and bool(question.given)
-            default = default_blocks(question.table.expected, spent.epsilon / question.blocks_moved, learns)
+            epsilon = spent.epsilon / question.blocks_moved
+            default = default_blocks(question.table.expected, epsilon, learns, self.fewest)
             counts["blocks"] = settled_blocks(self.name, self.blocks, max(2, default), question.n)
             limits = {"resamples": (RESAMPLES, 19, MOST_RESAMPLES), "workers": (1, 1, MOST_WORKERS)}
             for name, (usual, least, most) in limits.items():

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
-from dpcausal.independence.blocks import LEAST_KEPT, BlockTest
+from dpcausal.independence.blocks import LEAST_BLOCK, LEAST_KEPT, LEAST_LEARNING, BlockTest
 from dpcausal.independence.columns import Integers, Reals, Sample, values_of, width_of
 from dpcausal.independence.guests import has_guests
 from dpcausal.independence.model_x import LawOfRows, ModelX
@@ -151,6 +151,11 @@ class Crt(BlockTest):
     @property
     def guests(self) -> bool:
         return has_guests(self.regression, self.model_x)
+
+    @property
+    def fewest(self) -> int:
+        """Rows of a block: under a known law the level is exact, so that the means need not be learnt for it."""
+        return LEAST_LEARNING if isinstance(self.model_x, str) else LEAST_BLOCK
 
     def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
         return self.ranked(rows, question, self.resamples or 0, coins)
