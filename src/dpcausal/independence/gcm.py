@@ -121,8 +121,9 @@ class Gcm(BlockTest):
         # Where not even all M terms at ±r are significant, the level is at most α cosh(Mε/2), whatever they are, and
         # α exp(Mε/2) on one side: the noise's tail is exponential.
         raised = math.cosh if self.two_sided(question) else math.exp
-        drowned = DROWNED in told and not spent.exact
-        held = drowned and raised(min(50.0, (self.blocks or 1) * spent.epsilon / 2)) <= MOST_RAISED
+        held = DROWNED in told and not spent.exact and (
+            raised(min(50.0, (self.blocks or 1) * spent.epsilon / 2)) <= MOST_RAISED
+        )
         unlearnt = (JUMPS,) if question.numbers > 1 and self.regression == "likely" and not held else ()
         return (*told, *unlearnt)
 
