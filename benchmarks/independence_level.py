@@ -71,6 +71,11 @@ def share(total: int, least: int, scale: float) -> float:
     return float(geometric_tail(np.array([least - total, least + total], dtype=np.float64), scale).sum())
 
 
+def drawn_table(shape: str | Draw, n: int, seed: int) -> Any:
+    """Return a table of a shape, or of a function that draws one."""
+    return design(shape)(n, seed) if isinstance(shape, str) else shape(n, np.random.default_rng(seed), 0.0)
+
+
 def rejected(shape: str | Draw, n: int, repetitions: int) -> Iterator[list[float | list[int]]]:
     """Yield for each table how likely it is rejected at each ε, or of a test in blocks the terms of its blocks.
 
@@ -78,9 +83,7 @@ def rejected(shape: str | Draw, n: int, repetitions: int) -> Iterator[list[float
     """
     drawn = False
     for seed in range(repetitions):
-        data: Any = (
-            design(shape)(n, seed) if isinstance(shape, str) else shape(n, np.random.default_rng(seed), 0.0)
-        )
+        data = drawn_table(shape, n, seed)
         table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)),
                           person=getattr(data, "person", None))  # fmt: skip
         question = Hypothesis.of(table, "x", "y", data.given, LEVEL)
@@ -149,28 +152,34 @@ def jackknifed(level: Callable[[list[int]], float], tables: list[list[int]]) -> 
     return count * whole - (count - 1) * float(apart.mean()), error
 
 
-def levels(shape: str, n: int, repetitions: int) -> tuple[bool, str, bool]:
-    """Return whether a level is more than it may be, the levels in words, and whether the calls were answered."""
-    try:
-        found = list(rejected(shape, n, repetitions))
-    except ParameterError:
-        return False, "refused", False
-    data: Any = design(shape)(n, 0)
+def rates(shape: str | Draw, n: int, repetitions: int) -> tuple[list[tuple[float, float]], bool]:
+    """Return how often tables are rejected at each ε, with its standard error, and whether by blocks."""
+    found = list(rejected(shape, n, repetitions))
+    data: Any = drawn_table(shape, n, 0)
     ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
     table = dpc.Table(data.columns, data.schema, ledger, person=getattr(data, "person", None))
-    question, pairs, told = Hypothesis.of(table, "x", "y", data.given, LEVEL), [], ""
+    question, pairs, blocks = Hypothesis.of(table, "x", "y", data.given, LEVEL), [], False
     for epsilon, ones in zip(EPSILONS, zip(*found, strict=True), strict=True):
         if isinstance(ones[0], float):
             pairs.append((float(np.mean(ones)), float(np.std(ones)) / len(ones) ** 0.5))
             continue
-        test = settled(question, epsilon)
+        test, blocks = settled(question, epsilon), True
 
         def level(terms: list[int], test: Any = test, epsilon: float = epsilon) -> float:
             return block_level(terms, test.blocks, epsilon, test.two_sided(question))
 
         pairs.append(jackknifed(level, list(ones)))
-        told = f" ({2 * pairs[-1][1]:.3f})".replace("(0.", "(.")
+    return pairs, blocks
+
+
+def levels(shape: str, n: int, repetitions: int) -> tuple[bool, str, bool]:
+    """Return whether a level is more than it may be, the levels in words, and whether the calls were answered."""
+    try:
+        pairs, blocks = rates(shape, n, repetitions)
+    except ParameterError:
+        return False, "refused", False
     means, errors = np.array(pairs).T
+    told = f" ({2 * errors[-1]:.3f})".replace("(0.", "(.") if blocks else ""
     above = means - 2 * errors > MOST
     words = [f"{mean:.3f}".lstrip("0") for mean in means]
     marked = [f"**{word}**" if bad else word for word, bad in zip(words, above, strict=True)]

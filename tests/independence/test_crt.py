@@ -15,7 +15,7 @@ from dpcausal.independence.crt import permuted_copies
 from dpcausal.independence.model_x import ModelX, rowwise
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import generator_from_seed
-from tests.independence.neighbours import KINDS, MODEL, SCHEMA, WITH_MODEL, ask, audit, replaced
+from tests.independence.neighbours import KINDS, MODEL, SCHEMA, WITH_MODEL, ask, audit, plan_of, replaced
 
 N = 130
 
@@ -207,3 +207,8 @@ def test_a_model_that_does_not_fit_is_refused_before_anything_is_spent(model, me
 def test_a_model_is_made_of_one_law(arguments):
     with pytest.raises(ParameterError):
         dpc.ModelX(**arguments)
+
+
+def test_blocks_are_smaller_where_the_law_of_x_is_known_as_no_level_hangs_on_what_they_learn() -> None:
+    asked = ("crt", {}), ("cpt", {}), ("crt", {"model_x": "fit"}), ("gcm", {})
+    assert [plan_of(some(1_000), name, 2.0, **options).method.blocks for name, options in asked] == [12, 12, 8, 8]

@@ -9,9 +9,11 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
+from dpcausal.asking.ask import settle
 from dpcausal.independence import blocks
 from dpcausal.independence.law import term
 from dpcausal.independence.methods import METHODS
+from dpcausal.independence.question import Hypothesis
 from dpcausal.independence.ranks import permutation_score
 from dpcausal.privacy.noise import generator_from_seed
 
@@ -115,3 +117,20 @@ def test_tests_that_add_up_signs_say_that_links_of_both_signs_cancel(given: list
         part = dpc.ci_test(table.where("g", among=[1]), "x", "y", given=given[1:], loss=loss)
     assert whole.method == method and part.pvalue < 1e-6 < whole.pvalue
     assert "positive in some rows and negative in others cancels here" in whole.summary()
+
+
+LAW = {"mean": 0.5, "sd": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [(dpc.methods.Gcm(), True), (dpc.methods.Crt(model_x=LAW), True), (dpc.methods.Cpt(model_x=LAW), True),
+     (dpc.methods.CrtDecision(model_x=LAW), True), (dpc.methods.WeightedGcm(), False)],
+)  # fmt: skip
+def test_every_test_that_links_of_both_signs_deceive_says_so_in_its_plan(method: Any, says: bool) -> None:
+    """Covariances of residuals cancel as sums of signs do; weights that change their sign with z do not."""
+    rows, bounds = np.linspace(0, 1, 300), dpc.Bounded(-4, 4)
+    table = dpc.Table(dict.fromkeys("xyz", rows), dpc.Schema(dict.fromkeys("xyz", bounds)),
+                      dpc.Ledger.in_memory(dpc.PureDP(1)))  # fmt: skip
+    told = settle(Hypothesis.of(table, "x", "y", ["z"], 0.05), method, dpc.PureDP(1)).caveats
+    assert any("positive in some rows and negative in others cancels here" in one for one in told) == says

@@ -24,7 +24,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Sample
 from dpcausal.independence.guests import has_guests
 from dpcausal.independence.law import STEPS_PER_UNIT, block_pvalue, reach_of, term
-from dpcausal.independence.question import Hypothesis, PureTest, Released
+from dpcausal.independence.question import SIGNED, Hypothesis, PureTest, Released
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.block_sum import block_sum
@@ -95,6 +95,7 @@ class BlockTest(PureTest):
 
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
+    adds_signs: ClassVar[bool] = True
 
     blocks: int | None = None
 
@@ -120,11 +121,12 @@ class BlockTest(PureTest):
         return PROOFS
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        signed = (SIGNED,) if self.adds_signs else ()
         if spent.exact or self.blocks is None:
-            return ()
+            return signed
         all_of_them, epsilon = reach_of(self.blocks) * self.blocks, spent.epsilon / question.blocks_moved
         farthest = block_pvalue(all_of_them, self.blocks, epsilon, self.two_sided(question))
-        return (DROWNED,) if farthest > question.alpha else ()
+        return (*signed, *((DROWNED,) if farthest > question.alpha else ()))
 
     def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
         """Check the options that it has, or choose them; without privacy there are neither blocks nor copies."""

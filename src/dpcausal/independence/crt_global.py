@@ -19,7 +19,7 @@ from dpcausal.independence.columns import Reals, Sample, values_of
 from dpcausal.independence.crt import bounds_of, checked_model
 from dpcausal.independence.features import features, settled_ridge, unit_column
 from dpcausal.independence.model_x import ModelX
-from dpcausal.independence.question import Hypothesis, PureTest, Released
+from dpcausal.independence.question import SIGNED, Hypothesis, PureTest, Released
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_margin
 from dpcausal.privacy.allotment import Allotment
@@ -89,6 +89,9 @@ class GlobalCrt(PureTest):
         penalty, width = settled_ridge(self.name, question, self.penalty, self.width, PENALTY)
         resamples = settled_copies(self.resamples, self.default_resamples, question.alpha)
         return replace(self, model_x=model, penalty=penalty, width=width, resamples=resamples)
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        return (SIGNED,)
 
     def sensitivity(self, question: Hypothesis) -> Sensitivity:
         """Return how far one row moves each statistic."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcausal.errors import ParameterError
-from dpcausal.independence.blocks import LEAST_KEPT, BlockTest
+from dpcausal.independence.blocks import DROWNED, LEAST_KEPT, BlockTest
 from dpcausal.independence.columns import Reals, Sample
 from dpcausal.independence.law import (
     LEAST_PVALUE,
@@ -121,7 +121,9 @@ class Gcm(BlockTest):
         # Where not even all M terms at ±r are significant, the level is at most α cosh(Mε/2), whatever they are, and
         # α exp(Mε/2) on one side: the noise's tail is exponential.
         raised = math.cosh if self.two_sided(question) else math.exp
-        held = told and not spent.exact and raised(min(50.0, (self.blocks or 1) * spent.epsilon / 2)) <= MOST_RAISED
+        held = DROWNED in told and not spent.exact and (
+            raised(min(50.0, (self.blocks or 1) * spent.epsilon / 2)) <= MOST_RAISED
+        )
         unlearnt = (JUMPS,) if question.numbers > 1 and self.regression == "likely" and not held else ()
         return (*told, *unlearnt)
 
@@ -147,6 +149,7 @@ class WeightedGcm(Gcm):
     """The same with weights that change their sign with z: power where the covariance does."""
 
     name: ClassVar[str] = "gcm-weighted"
+    adds_signs: ClassVar[bool] = False
     about: ClassVar[str] = "weighted covariances of residuals in blocks"
 
     def residuals(self, rows: Sample, coins: PublicGenerator) -> tuple[Reals, Reals, float]:

@@ -57,7 +57,7 @@ class PrivCrt(GlobalCrt):
         return super().settle(question, spent)
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        return (NO_LEVEL,)
+        return (*super().caveats(question, spent), NO_LEVEL)
 
     def release(
         self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
