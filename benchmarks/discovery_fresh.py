@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dpcausal as dpc
-from benchmarks.discovery_wide import asked
+from benchmarks.discovery_wide import Case, asked
 from benchmarks.networks import Network
 
 Reals = npt.NDArray[np.float64]
@@ -120,7 +120,7 @@ def main() -> int:
         for seed in range(options.seeds):
             network = kind(np.random.default_rng([7_000, seed]))
             loss = dpc.ApproxDP(epsilon, 1e-6)
-            found, seconds = asked(network, network.sample(rows, seed), loss, seed)
+            found, seconds = asked(Case.of(network, seed, rows), loss, seed)
             truth = network.truth
             told.append((found.graph.skeleton_f1(truth), found.graph.f1(truth), len(found.graph.skeleton),
                          len(found.graph.skeleton & truth.skeleton), len(truth.skeleton), seconds))  # fmt: skip
