@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,6 +144,26 @@ def test_a_partition_of_another_type_than_declared_is_refused() -> None:
     assert dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1))).n == 2
     with pytest.raises(SchemaError, match="not all partitions have the types declared"):
         dpc.Table(nulled, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+
+
+def test_a_model_of_your_own_runs_in_dask_s_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waited for the pass that waited for it."""
+    monkeypatch.setattr("dpcausal.data.apart.HELD", 0)
+    draws = np.random.default_rng(1).normal(size=(3, 300))
+    rows = pd.DataFrame({"id": np.arange(300), **dict(zip("xyz", draws, strict=True))})
+    schema, found = dpc.Schema(dict.fromkeys("xyz", dpc.Bounded(-3, 3))), []
+    method = dpc.methods.Crt(model_x=dpc.ModelX(mean=lambda Z: Z[:, 0] / 2, sd=1.0))
+
+    def asked(frame: Any) -> None:
+        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), person="id")
+        with dpc.simulated_noise(1):
+            found.append(dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=method).statistic)
+
+    for frame in (rows, dd.from_pandas(rows, npartitions=3)):
+        asking = threading.Thread(target=asked, args=(frame,), daemon=True)
+        asking.start()
+        asking.join(60)
+    assert len(found) == 2 and found[0] == found[1]
 
 
 def test_a_dask_query_that_shuffles_has_no_order() -> None:
