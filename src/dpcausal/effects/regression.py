@@ -44,7 +44,7 @@ SIDED = (
 
 BLIND = (
     "with so few rows at this loss a skew that moves slopes would not be seen: more rows, a larger loss, or say "
-    "normal_rows=True of ols if outcome and regressors are about normal"
+    "normal_rows=True if outcome and regressors are about normal"
 )
 ASSUMED = (
     "Intervals hold if the outcome follows a line and spreads alike about it everywhere, as was said: where it bends, "

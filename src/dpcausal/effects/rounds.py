@@ -108,11 +108,11 @@ def unseen_tail(columns: int, n: int, loss: ZCDP) -> float:
     """Return the share of normal rows that the last release shortens, where slopes alone are read off it: public.
 
     More than a tenth where a skew would not be seen anyhow: intervals are then for rows said to be normal, whose slopes
-    no shortening moves, and noise is less the shorter rows are.  At most a fifth, of two columns less: the fewer there
-    are, the less shortened rows tell of an error in the shape that they are seen in.
+    no shortening moves, and noise is less the shorter rows are.  At most a fifth, of two or three columns less: the
+    fewer there are, the less shortened rows tell of an error in the shape that they are seen in.
     """
     seen = lean_seen(n, noise_of(columns, n, tail_radius(columns, LAST_TAIL), loss.part(LAST)))
-    return LAST_TAIL * min(max(LEAST_SEEN / seen, 1.0), (columns + 1) / 2, 2.0)
+    return LAST_TAIL * min(max(LEAST_SEEN / seen, 1.0), columns / 2, 2.0)
 
 
 def paths_radius(columns: int, mu: float, size: float) -> float:
