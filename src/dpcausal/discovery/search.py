@@ -50,7 +50,7 @@ def search(release: Release, terms: Terms, margins: bool = True) -> Found:
     if isinstance(release, NoisyWhitened):
         return _of_pairs(release, terms)
     ask = asker(release, terms)
-    skeleton = find_skeleton(release.names, ask, terms)
+    skeleton = find_skeleton(release.names, ask, terms, together=ask.together)
     if terms.search == "score" and isinstance(release, NoisyTable | NoisyMoments):
         return _by_score(release, skeleton, terms.knowledge, margins)
     # Contrasts rarely have the power to say that a pair is linked given one column more.
