@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 
+from dpcausal.asking.progress import progress
 from dpcausal.discovery.climb import climbed
 from dpcausal.discovery.graph import Arc, Edge
 from dpcausal.discovery.pc import Skeleton, Terms, orient
@@ -34,9 +35,11 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
     coins, first = generator_from_seed(REDRAW_SEED), strongest_first(release, terms)
     drawn = [release.redrawn(coins, PART) for _ in range(redraws or usual_redraws(len(release.names)))]
     tested, scored = Counter[Edge](), Counter[Edge]()
-    for one in drawn:
-        tested.update(strongest_first(one, terms).edges - first.untested)
-        scored.update(climbed(one, terms) - first.untested)
+    with progress(len(drawn), "draws of noise") as step:
+        for one in drawn:
+            tested.update(strongest_first(one, terms).edges - first.untested)
+            scored.update(climbed(one, terms) - first.untested)
+            step("draws of noise")
     roots = math.sqrt(len(drawn))
     shares = {edge: (math.sqrt(tested[edge]) + math.sqrt(scored[edge])) / (2 * roots) for edge in tested | scored}
     required = {pair for pair in first.untested if known.joined(*pair)}
