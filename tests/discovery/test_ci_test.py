@@ -51,7 +51,7 @@ def test_what_each_test_gets_is_told_before_and_the_tests_are_counted_at_a_termi
     )  # fmt: skip
     monkeypatch.setattr("dpcausal.asking.progress.is_terminal", lambda: True)
     found = asked(dpc.PureDP(60), test="kendall", max_order=1)
-    assert any("up to 3 tests given 0 with epsilon 13 or more each" in note for note in found.guarantee.caveats)
+    assert any("up to 3 tests given 0 with epsilon 10 or more each" in note for note in found.guarantee.caveats)
     assert steps[:3] == [("tests given 0", place) for place in (1, 2, 3)]
     assert len([step for step in steps if step[0].startswith("tests")]) == found.tests
 
