@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from dpcausal.asking.progress import progress
 from dpcausal.discovery.averaged import averaged
 from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
@@ -114,10 +115,12 @@ def support(release: Release, terms: Terms, redraws: int | None = None) -> Suppo
     edges: Counter[Edge] = Counter()
     arrows: Counter[Arc] = Counter()
     generator = generator_from_seed(REDRAW_SEED)
-    for _ in range(redraws):
-        found = search(release.redrawn(generator), terms, margins=False)
-        edges.update(found.graph.skeleton - found.untested)
-        arrows.update(arc for arc in found.graph.directed if frozenset(arc) not in found.untested)
+    with progress(redraws, "draws of noise") as step:
+        for _ in range(redraws):
+            found = search(release.redrawn(generator), terms, margins=False)
+            edges.update(found.graph.skeleton - found.untested)
+            arrows.update(arc for arc in found.graph.directed if frozenset(arc) not in found.untested)
+            step("draws of noise")
     return Support(
         redraws,
         {edge: count / redraws for edge, count in edges.items()},
