@@ -23,7 +23,7 @@ import dpcausal as dpc
 from benchmarks.networks import Network, random_linear, read
 from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
-from dpcausal.discovery.whitened import moments_deviation, parts
+from dpcausal.discovery.whitened import PAIRS, moments_deviation
 from dpcausal.privacy.loss import affordable_zcdp
 
 ROWS = 100_000
@@ -62,7 +62,7 @@ def floor(network: Network, frame: Any, epsilon: float) -> float:
     clear, _ = asked(network, frame, dpc.ZCDP(1e6), 0, method="whitened", accept_large_epsilon=True)
     assert isinstance(clear.release, dpc.Release)
     entries = len(clear.release.matrix)  # type: ignore[attr-defined]
-    noise = moments_deviation(entries, ROWS, parts(affordable_zcdp(dpc.ApproxDP(epsilon, 1e-6)))[1])
+    noise = moments_deviation(entries, ROWS, PAIRS.parts(affordable_zcdp(dpc.ApproxDP(epsilon, 1e-6)))[1])
     noisy: Any = replace(clear.release, deviation=noise)  # type: ignore[call-arg]
     truth, place = network.truth, {name: k for k, name in enumerate(noisy.names)}
     around = {name: {b for edge in truth.skeleton if name in edge for b in edge - {name}} for name in place}

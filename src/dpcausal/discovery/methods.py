@@ -14,6 +14,7 @@ from dpcausal.discovery.moments import Moments
 from dpcausal.discovery.parities import Parities
 from dpcausal.discovery.question import Graph, GraphSearch, rho_of
 from dpcausal.discovery.table import ContingencyTable
+from dpcausal.discovery.triples import Triples
 from dpcausal.discovery.whitened import Whitened, declared
 from dpcausal.errors import LossError
 from dpcausal.privacy.call import gaussian_part
@@ -22,17 +23,19 @@ from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.releases.table import NoisyTable
+from dpcausal.releases.triples import NoisyTriples
 from dpcausal.releases.whitened import NoisyWhitened
 
-__all__ = ["CiTest", "ContingencyTable", "Moments", "Parities", "Whitened"]
+__all__ = ["CiTest", "ContingencyTable", "Moments", "Parities", "Triples", "Whitened"]
 
 METHODS: dict[str, type[GraphSearch[Any]]] = {
-    kind.name: kind for kind in (ContingencyTable, Parities, Whitened, Moments, CiTest)
+    kind.name: kind for kind in (ContingencyTable, Parities, Whitened, Triples, Moments, CiTest)
 }  # fmt: skip
 """Every method by its short name, beside ``"auto"``."""
 
 READERS: dict[type[Release], type[GraphSearch[Any]]] = {
     NoisyTable: ContingencyTable, NoisyContrasts: Parities, NoisyMoments: Moments, NoisyWhitened: Whitened,
+    NoisyTriples: Triples,
 }  # fmt: skip
 """The method whose terms a release is asked again on."""
 
