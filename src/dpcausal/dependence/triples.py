@@ -20,7 +20,7 @@ Triple = tuple[int, int, int]
 MOST_THIRDS = 10_000
 """Most entries."""
 
-BESIDE = 0.01
+BESIDE = 0.05
 """The square of the constant beside a row's products, for the sum of the weights, as a part of their number."""
 
 MOST_BITS = 24
@@ -34,7 +34,7 @@ def third_entries(shares: Sequence[Reals], triples: Sequence[Triple]) -> int:
 
 def constant(entries: int) -> float:
     """Return the constant beside so many products."""
-    return math.sqrt(BESIDE * entries)
+    return math.sqrt(BESIDE * max(entries, 1))
 
 
 def weight_bits(n: int) -> int:

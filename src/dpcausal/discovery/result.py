@@ -84,7 +84,7 @@ class Discovery(Result):
     @property
     def _of_two(self) -> bool:
         """Whether the support puts together the shares of two searches."""
-        return self.release is not None and self.release.kind == "whitened"
+        return self.release is not None and self.release.kind in ("whitened", "triples")
 
     @property
     def search(self) -> str:

@@ -37,7 +37,7 @@ from dpcausal.releases.triples import NoisyTriples
 BEFORE_TRIPLES = Design(Fraction(1, 20), Fraction(3, 5), 0.7)
 """Of margins and pairs: levels, lengths and shares were chosen on alarm, insurance, child and generated networks."""
 
-THIRDS_LENGTH = 3.0
+THIRDS_LENGTH = 4.0
 """The squared length of a row's weighted products, in their number times the square of what shortens pairs."""
 
 EXACT_LENGTH = 1e6
