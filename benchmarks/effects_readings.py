@@ -57,8 +57,8 @@ def mediation(through: float, on: float) -> Callable[[Any, int, Any], dict[str, 
         columns = {"y": 0.3 * a + on * m - 0.5 * x + g, "a": a, "m": m, "x": x}
         release = released(columns, loss)
         found = release.mediation("a", "m", "y", given=["x"], constant_spread=True)
-        correlation = release.partial("m", "a", given=["x"], constant_spread=True)["m"]
-        cause = release.sensitivity("y", "m", given=["a", "x"], explains=(0.1, 0.1), constant_spread=True)
+        correlation = release.partial("m", "a", given=["x"], normal_rows=True)["m"]
+        cause = release.sensitivity("y", "m", given=["a", "x"], explains=(0.1, 0.1), normal_rows=True)
         left = on - math.sqrt(0.01 / 0.9) if on else 0.0
         told = {name: holds(found[name].interval, truth) for name, truth in
                 (("direct", 0.3), ("indirect", through * on), ("total", 0.3 + through * on))}  # fmt: skip

@@ -1,13 +1,13 @@
 """Level of the independence tests under true nulls, shape by shape: share of rejections at nominal .05.
 
-    python -m benchmarks independence_level [repetitions] [slow repetitions] [--ends] [--write]
+    python -m benchmarks independence_level [repetitions] [slow repetitions] [--rows=300,2000] [--write]
 
 Where the released sum does not hang on ε (`neighbours`, blocks as many) it is computed once a table, and the share of
 the noise that makes it significant is added up, not drawn: one table serves every ε, and the noise costs no runs.
 Blocks are independent of each other, so the law of their sum is that of as many terms drawn from all tables' blocks:
-computed, with the jackknife over tables.  ``--ends``: n = 200, and 100,000 and a million by
-few tables and without blocks.  ``--write`` puts the table between its two marks in the page, and leaves the rest.  A
-level above .07 by more than two standard errors is marked; the exit code is 1 if more than three shapes are.
+computed, with the jackknife over tables.  ``--rows``: only these numbers of rows.  ``--write`` puts these columns in
+the page's tables, and leaves the rest.  A level above .07 by more than two standard errors is marked; the exit code is
+1 if more than three shapes are.
 """
 
 from __future__ import annotations
@@ -35,23 +35,22 @@ from dpcausal.privacy.noise import generator_from_seed
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "independence_level.md"
 EPSILONS = (0.1, 0.5, 1.0)
-LARGE, FIFTH, DRAWN, LEVEL = 5_000, 5, 4, 0.05
-MOST, FAILING = 0.07, 3
-FEW = {100_000: 40, 1_000_000: 10}
-TABLES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "shapes": ((300, 1_000, 2_000, 5_000), (2_000,)), "ends": ((200, *FEW), (250,)),
-}  # fmt: skip
-"""Numbers of rows of a table of the page, and of those where several numbers are given (two blocks have 250 rows)."""
+LEVEL, MOST, FAILING = 0.05, 0.07, 3
+TABLES = {"shapes": (300, 1_000, 2_000, 5_000, 20_000), "ends": (200, 250, 100_000, 1_000_000)}
+"""Numbers of rows of the page's tables."""
 
-HEAD = """Made by `python -m benchmarks independence_level {arguments}--write`: how often `dpcausal.ci_test` with its
-default method calls x and y dependent where they are independent given z, at nominal .05, for ε = .1 / .5 / 1.
-{repetitions} tables a number (two standard errors at .05: {error:.3f}, and less where the noise is summed up and not
-drawn), a quarter of them where it is drawn, that is where x and y have levels, or only levels are given
-({drawn_error:.3f}); {slow} where several numbers are given, whose blocks' terms make the law of the sum (two standard
-errors in brackets); of n = 5,000 a fifth, of n = 100,000 and 1,000,000 {few}.
-**Bold**: above .07 by more than two standard errors. *Answered*: the share of the calls that were not refused. The
-shapes are those of `benchmarks/independence_shapes.py`; the last {fresh} were named after defaults had been fixed, and
-are left as they were found.
+SEVERAL = (250, 2_000)
+"""Those where several numbers are given: two blocks have 250 rows, and nothing else is asked there."""
+
+HEAD = """Made column by column by `python -m benchmarks independence_level TABLES SLOW --rows=N --write`: how often
+`dpcausal.ci_test` with its default method calls x and y dependent where they are independent given z, at nominal .05,
+for ε = .1 / .5 / 1. Over a column the number of TABLES, and after it SLOW, where several numbers are given, whose
+blocks' terms make the law of the sum (two standard errors in brackets). *Drawn* tables are fewer in columns of older
+runs, where x and y have levels or only levels are given: elsewhere the noise is summed up and not drawn. Two standard
+errors at .05 are .010 of 2,000 tables, .019 of 500, .044 of 100, .069 of 40 and .14 of 10, and less where the noise is
+summed up. **Bold**: above .07 by more than two standard errors. *Answered*: the share of the calls that were not
+refused. The shapes are those of `benchmarks/independence_shapes.py`; the last {fresh} were named after defaults had
+been fixed, and are left as they were found.
 
 """
 
@@ -77,26 +76,27 @@ def drawn_table(shape: str | Draw, n: int, seed: int) -> Any:
 
 
 def rejected(shape: str | Draw, n: int, repetitions: int) -> Iterator[list[float | list[int]]]:
-    """Yield for each table how likely it is rejected at each ε, or of a test in blocks the terms of its blocks.
-
-    Of a quarter of the tables where the noise is drawn.
-    """
-    drawn = False
+    """Yield for each table how likely it is rejected at each ε, or of a test in blocks the terms of its blocks."""
+    ledger, tests, least = dpc.Ledger.in_memory(dpc.PureDP(2)), dict[float, Any](), dict[float, tuple[int, float]]()
     for seed in range(repetitions):
         data = drawn_table(shape, n, seed)
-        table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)),
-                          person=getattr(data, "person", None))  # fmt: skip
+        table = dpc.Table(data.columns, data.schema, ledger, person=getattr(data, "person", None))
         question = Hypothesis.of(table, "x", "y", data.given, LEVEL)
         rows, sums = question.read(), dict[Any, Any]()
         found: list[float | list[int]] = []
         for epsilon in EPSILONS:
-            test: Any = settled(question, epsilon)
+            if epsilon not in tests:  # of public facts alone, which all tables share
+                test: Any = settled(question, epsilon)
+                tests[epsilon] = test
+                if isinstance(test, Neighbours):
+                    bound = signed_sensitivity(test.neighbours or 1, question.unit).bound
+                    scale = laplace_scale(bound, PureDP(epsilon))
+                    least[epsilon] = critical(normal_laplace_pvalue, test.deviation(question), scale), scale
+            test = tests[epsilon]
             if isinstance(test, Neighbours) and not test.tied(question):
                 if None not in sums:
                     sums[None] = test.sums(rows, question, generator_from_seed(seed)).signed
-                scale = laplace_scale(signed_sensitivity(test.neighbours or 1, question.unit).bound, PureDP(epsilon))
-                least = critical(normal_laplace_pvalue, test.deviation(question), scale)
-                found.append(share(sums[None], least, scale))
+                found.append(share(sums[None], *least[epsilon]))
             elif isinstance(test, BlockTest):
                 blocks = test.blocks or 1
                 if blocks not in sums:
@@ -104,13 +104,12 @@ def rejected(shape: str | Draw, n: int, repetitions: int) -> Iterator[list[float
                     sums[blocks] = [term(score, reach_of(blocks)) for score in scores]
                 found.append(sums[blocks])
             else:
+                paid = dpc.Ledger.in_memory(dpc.PureDP(epsilon))
+                own = dpc.Table(data.columns, data.schema, paid, person=getattr(data, "person", None))
                 with dpc.simulated_noise(seed):
-                    t = dpc.ci_test(table, "x", "y", given=data.given, loss=PureDP(epsilon), method=test)
+                    t = dpc.ci_test(own, "x", "y", given=data.given, loss=PureDP(epsilon), method=test)
                 found.append(float(t.decision == "dependent"))
-                drawn = True
         yield found
-        if drawn and seed + 1 >= repetitions / DRAWN:
-            return
 
 
 def settled(question: Hypothesis, epsilon: float) -> Any:
@@ -193,36 +192,69 @@ def written(page: str, name: str, text: str) -> str:
     return before + begin + text + end + rest.split(end)[1]
 
 
+def columns_of(table: str) -> dict[str, dict[str, str]]:
+    """Return the cells of a table of the page: by column, and in it by shape.
+
+    >>> columns_of("| shape | n = 300 (2,000) |\\n|---|---|\\n| step | .050 / .051 / .052 |")
+    {'n = 300 (2,000)': {'step': '.050 / .051 / .052'}}
+    """
+    lines = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    return {name: {line[0]: line[at] for line in lines[1:]} for at, name in enumerate(lines[0]) if at}
+
+
+def column(n: int, repetitions: int, slow: int) -> tuple[str, dict[str, str], list[bool]]:
+    """Return the heading of the column of so many rows, its cells by shape, and which calls were answered."""
+    cells, answered = {}, []
+    for shape in (*SHAPES, *FRESH):
+        if n not in SEVERAL if shape in SLOW else n == SEVERAL[0]:
+            continue
+        _, words, one = levels(shape, n, slow if shape in SLOW else repetitions)
+        cells[shape], answered = words, [*answered, one]
+        print(f"{n:9,} {shape:42} {words}", flush=True)
+    counts = [f"{count:,}" for count, some in ((repetitions, n != SEVERAL[0]), (slow, n in SEVERAL)) if some]
+    return f"n = {n:,} ({'; '.join(counts)})", cells, answered
+
+
+def rows_of(heading: str) -> int:
+    return int(heading.split(" (")[0].removeprefix("n = ").replace(",", ""))
+
+
+def page_table(columns: dict[str, dict[str, str]]) -> tuple[str, list[str]]:
+    """Return a table with its columns in order of n, what was refused counted, and the shapes that fail."""
+    names = sorted((name for name in columns if name.startswith("n = ")), key=rows_of)
+    lines = [f"| shape | {' | '.join(names)} | answered |", "|---" * (2 + len(names)) + "|"]
+    failing = []
+    for shape in (*SHAPES, *FRESH):
+        cells = [columns[name].get(shape, "–") for name in names]
+        asked = [cell for cell in cells if cell != "–"]
+        failing += [shape] * any("**" in cell for cell in asked)
+        answered = sum(cell != "refused" for cell in asked) / max(1, len(asked))
+        lines.append(f"| {shape} | {' | '.join(cells)} | {answered:.2g} |")
+    return "\n".join(lines) + "\n", failing
+
+
 def main(arguments: list[str]) -> int:
-    """Print the table; return 1 if more than three shapes fail."""
+    """Print the levels; return 1 if more than three shapes fail."""
     numbers = [int(one) for one in arguments if not one.startswith("--")]
     repetitions, slow = (*numbers, *(2_000, 100)[len(numbers) :])[:2]
-    name = "ends" if "--ends" in arguments else "shapes"
-    usual, several = TABLES[name]
-    columns = sorted({*usual, *several})
-    lines = [f"| shape | {' | '.join(f'n = {n:,}' for n in columns)} | answered |", "|---" * (2 + len(columns)) + "|"]
-    failing = []
-    print("\n".join(lines), flush=True)
-    for shape in (*SHAPES, *FRESH):
-        asked, runs = (several, slow) if shape in SLOW else (usual, repetitions)
-        found = {n: levels(shape, n, FEW.get(n, max(1, runs // (FIFTH if n >= LARGE else 1)))) for n in asked}
-        failing += [shape] * any(bad for bad, _, _ in found.values())
-        answered = sum(one for _, _, one in found.values()) / len(found)
-        cells = " | ".join(found[n][1] if n in found else "–" for n in columns)
-        lines.append(f"| {shape} | {cells} | {answered:.2g} |")
-        print(lines[-1], flush=True)
-    last = f"\nShapes that fail: {', '.join(failing) or 'none'}.\n"
-    print(last)
-    if "--write" in arguments:
-        counts = {"": repetitions, "drawn_": repetitions // DRAWN}
-        errors = {f"{kind}error": 2 * (0.05 * 0.95 / count) ** 0.5 for kind, count in counts.items()}
-        head = HEAD.format(
-            arguments=f"{repetitions} {slow} {'--ends ' if name == 'ends' else ''}", repetitions=repetitions, slow=slow,
-            few=" and ".join(map(str, FEW.values())), fresh=len(FRESH), **errors,
-        )  # fmt: skip
-        page = written(PAGE.read_text(encoding="utf-8"), name, head + "\n".join(lines) + "\n" + last)
-        PAGE.write_text(page, encoding="utf-8")
-    return int(len(failing) > FAILING)
+    picked = [one.removeprefix("--rows=") for one in arguments if one.startswith("--rows=")]
+    asked = [int(n) for one in picked for n in one.split(",")] or list(TABLES["shapes"])
+    failing: list[str] = []
+    for n in asked:
+        heading, cells, answered = column(n, repetitions, slow)
+        print(f"{heading}: {sum(answered) / len(answered):.2g} of the shapes answered")
+        failing += [shape for shape, words in cells.items() if "**" in words]
+        if "--write" not in arguments:
+            continue
+        name = next(name for name, sizes in TABLES.items() if n in sizes)
+        page = PAGE.read_text(encoding="utf-8")
+        made = page.split(f"<!-- made: {name} -->\n")[1].split(f"<!-- end: {name} -->")[0]
+        kept = {old: one for old, one in columns_of(made).items() if old.startswith("n = ") and rows_of(old) != n}
+        table, bad = page_table({**kept, heading: cells})
+        last = f"\nShapes that fail: {', '.join(bad) or 'none'}.\n"
+        PAGE.write_text(written(page, name, HEAD.format(fresh=len(FRESH)) + table + last), encoding="utf-8")
+    print(f"\nShapes that fail: {', '.join(dict.fromkeys(failing)) or 'none'}.")
+    return int(len(set(failing)) > FAILING)
 
 
 if __name__ == "__main__":

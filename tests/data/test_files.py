@@ -247,3 +247,8 @@ def test_tabs_and_gzip_read_as_the_plain_file_does(tmp_path: Path, name: str) ->
     ours, theirs = found.collect(["b c", "a"]), known.collect(["b c", "a"])
     assert [list(part) for part in ours.objects("b c")] == [list(part) for part in theirs.objects("b c")]
     assert np.array_equal(ours.numbers("a"), theirs.numbers("a"), equal_nan=True)
+
+
+def test_a_session_of_spark_connect_is_refused_with_what_to_do() -> None:
+    with pytest.raises(ParameterError, match=r"does not show whether a table draws .* spark://host:7077, spark:yarn"):
+        file_source("sc://host:15002?table=visits")

@@ -11,7 +11,15 @@ from scipy.stats import chi2, chi2_contingency
 
 from dpcausal.dependence.contingency import contingency
 from dpcausal.dependence.contrasts import contrast_of
-from dpcausal.dependence.wald import RIDGE, upper_tail, usable_strata, wald_residuals, wald_test, wald_test_correlated
+from dpcausal.dependence.wald import (
+    RIDGE,
+    upper_tail,
+    usable_strata,
+    wald_residuals,
+    wald_test,
+    wald_test_correlated,
+    wald_tests_correlated,
+)
 from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.table import NoisyTable, geometric_success, geometric_variance
@@ -102,6 +110,22 @@ def test_contrasts_give_back_their_tables_and_the_covariance_of_their_noise() ->
         draws.append(NoisyContrasts(("a", "b", "c"), 500, sizes, values, deviations).cells((0, 1, 2))[0].ravel())  # type: ignore[index]
     expected = factor.reshape(12, -1) @ factor.reshape(12, -1).T
     assert np.abs(np.cov(np.array(draws).T) - expected).max() < 0.12 * expected.max()
+
+
+def test_tests_of_one_shape_at_once_are_those_one_by_one() -> None:
+    rng = np.random.default_rng(6)
+    counts = rng.poisson(40, (30, 2, 3, 4)).astype(float)
+    counts[:10, :, :, 1] = 1.0  # strata without weight, in some
+    counts[3] = 0.0
+    factors, variances = rng.normal(0, 2, (30, 2, 3, 4, 5)), rng.uniform(1, 90, 30)
+    found = wald_tests_correlated(counts, factors, variances)
+    assert found[3] is None and {one.freedom for one in found if one} == {2 * strata for strata in (3, 4)}
+    for together, table, factor, variance in zip(found, counts, factors, variances, strict=True):
+        kept = usable_strata(table, variance)
+        alone = wald_test_correlated(table[:, :, kept], factor[:, :, kept], 0.0)
+        assert (together is None) == (alone is None)
+        if together is not None and alone is not None:
+            assert together.freedom == alone.freedom and math.isclose(together.statistic, alone.statistic)
 
 
 def test_sets_that_were_not_released_are_not_tested() -> None:

@@ -52,6 +52,16 @@ def test_the_skeleton_does_not_depend_on_the_order_of_the_columns() -> None:
         assert find_skeleton(order, ask, Terms("pc", 0.05, 2, Knowledge())).edges == first.edges
 
 
+def test_tests_made_together_are_those_made_one_by_one() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        truth, one_by_one, waves, together = Cpdag.from_dag(NAMES, random_dag(rng)), [], [], []
+        terms = Terms("pc", 0.05, 3, Knowledge())
+        alone = find_skeleton(NAMES, oracle(truth, one_by_one), terms)
+        found = find_skeleton(NAMES, oracle(truth, waves), terms, together=together.extend)
+        assert found == alone and together == waves and sorted(waves) == sorted(one_by_one)
+
+
 def test_knowledge_skips_tests_and_points_arrows() -> None:
     truth = Cpdag.from_dag(NAMES, [("a", "b"), ("b", "c"), ("c", "d")])
     known = Knowledge(

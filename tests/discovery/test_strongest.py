@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from dpcausal.discovery.averaged import averaged
 from dpcausal.discovery.climb import climbed
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.strongest import strongest_first
+from dpcausal.discovery.support import calibrated
 
 CHAIN = {frozenset(pair) for pair in ("ab", "bc", "cd")}
 TERMS = Terms("pc", 0.003, 2, dpc.Knowledge(), 0.03)
@@ -54,6 +56,21 @@ def test_climbing_ends_where_gains_go_round() -> None:
         assert climbed(replace(release, matrix=release.matrix + noise + noise.T), replace(TERMS, alpha=0.9))
 
 
+def test_draws_of_little_noise_count_for_less_than_their_share() -> None:
+    """A share of .6 is taken at its word where noise is large, and as .6³ where it is small, or none."""
+    assert [calibrated(0.6, w) for w in (5.0, 60.0)] == [0.6, 0.6] and calibrated(0.6, 72.0) == 0.6**1.44
+    assert calibrated(0.6, 1e9) == calibrated(0.6, math.inf) == 0.6**3 and calibrated(1.0, 1e9) == 1.0
+    release = released(epsilon=0.02)
+    faint = np.where(np.eye(len(release.matrix)) == 1, release.matrix, 0.06 * release.matrix)
+    clear = replace(release, matrix=faint, deviation=release.count / 110)
+    shares, told = (averaged(one, TERMS, 16)[1].edges for one in (release, clear))
+    assert release.count / release.deviation < 60 and len({*shares.values()}) > 1 and len({*told.values()}) > 1
+    draws = {(math.sqrt(a / 16) + math.sqrt(b / 16)) / 2 for a in range(17) for b in range(17)}
+    assert all(min(abs(share - one) for one in draws) < 1e-9 for share in shares.values())
+    assert all(min(abs(share - one**3) for one in draws) < 1e-9 for share in told.values())
+    assert averaged(replace(release, deviation=0.0), TERMS, 2)[1].edges
+
+
 def test_the_draws_decide_and_their_shares_are_the_support() -> None:
     release = released()
     skeleton, shares = averaged(release, TERMS, 4)
@@ -88,7 +105,7 @@ def test_noisy_numbers_in_another_order_give_the_same_graph_and_support() -> Non
 def test_what_one_search_never_joins_is_out(monkeypatch: Any) -> None:
     more = frozenset({*CHAIN, frozenset("ad")})
     monkeypatch.setattr("dpcausal.discovery.averaged.climbed", lambda release, terms: more)
-    skeleton, shares = averaged(released(), TERMS, 4)
+    skeleton, shares = averaged(released(epsilon=0.1), TERMS, 4)
     assert shares.edges[frozenset("ad")] == 0.5 and skeleton.edges == CHAIN
 
 

@@ -30,7 +30,7 @@ EXACT = dpc.NoPrivacy()
 
 def test_without_noise_a_partial_correlation_is_that_of_residuals_with_fishers_interval() -> None:
     columns = made()
-    found = released(columns, EXACT).partial("y", "a", given=["x", "m"], constant_spread=True)["y"]
+    found = released(columns, EXACT).partial("y", "a", given=["x", "m"], normal_rows=True)["y"]
     r = float(np.corrcoef(*(fitted(columns, one, ["x", "m"]).resid for one in ("y", "a")))[0, 1])
     ends = np.tanh(np.arctanh(r) + np.array([-1, 1]) * 1.959963985 / np.sqrt(4_000 - 2 - 3))
     assert found.estimate == pytest.approx(r, abs=1e-9) and found.interval == pytest.approx(tuple(ends), abs=1e-9)
@@ -59,7 +59,7 @@ def test_an_unmeasured_cause_of_known_shares_moves_the_slope_to_where_it_is_with
         of_outcome = 1 - with_u.ssr / without.ssr
         of_treatment = 1 - fitted(columns, "a", [*held, "u"]).ssr / fitted(columns, "a", held).ssr
         found = released(columns, EXACT).sensitivity(
-            "y", "a", given=held, explains=(of_outcome, of_treatment), constant_spread=True
+            "y", "a", given=held, explains=(of_outcome, of_treatment), normal_rows=True
         )
         assert found["nothing unmeasured"].estimate == pytest.approx(without.params[0], abs=1e-8)
         assert found["shares as named"].estimate == pytest.approx(with_u.params[0], abs=1e-8)
@@ -70,6 +70,25 @@ def test_the_robustness_value_is_the_share_of_both_that_leaves_nothing() -> None
     value = release.sensitivity("y", "a", given=["x"])["nothing unmeasured"].robustness_value
     found = release.sensitivity("y", "a", given=["x"], explains=(value, value))
     assert found["shares as named"].estimate == pytest.approx(0, abs=1e-8) and "robustness value" in found.summary()
+
+
+def test_the_error_of_a_cause_as_strong_as_a_measured_one_counts_that_its_strength_is_an_estimate() -> None:
+    found = [
+        released(made(800, seed), EXACT).sensitivity("m", "a", given=["x"], normal_rows=True)["as strong as x"]
+        for seed in range(300)
+    ]
+    assert np.std([one.estimate for one in found]) == pytest.approx(found[0].standard_error, rel=0.12)
+    plain = released(made(800, 0), EXACT).sensitivity("m", "a", given=["x"])["nothing unmeasured"].standard_error
+    assert found[0].standard_error > 1.3 * plain
+
+
+def test_what_rests_on_how_far_out_rows_lie_has_an_interval_only_where_they_are_said_to_be_normal() -> None:
+    release = released(made(), EXACT)
+    found = release.partial("y", "a", given=["x"])
+    assert found["y"].interval is None and "normal_rows=True" in found.interval_reason
+    found = release.sensitivity("y", "a", given=["x"], explains=(0.1, 0.1), constant_spread=True)
+    assert [one.interval is not None for one in found.coefficients] == [True, False, False]
+    assert "normal_rows=True" in found.interval_reason and found.assumed
 
 
 def test_a_benchmark_is_that_of_the_paper_and_none_where_no_cause_can_be_so_strong() -> None:

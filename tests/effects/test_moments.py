@@ -18,9 +18,21 @@ from dpcausal.effects.ellipsoid import (
     scale_histograms_sensitivity,
 )
 from dpcausal.effects.joint_moments import JointMoments
-from dpcausal.effects.rounds import Noise, shrinkage, tail_radius
+from dpcausal.effects.rounds import (
+    LAST,
+    LAST_TAIL,
+    LEAST_SEEN,
+    Noise,
+    last_radius,
+    lean_seen,
+    noise_of,
+    shrinkage,
+    tail_radius,
+    unseen_tail,
+)
 from dpcausal.effects.unmeasured import robustness_value
 from dpcausal.errors import InfeasibleError, LossError, ParameterError, SchemaError
+from dpcausal.privacy.loss import affordable_zcdp
 from dpcausal.privacy.noise import generator_from_seed
 from tests.conformance import check_claim
 from tests.registry.effects import RADIUS, moments_of, scales_of, shortened_apart
@@ -180,6 +192,19 @@ def test_where_noise_would_hide_a_skew_there_are_intervals_for_normal_rows_alone
     fit = release.ols("y", ["x", "w"], constant_spread=True)
     assert fit["x"].interval is None and "normal_rows=True" in fit.interval_reason
     assert release.ols("y", ["x", "w"], normal_rows=True)["x"].interval is not None
+
+
+def test_more_rows_are_shortened_exactly_where_a_skew_would_not_be_seen_and_the_noise_is_less_for_it() -> None:
+    for epsilon in (0.3, 1, 3):
+        loss = affordable_zcdp(dpc.ApproxDP(epsilon, 1e-6))
+        for n in (500, 1_000, 2_500, 5_000, 20_000, 80_000):
+            usual = noise_of(3, n, last_radius(3, n, loss), loss.part(LAST))
+            tail = unseen_tail(3, n, loss)
+            assert (tail > LAST_TAIL) == (lean_seen(n, usual) < LEAST_SEEN) and tail < 0.1501
+            shorter = noise_of(3, n, last_radius(3, n, loss, tail), loss.part(LAST))
+            assert (shorter.deviation < usual.deviation) == (last_radius(3, n, loss, tail) < usual.radius)
+    loss = affordable_zcdp(dpc.ApproxDP(1, 1e-5))
+    assert last_radius(3, 1_000, loss, unseen_tail(3, 1_000, loss)) ** 2 < 5.4
 
 
 def test_bounds_ten_times_as_wide_cost_little() -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from dpcausal.privacy import unheard as region
-from dpcausal.privacy.unheard import alone, contained, silent, unheard
+from dpcausal.privacy.unheard import alone, contained, everywhere, silent, unheard
 from tests import voices
 from tests.voices import Heard, Steps, together
 
@@ -202,7 +202,10 @@ def test_others_are_heard_while_a_region_is_open(heard: Heard) -> None:
     assert state() == before
 
 
-def test_nobody_is_heard_while_a_guest_runs_for_it_may_use_any_thread(heard: Heard) -> None:
+@pytest.mark.parametrize("held", [alone, everywhere], ids=lambda held: held.__name__)
+def test_nobody_is_heard_while_a_guest_or_an_engine_runs_for_it_may_use_any_thread(
+    held: Callable[..., Any], heard: Heard
+) -> None:
     turn = Steps("helper is there", "guest in", "helper speaks", "guest out", "helper speaks again")
     before = state()
 
@@ -211,7 +214,7 @@ def test_nobody_is_heard_while_a_guest_runs_for_it_may_use_any_thread(heard: Hea
         turn("helper speaks", speak)
         turn("helper speaks again", lambda: speak("a neighbour"))
 
-    together(lambda: turn.held(alone, "guest"), helper)
+    together(lambda: turn.held(held, "guest"), helper)
     found = heard()
     assert WORD not in found and all(f"a neighbour {kind}" in found for kind in SPEECH)
     assert state() == before
@@ -229,6 +232,8 @@ def test_guests_run_one_at_a_time_and_may_nest() -> None:
 
     together(*[lambda: alone(guest)] * 4)
     assert most == [1]
+    everywhere(lambda: together(*[lambda: alone(guest)] * 4))  # of an engine, whose threads they are
+    assert most == [1] and not silent()
 
 
 ORDERS = [

@@ -47,7 +47,10 @@ ledger_app = Program(help="Create, show and verify a privacy ledger.", no_args_i
 app.add_typer(ledger_app, name="ledger")
 
 SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML file: one table a column, with its public bounds.")]
-DATA = "CSV or TSV with a header; Parquet, a folder or a pattern of it; Stata, SAS, SPSS; duckdb:///file.db?table=t."
+DATA = (
+    "CSV or TSV with a header; Parquet, a folder or a pattern of it; Stata, SAS, SPSS; duckdb:///file.db?table=t; "
+    "spark:local[2]?path=folder."
+)
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 LedgerOption = Annotated[Path, typer.Option("--ledger", help="The ledger that pays; see 'dpcausal ledger create'.")]
 EpsilonOption = Annotated[float | None, typer.Option("--epsilon", help="Most that the call may cost, ε.")]

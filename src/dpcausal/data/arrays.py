@@ -15,7 +15,7 @@ from dpcausal.errors import ParameterError, SchemaError
 ACCEPTED = (
     "a frame must be a pandas, polars or pyarrow table, a DuckDB relation, a Spark or Dask frame, a mapping of "
     "numpy arrays, or the path of a .csv, .tsv (also .gz), .parquet, .dta, .sas7bdat, .xpt or .sav file, a folder of "
-    ".parquet, or duckdb:///file.db?table=t"
+    ".parquet, duckdb:///file.db?table=t, or spark://host:7077?table=t"
 )
 
 

@@ -1,7 +1,8 @@
 """Tables in files: CSV, TSV (both also gzipped) and Parquet, read by pyarrow, only the asked columns; Stata and SAS.
 
 A folder, or a pattern such as ``data/2024-*.parquet``, is the Parquet files in it, by name; names that begin with a dot
-or an underscore do not count.  ``duckdb:///file.db?table=t`` is a table of a DuckDB file, which counts it itself.
+or an underscore do not count.  ``duckdb:///file.db?table=t`` is a table of a DuckDB file, which counts it itself;
+``spark://host:7077?table=t``, or ``?path=`` of Parquet files, is read by that cluster, ``spark:local[2]?path=`` here.
 
 CSV: UTF-8, commas (TSV: tabs), the first line is the header.  Types are never guessed, since a guess depends on every
 record: each field is text, and is read as the schema declares its column.
@@ -30,7 +31,7 @@ from dpcausal.data.fields import FieldColumns
 from dpcausal.data.frame import source_of
 from dpcausal.data.packages import READERS, PackageSource
 from dpcausal.data.source import BATCH, Collected, Declared, Kind, Source, Streaming, withheld
-from dpcausal.data.unchanged import DATABASE, files_of
+from dpcausal.data.unchanged import CLUSTER, DATABASE, files_of
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 
 _BLOCK = 1 << 24
@@ -48,6 +49,8 @@ def file_source(path: str | PathLike[str]) -> Source:
     written = fspath(path)
     if not isinstance(written, str) or len(written) > LONGEST_PATH or "\n" in written:
         raise ParameterError(f"{ACCEPTED}; this is no path, but perhaps the text of a file")
+    if (cluster := CLUSTER.fullmatch(written)) is not None:
+        return _cluster(cluster["master"], cluster["what"], cluster["name"])
     name, url = Path(written), DATABASE.fullmatch(written)
     try:
         files = files_of(written)
@@ -81,6 +84,21 @@ def _database(path: str, table: str) -> Source:
 
     rule = f"table {table!r} of the DuckDB file {path!r} cannot be opened to be read"
     return source_of(withheld(lambda: duckdb.connect(path, read_only=True).table(table), rule))
+
+
+def _cluster(master: str, what: str, name: str) -> Source:
+    """Return a table or files that Spark reads; a session that is open already is taken."""
+    if master.startswith("sc:"):
+        raise ParameterError(
+            f"{master!r} is a session of Spark Connect, which does not show whether a table draws its rows anew: name "
+            "the master itself, as spark://host:7077, spark:yarn or spark:local[2]"
+        )
+    if importlib.util.find_spec("pyspark") is None:
+        raise MissingDependencyError("pyspark", "spark")
+    from dpcausal.data.engines.spark import opened
+
+    rule = f"Spark cannot read the {what} {name!r} by {master!r} (it needs a Java, by JAVA_HOME)"
+    return source_of(withheld(lambda: opened(master, what, name), rule))
 
 
 class ParquetSource(Streaming):

@@ -5,6 +5,7 @@
 | pandas, polars, pyarrow, numpy arrays | column names, declared types, number of rows |
 | polars LazyFrame, DuckDB relation | column names, declared types; the rows are counted when they are read |
 | CSV, Parquet, DuckDB files | that no file was written to, replaced or added |
+| tables and files that Spark alone sees | column names, declared types; the rows are counted when they are read |
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from dpcausal.errors import SchemaError
 
 DATABASE = re.compile(r"duckdb:///(?P<path>[^?]+)\?table=(?P<table>[^&]+)")
 """Where a table of a DuckDB file is: three slashes and a path, four if it begins at the root."""
+
+CLUSTER = re.compile(r"(?P<master>(spark|sc):[^?]+)\?(?P<what>table|path)=(?P<name>.+)")
+"""What Spark is to read, and where it runs, as ``spark://host:7077`` or ``spark:local[2]`` say it."""
 
 NOTHING_SPENT = "nothing was spent; declare it anew"
 
@@ -52,6 +56,8 @@ def files_of(path: str) -> list[Path]:
     """Return the files that a path means: itself, the Parquet files of a folder or pattern, or a database."""
     if (url := DATABASE.fullmatch(path)) is not None:
         return [Path(url["path"])]
+    if (cluster := CLUSTER.fullmatch(path)) is not None:
+        return files_of(cluster["name"]) if cluster["what"] == "path" and Path(cluster["name"]).exists() else []
     name = Path(path)
     if name.is_dir():
         return sorted(
@@ -67,7 +73,7 @@ def confirm(
     source: Source, schema: Mapping[str, Column], rows: int, stamp: Stamp | None, besides: Sequence[str] = ()
 ) -> None:
     """Raise a SchemaError unless the source still has the columns, types and, where it knows them, rows."""
-    if stamp is not None:
+    if stamp is not None and (stamp.state or not CLUSTER.fullmatch(stamp.path)):
         if not stamp.state or Stamp.of(stamp.path) != stamp:
             raise SchemaError(f"file {stamp.path!r} was changed after it was declared: {NOTHING_SPENT}")
         return

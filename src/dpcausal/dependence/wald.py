@@ -6,6 +6,7 @@ Post-processing of released counts: nothing here sees data.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -131,25 +132,46 @@ def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> Wald 
     V = blockdiag(n_s D_x ⊗ D_y) + A F Fᵀ Aᵀ + I,  A = blockdiag(L_x ⊗ L_y);  the variance, the mean one of a cell's
     noise, is for the choice of strata only.
     """
-    usable = _usable(counts, variance)
-    if usable is None:
-        return None
-    kept, totals, px, py, residual = usable
-    strata = len(totals)
-    residual, noise = residual.reshape(strata, -1), np.moveaxis(factor[:, :, kept], 2, 0)
+    return wald_tests_correlated(counts[None], factor[None], np.array([variance]))[0]
+
+
+def wald_tests_correlated(counts: Reals, factors: Reals, variances: Reals) -> list[Wald | None]:
+    """Return it for many tests of one shape, which is the first axis of all three."""
+    found: list[Wald | None] = [None] * len(counts)
+    if min(counts.shape[1:3]) < 2:
+        return found
+    cells = counts.shape[1] * counts.shape[2]
+    usable = counts.sum(axis=(1, 2)) >= np.maximum(5 * cells, 3 * np.sqrt(variances * cells))[:, None]
+    some = usable.any(axis=1)
+    whole = some & usable.all(axis=1)
+    places = np.flatnonzero(whole).tolist()
+    for place, one in zip(places, _correlated(counts[whole], factors[whole]) if places else (), strict=True):
+        found[place] = one
+    for place in np.flatnonzero(some & ~whole).tolist():
+        kept = usable[place]
+        (found[place],) = _correlated(counts[place][None, :, :, kept], factors[place][None, :, :, kept])
+    return found
+
+
+def _correlated(counts: Reals, factors: Reals) -> Iterator[Wald]:
+    tests, strata = len(counts), counts.shape[3]
+    stacked = np.ascontiguousarray(np.moveaxis(counts, 3, 1)).reshape(-1, *counts.shape[1:3])
+    noise = np.moveaxis(factors, 3, 1).reshape(*stacked.shape, -1)
+    totals = stacked.sum(axis=(1, 2))
+    px, py = shares(stacked.sum(axis=2)), shares(stacked.sum(axis=1))
+    residual = (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1].reshape(tests, -1)
     # L applied along both axes: subtract p times the sum.
     moved = noise - px[:, :, None, None] * noise.sum(axis=1, keepdims=True)
     moved = moved - py[:, None, :, None] * moved.sum(axis=2, keepdims=True)
-    moved = moved[:, :-1, :-1].reshape(strata * residual.shape[1], -1)
-    dx, _ = _factors(px)
-    dy, _ = _factors(py)
-    blocks = totals[:, None, None] * _kron(dx, dy)
-    covariance = moved @ moved.T + RIDGE * np.eye(len(moved))
-    width = residual.shape[1]
+    moved = moved[:, :-1, :-1].reshape(*residual.shape, -1)
+    blocks = (totals[:, None, None] * _kron(_factors(px)[0], _factors(py)[0])).reshape(tests, strata, -1)
+    width = residual.shape[1] // strata
+    covariance = moved @ moved.swapaxes(1, 2) + RIDGE * np.eye(residual.shape[1])
     for place in range(strata):
-        covariance[place * width : (place + 1) * width, place * width : (place + 1) * width] += blocks[place]
-    vector = residual.ravel()
-    return Wald(float(vector @ np.linalg.solve(covariance, vector)), vector.size)
+        own = slice(place * width, (place + 1) * width)
+        covariance[:, own, own] += blocks[:, place].reshape(tests, width, width)
+    statistics = residual[:, None] @ np.linalg.solve(covariance, residual[:, :, None])
+    return (Wald(float(statistic), residual.shape[1]) for statistic in statistics.flat)
 
 
 def _usable(

@@ -51,11 +51,12 @@ def direction(
         The most that the call may cost; no default.  ``PureDP(ε)``; of an ``ApproxDP(ε, δ)`` only ε is spent.
         ``NoPrivacy()`` with a ledger without privacy: the exact counts, or the exact scores.
     score : str, optional
-        ``"lsnm"`` (the default for everyone): which location-scale model leaves less dependence, by entropies; the only
-        one with a verdict.  ``"hsic"`` (the default for a half: root of the Hilbert-Schmidt criterion of residuals),
-        ``"spearman"``, ``"kendall"``, ``"iqr"`` (log interquartile ranges).  Inside blocks or without privacy only:
-        ``"variance"``, and the scores of information geometry, which fit no regression: ``"igci"``,
-        ``"igci-gaussian"`` (spacings, against a uniform or normal law) and ``"igci-slope"``.
+        ``"lsnm"`` (the default for everyone): which location-scale model leaves less dependence, by entropies; a forced
+        choice takes ``"hsic"`` in blocks where no scale is needed.  The only one with a verdict.
+        ``"hsic"`` (the default for a half: root of the Hilbert-Schmidt criterion of residuals), ``"spearman"``,
+        ``"kendall"``, ``"iqr"`` (log interquartile ranges).  Inside blocks or without privacy only: ``"variance"``, and
+        the scores of information geometry, which fit no regression: ``"igci"``, ``"igci-gaussian"`` (spacings, against
+        a uniform or normal law) and ``"igci-slope"``.
     protect : str
         ``"everyone"``: every row.  ``"test"``: the rows of the test half only, as in the paper; the training half
         is NOT protected.  ``"training"``: the rows that the regressions are fitted on only, as in the paper; the test

@@ -3,7 +3,8 @@
     D = [ĥ(y) + ĥ(e_X) + mean log s_X] − [ĥ(x) + ĥ(e_Y) + mean log s_Y]
 
 where e_Y = (y − f(x))/s(x) and e_X the same the other way.  As the rows grow, D tends to I(e_X; y) − I(e_Y; x),
-whatever f and s are: above 0 if "x causes y" leaves less dependence.  Inside blocks only: all is taken from the rows.
+whatever f and s are: above 0 if "x causes y" leaves less dependence.  Freedom of the scale costs accuracy where no
+scale is needed: a forced choice takes HSIC of the residuals there.  Inside blocks only: all is taken from the rows.
 Proof: ``verdict.md``, lsnm.
 """
 
@@ -34,6 +35,9 @@ LEAST_VALUES = 10
 
 LEAST_HEAP = 0.03
 """Least share of the rows that makes a heap of a value."""
+
+LEAST_GAIN = 0.06
+"""Gain of the scale in log likelihood a row, of the direction where it gains more, up to which noise is additive."""
 
 
 def heaped(values: Column) -> npt.NDArray[np.bool_]:
@@ -86,15 +90,15 @@ def entropy(values: Column) -> float:
     return float(np.mean(np.log(n / (2 * m) * (ends[2 * m :] - ends[: -2 * m]))))
 
 
-def location_scale(spline: Spline, u: Column) -> tuple[Column, Column, Column]:
-    """Return the residuals of the mean alone, those over their scale, and the log scale; all leave-one-out.
+def location_scale(spline: Spline, u: Column) -> tuple[Column, Column, Column, float]:
+    """Return the residuals of the mean alone, those over their scale, the log scale, and what the scale gains a row.
 
     The scale is a spline of log(r² + c), fitted in turn with the mean while the Gaussian likelihood of the left-out
-    rows gains; it is constant unless that is better.
+    rows gains; it is constant unless that is better.  All four are leave-one-out.
     """
     _, plain = spline.fit(u)
     left, best = plain, (plain, np.zeros(len(u)))
-    gained = -0.5 * math.log(float(np.mean(plain**2)))
+    least = gained = -0.5 * math.log(float(np.mean(plain**2)))
     for _ in range(PASSES):
         logs = 0.5 * np.log(left**2 + FLOOR * float(np.mean(left**2)))
         fitted, missed = spline.fit(logs)
@@ -105,20 +109,22 @@ def location_scale(spline: Spline, u: Column) -> tuple[Column, Column, Column]:
         gained, best = gain, (left * np.exp(-scale), scale)
         centred = np.clip(fitted - np.median(fitted), -math.log(MOST_RATIO) / 2, math.log(MOST_RATIO) / 2)
         left = spline.fit(u, np.exp(-2 * centred))[1]
-    return plain, *best
+    return plain, *best, gained - least
 
 
-def half(regressor: Column, spline: Spline, response: Column) -> tuple[float, Column, Column]:
-    """Return ĥ(regressor) + ĥ(e) + mean log s, the residuals of the mean alone, and those over their scale."""
-    plain, rest, scale = location_scale(spline, response)
-    return entropy(regressor) + entropy(rest) + float(np.mean(scale)), plain, rest
+def half(regressor: Column, spline: Spline, response: Column) -> tuple[float, Column, Column, float]:
+    """Return ĥ(regressor) + ĥ(e) + mean log s, residuals of the mean alone, those over their scale, and its gain."""
+    plain, rest, scale, gain = location_scale(spline, response)
+    return entropy(regressor) + entropy(rest) + float(np.mean(scale)), plain, rest, gain
 
 
-def scores(x: Column, y: Column, coins: PublicGenerator) -> tuple[float, float]:
-    """Return the scores of ("x causes y", "y causes x"), the smaller wins: the second less the first is D.
+def scores(x: Column, y: Column, coins: PublicGenerator) -> tuple[float, float, float]:
+    """Return the scores of ("x causes y", "y causes x"), the smaller wins, and the larger gain of their scales.
 
-    Rows on a heap are left out: as a cause it would win, as an effect lose, whatever the other rows say.
+    The second score less the first is D.  Rows on a heap are left out: as a cause it would win, as an effect lose,
+    whatever the other rows say.
     """
     whole = ~(heaped(x) | heaped(y))
     x, y = spread(x[whole], y[whole], coins)
-    return half(x, Spline(x), y)[0], half(y, Spline(y), x)[0]
+    (forward, *_, gain), (backward, *_, back) = half(x, Spline(x), y), half(y, Spline(y), x)
+    return forward, backward, max(gain, back)

@@ -1,8 +1,8 @@
 """The graph of whitened pairs on which two searches agree under fresh noise: strongest first, and hill climbing.
 
-Noise of half the released variance is added again and again; each time both searches say which pairs they join.  The
-support of a pair is the mean root of their two shares, and what has more than half stands.  Tests leave out weak edges,
-a score draws too many: their errors differ, so that what one of them never joins is out.
+Noise of half the released variance is added again and again; each time both searches say which pairs they join.  A pair
+stands if the mean root of their two shares is above a half, and its support is that mean, calibrated.  Tests leave out
+weak edges, a score draws too many: their errors differ, so that what one of them never joins is out.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 
+from dpcausal.asking.progress import progress
 from dpcausal.discovery.climb import climbed
 from dpcausal.discovery.full_tests import candidates, stand
 from dpcausal.discovery.graph import Arc, Edge
 from dpcausal.discovery.pc import Skeleton, Terms, orient
 from dpcausal.discovery.pvalues import asker
 from dpcausal.discovery.strongest import sets_beside, strongest_first
-from dpcausal.discovery.support import REDRAW_SEED, Support, usual_redraws
+from dpcausal.discovery.support import REDRAW_SEED, Support, calibrated, usual_redraws
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.triples import NoisyTriples
 from dpcausal.releases.whitened import NoisyWhitened
@@ -41,11 +42,13 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
     first = candidates(release, terms) if full else strongest_first(release, terms)
     drawn = [release.redrawn(coins, PART) for _ in range(redraws or usual_redraws(len(release.names)))]
     tested, scored = Counter[Edge](), Counter[Edge]()
-    for one in drawn:
-        among = (stand(one, first, terms), climbed(one, terms, first.edges, FULL_PENALTY)) if full else (
-            strongest_first(one, terms).edges, climbed(one, terms))  # fmt: skip
-        tested.update(among[0] - first.untested)
-        scored.update(among[1] - first.untested)
+    with progress(len(drawn), "draws of noise") as step:
+        for one in drawn:
+            among = (stand(one, first, terms), climbed(one, terms, first.edges, FULL_PENALTY)) if full else (
+                strongest_first(one, terms).edges, climbed(one, terms))  # fmt: skip
+            tested.update(among[0] - first.untested)
+            scored.update(among[1] - first.untested)
+            step("draws of noise")
     roots = math.sqrt(len(drawn))
     shares = {edge: (math.sqrt(tested[edge]) + math.sqrt(scored[edge])) / (2 * roots) for edge in tested | scored}
     required = {pair for pair in first.untested if known.joined(*pair)}
@@ -57,7 +60,10 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
         arrows.update(arc for arc in graph.directed if frozenset(arc) not in required)
     separating, weakest = _separating(release, terms, edges), _weakest(release, terms, edges - required)
     skeleton = replace(first, edges=edges, separating=separating, weakest=weakest)
-    return skeleton, Support(len(drawn), shares, {arc: count / len(drawn) for arc, count in arrows.items()})
+    clearness = math.inf if release.exact else release.count / release.deviation
+    # Triples were not calibrated.
+    support = shares if full else {edge: calibrated(share, clearness) for edge, share in shares.items()}
+    return skeleton, Support(len(drawn), support, {arc: count / len(drawn) for arc, count in arrows.items()})
 
 
 def _around(release: NoisyWhitened, edges: frozenset[Edge]) -> dict[str, set[str]]:

@@ -105,7 +105,8 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
         counted = private.missing != "impute"
         joint = joint_of(private, question.names)
         releaser = Releaser(question.names, question.n, question.sizes, joint, allotment, losses, counted)
-        rounds = Rounds(question.names, asker(releaser.noisy, terms), terms)
+        ask = asker(releaser.noisy, terms)
+        rounds = Rounds(question.names, ask, terms, ask.together)
         for order, tests, _ in rounds:
             releaser.begin(order, tests)
         return Outcome(by_tests(question.names, rounds.skeleton, terms), terms, releaser.noisy)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, zip_longest
 from typing import Literal
 
 from dpcausal.discovery.graph import Cpdag
@@ -54,6 +54,7 @@ class Verdict:
 
 
 Ask = Callable[[str, str, tuple[str, ...]], Verdict]
+Together = Callable[[list[Test]], None]
 Begin = Callable[[int, list[Test], dict[str, tuple[str, ...]]], None]
 
 
@@ -104,12 +105,14 @@ class Rounds:
     """The loop: it waits before each order with its tests and each node's neighbours; at the end, the skeleton.
 
     It removes the edges whose ends some set separates; pairs that knowledge excludes or joins are not tested.  ``ask``
-    is called once for each test that is still needed, in the order of ``tests_of_order``.
+    is called once for each test that is still needed, in the order of ``tests_of_order``; where tests are quicker made
+    ``together``, each pair's first of an order, then each one's second, and so on: with the same outcome.
     """
 
     nodes: Sequence[str]
     ask: Ask
     terms: Terms
+    together: Together | None = None
     skeleton: Skeleton = field(init=False)
 
     def __iter__(self) -> Iterator[tuple[int, list[Test], dict[str, tuple[str, ...]]]]:
@@ -124,10 +127,8 @@ class Rounds:
             if not tests:
                 break
             yield order, tests, neighbours
-            for x, y, given in tests:
+            for x, y, given in self._needed(tests, edges):
                 pair = frozenset((x, y))
-                if pair not in edges:
-                    continue
                 verdict = self.ask(x, y, given)
                 count += 1
                 if verdict.separated is not None:
@@ -139,10 +140,25 @@ class Rounds:
                     separating[pair] = given
         self.skeleton = Skeleton(frozenset(edges), separating, weakest, count, frozenset(edges - tested))
 
+    def _needed(self, tests: list[Test], edges: set[Edge]) -> Iterator[Test]:
+        if self.together is None:
+            yield from (test for test in tests if frozenset(test[:2]) in edges)
+            return
+        of_pair: dict[tuple[str, str], list[Test]] = {}
+        for test in tests:
+            of_pair.setdefault(test[:2], []).append(test)
+        for wave in zip_longest(*of_pair.values()):
+            needed = [test for test in wave if test is not None and frozenset(test[:2]) in edges]
+            self.together(needed)
+            yield from needed
 
-def find_skeleton(nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | None = None) -> Skeleton:
+
+def find_skeleton(
+    nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | None = None,
+    together: Together | None = None,
+) -> Skeleton:  # fmt: skip
     """Return where the loop ends; ``begin`` is called with all tests of an order before the first of them is asked."""
-    rounds = Rounds(nodes, ask, terms)
+    rounds = Rounds(nodes, ask, terms, together)
     for order, tests, neighbours in rounds:
         if begin is not None:
             begin(order, tests, neighbours)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from dpcausal.dependence.wald import Wald, upper_tail, wald_test, wald_test_correlated
-from dpcausal.discovery.pc import Ask, Terms, Verdict
+from dpcausal.dependence.wald import Wald, upper_tail, wald_test, wald_tests_correlated
+from dpcausal.discovery.pc import Terms, Test, Verdict
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
@@ -21,6 +21,10 @@ MOST_CELLS = 512
 """Cells of the joint table of one test of contrasts; a test with more is not made."""
 
 
+AT_ONCE = 1 << 22
+"""Numbers in the noise factors of the tests that are made at once."""
+
+
 def of_table(table: NoisyTable, x: int, y: int, given: Columns) -> float | None:
     """Return it by the Wald test on the table's margin."""
     return _tail(wald_test(table.strata(x, y, given), table.margin_variance(tuple(sorted((x, y, *given))))))
@@ -28,20 +32,35 @@ def of_table(table: NoisyTable, x: int, y: int, given: Columns) -> float | None:
 
 def of_contrasts(contrasts: NoisyContrasts, x: int, y: int, given: Columns) -> float | None:
     """Return it by the Wald test on the joint table that the contrasts make, its noise correlated."""
-    order = (x, y, *given)
-    columns = tuple(sorted(order))
-    if math.prod(contrasts.sizes[i] for i in columns) > MOST_CELLS:
-        return None
-    found = contrasts.cells(columns)
-    if found is None:
-        return None
-    axes = [columns.index(i) for i in order]
-    shape = (contrasts.sizes[x], contrasts.sizes[y], -1)
-    counts = found[0].transpose(axes).reshape(shape)
-    if contrasts.exact:
-        return _tail(wald_test(counts, 0.0))
-    factor = found[1].transpose([*axes, len(axes)]).reshape(*shape[:2], counts.shape[2], found[1].shape[-1])
-    return _tail(wald_test_correlated(counts, factor, float((factor**2).sum(axis=-1).mean())))
+    return of_contrasts_together(contrasts, [(x, y, given)])[0]
+
+
+def of_contrasts_together(contrasts: NoisyContrasts, tests: Sequence[tuple[int, int, Columns]]) -> list[float | None]:
+    """Return those of many tests, all of one shape at once."""
+    found: list[float | None] = [None] * len(tests)
+    alike: dict[tuple[Columns, Columns], list[tuple[int, Columns]]] = {}
+    for place, (x, y, given) in enumerate(tests):
+        order = (x, y, *given)
+        columns = tuple(sorted(order))
+        sizes = tuple(contrasts.sizes[i] for i in columns)
+        if math.prod(sizes) <= MOST_CELLS and contrasts.knows(columns):
+            alike.setdefault((sizes, tuple(columns.index(i) for i in order)), []).append((place, columns))
+    for (sizes, axes), asked in alike.items():
+        step = max(1, AT_ONCE // math.prod(sizes) ** 2)
+        shape = sizes[axes[0]], sizes[axes[1]], -1
+        for part in (asked[start : start + step] for start in range(0, len(asked), step)):
+            counts, factors = contrasts.cells_of([columns for _, columns in part])
+            counts = counts.transpose(0, *(axis + 1 for axis in axes)).reshape(len(part), *shape)
+            if contrasts.exact:
+                outcomes = [wald_test(one, 0.0) for one in counts]
+            else:
+                factors = factors.transpose(0, *(axis + 1 for axis in axes), -1)
+                factors = factors.reshape(*counts.shape, factors.shape[-1])
+                variances = (factors**2).sum(axis=-1).reshape(len(part), -1).mean(axis=1)
+                outcomes = wald_tests_correlated(counts, factors, variances)
+            for (place, _), outcome in zip(part, outcomes, strict=True):
+                found[place] = _tail(outcome)
+    return found
 
 
 def of_moments(moments: NoisyMoments, x: int, y: int, given: Columns) -> float | None:
@@ -75,12 +94,29 @@ def _tail(found: Wald | None) -> float | None:
     return upper_tail(found.statistic, found.freedom)
 
 
-def asker(release: Release, terms: Terms) -> Ask:
-    """Return the pruner of released numbers; what cannot be tested by them is not tested."""
-    place = {name: number for number, name in enumerate(release.names)}
+class Asker:
+    """The pruner of released numbers; what cannot be tested by them is not tested."""
 
-    def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
-        pvalue = pvalue_of(release, place[x], place[y], tuple(place[z] for z in given))
-        return Verdict(None) if pvalue is None else Verdict(pvalue > terms.level(len(given)), pvalue)
+    def __init__(self, release: Release, terms: Terms) -> None:
+        self._release, self._terms = release, terms
+        self._place = {name: number for number, name in enumerate(release.names)}
+        self._known: dict[Test, float | None] = {}
 
-    return ask
+    def __call__(self, x: str, y: str, given: tuple[str, ...]) -> Verdict:
+        test = (x, y, given)
+        pvalue = self._known[test] if test in self._known else pvalue_of(self._release, *self._numbers(test))
+        return Verdict(None) if pvalue is None else Verdict(pvalue > self._terms.level(len(given)), pvalue)
+
+    def _numbers(self, test: Test) -> tuple[int, int, Columns]:
+        return self._place[test[0]], self._place[test[1]], tuple(self._place[z] for z in test[2])
+
+    def together(self, tests: Sequence[Test]) -> None:
+        """Make many tests at once where that is quicker: they are asked for next."""
+        if isinstance(self._release, NoisyContrasts):
+            asked = [self._numbers(test) for test in tests]
+            self._known = dict(zip(tests, of_contrasts_together(self._release, asked), strict=True))
+
+
+def asker(release: Release, terms: Terms) -> Asker:
+    """Return the pruner of released numbers."""
+    return Asker(release, terms)

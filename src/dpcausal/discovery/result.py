@@ -44,8 +44,8 @@ class Discovery(Result):
         without support, and without an arrow but from knowledge.
     support : Support or None
         Shares of re-drawn noise in which each edge and arrow is tested and stands, of ``whitened`` edges the mean root
-        of the shares of two searches; ``None`` without noise, where the method releases decisions only, or where the
-        search takes over 2,500 tests.
+        of the shares of two searches, calibrated on generated networks; ``None`` without noise, where the method
+        releases decisions only, or where the search takes over 2,500 tests.
     tests : int
         Tests made.
     n : int
@@ -200,6 +200,8 @@ class Discovery(Result):
         )
         if self.support is not None and self.graph.skeleton:
             lines.append("Shares of re-drawn noise count the noise alone: no chances that an edge or arrow is right.")
+            if self.method == "whitened":
+                lines.append("Support of an edge: the share of such edges that was right in generated networks.")
         if self.support is None and self.release is not None and not without_noise(self.release):
             lines.append("The search is too long to repeat unasked: with_support(20) tells what arrows noise may make.")
         if self.reported:

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from dpcausal.asking.progress import progress
 from dpcausal.discovery.averaged import averaged
 from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
@@ -51,7 +52,7 @@ def search(release: Release, terms: Terms, margins: bool = True) -> Found:
     if isinstance(release, NoisyWhitened):
         return _of_pairs(release, terms)
     ask = asker(release, terms)
-    skeleton = find_skeleton(release.names, ask, terms)
+    skeleton = find_skeleton(release.names, ask, terms, together=ask.together)
     if terms.search == "score" and isinstance(release, NoisyTable | NoisyMoments):
         return _by_score(release, skeleton, terms.knowledge, margins)
     # Contrasts rarely have the power to say that a pair is linked given one column more.
@@ -119,10 +120,12 @@ def support(release: Release, terms: Terms, redraws: int | None = None) -> Suppo
     edges: Counter[Edge] = Counter()
     arrows: Counter[Arc] = Counter()
     generator = generator_from_seed(REDRAW_SEED)
-    for _ in range(redraws):
-        found = search(release.redrawn(generator), terms, margins=False)
-        edges.update(found.graph.skeleton - found.untested)
-        arrows.update(arc for arc in found.graph.directed if frozenset(arc) not in found.untested)
+    with progress(redraws, "draws of noise") as step:
+        for _ in range(redraws):
+            found = search(release.redrawn(generator), terms, margins=False)
+            edges.update(found.graph.skeleton - found.untested)
+            arrows.update(arc for arc in found.graph.directed if frozenset(arc) not in found.untested)
+            step("draws of noise")
     return Support(
         redraws,
         {edge: count / redraws for edge, count in edges.items()},

@@ -21,11 +21,15 @@ REDRAW_SEED = 8_215_049_346_517_203
 """Of the re-drawn noise: public, and of no use to whoever knows it, since nothing hidden is in what it is added to."""
 
 
+CLEAR, STEEPEST = 60.0, 3.0
+"""Rows' weight over noise above which draws tell too much, and the largest power: fitted on generated networks."""
+
+
 @dataclass(frozen=True)
 class Support:
     """Shares of re-drawn noise in which an edge is tested and stands, and in which it is an arrow (cause, effect).
 
-    An edge of whitened pairs has the mean root of the shares of two searches.
+    An edge of whitened pairs has the mean root of the shares of two searches, as ``calibrated``.
     """
 
     redraws: int
@@ -37,6 +41,14 @@ def usual_redraws(columns: int, tests: int = 1) -> int:
     """Return how often noise is drawn again for a result of so many columns, found by so many tests; 0 for not."""
     most = min(REDRAWS if columns <= MOST_COLUMNS else REDRAWS_WIDE, MOST_TESTS // max(tests, 1))
     return most if most >= LEAST_REDRAWS else 0
+
+
+def calibrated(share: float, clearness: float) -> float:
+    """Return which share of such edges was right in generated networks: where noise is small, draws tell too much.
+
+    share^p,  p = (w/60)² between 1 and 3,  w = Σ weight² over the deviation of the noise of an entry
+    """
+    return float(share ** min(max((clearness / CLEAR) ** 2, 1.0), STEEPEST))
 
 
 def supported(graph: Cpdag, shares: Support | None, known: Knowledge) -> Cpdag:

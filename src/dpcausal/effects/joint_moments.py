@@ -136,14 +136,17 @@ class JointMoments(Release):
 
     @called
     def partial(
-        self, x: str, y: str, *, given: Sequence[str] = (), constant_spread: bool = False, coverage: float = 0.95
+        self, x: str, y: str, *, given: Sequence[str] = (), normal_rows: bool = False, coverage: float = 0.95
     ) -> Regression:
-        """Return the partial correlation of two columns, others held fixed: free; the interval is for normal rows."""
+        """Return the partial correlation of two columns, others held fixed: free.
+
+        ``normal_rows`` says that all of them are about normal, for which the interval is; without it there is none.
+        """
         one, other = self._named(x=x), self._named(y=y)
         held = self._listed("given", given, 0, x, y)
         if one == other:
             raise ParameterError("x and y must be different columns")
-        return partial(self, one, other, held, _terms(constant_spread, coverage))
+        return partial(self, one, other, held, _terms(False, coverage, normal_rows))
 
     @called
     def mediation(
@@ -162,13 +165,14 @@ class JointMoments(Release):
     @called
     def sensitivity(
         self, outcome: str, treatment: str, *, given: Sequence[str] = (), explains: tuple[float, float] | None = None,
-        constant_spread: bool = False, coverage: float = 0.95,
+        constant_spread: bool = False, normal_rows: bool = False, coverage: float = 0.95,
     ) -> Regression:  # fmt: skip
         """Return what would be left of a slope if a cause were unmeasured: free.
 
         One line each: no cause; one that explains the shares ``explains`` of what is left of outcome and treatment; one
         as strong as each of ``given``, in the sense of Cinelli & Hazlett (2020).  The first has the robustness value of
-        the slope: the share of both that would bring it to 0.
+        the slope: the share of both that would bring it to 0.  Only the first has an interval, unless ``normal_rows``
+        says that all columns are about normal: the others rest on spreads, which shortening moves elsewhere.
         """
         named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
         held = self._listed("given", given, 0, outcome, treatment)
@@ -179,7 +183,7 @@ class JointMoments(Release):
                 raise ParameterError("explains must be two shares: of the outcome, of the treatment")
             of_outcome, of_treatment = (public.number("explains", share, 0, 0.99) for share in explains)
             explains = (of_outcome, of_treatment)
-        return shaken(self, named, moved, held, explains, _terms(constant_spread, coverage))
+        return shaken(self, named, moved, held, explains, _terms(constant_spread, coverage, normal_rows))
 
     def _named(self, **one: str) -> str:
         ((what, name),) = one.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +19,25 @@ if TYPE_CHECKING:
 
 Reals = npt.NDArray[np.float64]
 
+FAR_OUT = (
+    "how far out the rows of each column lie moves it, which second moments do not tell: say normal_rows=True if all "
+    "columns are about normal"
+)
+NORMAL = "Intervals hold if all columns are about normal together, as was said"
 DRAWS = 40_000
 """Normal pairs by which the ends of a product's interval are found."""
+
+
+def correlated(moments: Centred, x: int, y: int, given: Sequence[int]) -> tuple[float, Reals]:
+    """Return the partial correlation of two columns, others held fixed, and its gradient."""
+    places = np.ix_([x, y, *given], [x, y, *given])
+    p = np.linalg.inv(moments.S[places])
+    root = math.sqrt(p[0, 0] * p[1, 1])
+    r = float(np.clip(-p[0, 1] / root, -1 + 1e-12, 1 - 1e-12))
+    gradient = np.zeros_like(moments.S)
+    gradient[places] = symmetric(p[0], p[1]) / root
+    gradient[places] += r / 2 * (np.outer(p[0], p[0]) / p[0, 0] + np.outer(p[1], p[1]) / p[1, 1])
+    return r, gradient
 
 
 def partial(
@@ -27,22 +45,20 @@ def partial(
 ) -> Regression:
     """Return ``JointMoments.partial`` of checked arguments; the interval is Fisher's, on the scale of atanh."""
     moments = Centred.of(release, (x, y, *given))
-    p = np.linalg.inv(moments.S)
-    root = math.sqrt(p[0, 0] * p[1, 1])
-    r = float(np.clip(-p[0, 1] / root, -1 + 1e-12, 1 - 1e-12))
-    gradient = symmetric(p[0], p[1]) / root
-    gradient += r / 2 * (np.outer(p[0], p[0]) / p[0, 0] + np.outer(p[1], p[1]) / p[1, 1])
+    given_all = list(range(2, len(moments.S)))
+    r, gradient = correlated(moments, 0, 1, given_all)
     noise = float(moments.noise([gradient])[0, 0]) / (1 - r * r) ** 2
     whole = noise + 1 / max(moments.count - len(given) - 3, 1.0)
-    given_all = list(range(2, len(moments.S)))
     residuals = moments.residuals((0, given_all), (1, given_all))
-    reason = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL)
+    reason = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL, True)
+    reason = reason or ("" if terms.normal_rows else FAR_OUT)
     reach, middle, shrink = terms.reach, math.atanh(r), 1 - r * r
     ends = math.tanh(middle - reach * math.sqrt(whole)), math.tanh(middle + reach * math.sqrt(whole))
     found = Coefficient(
         x, r, shrink * math.sqrt(whole), shrink * math.sqrt(noise), None if reason else ends, None
     )  # fmt: skip
-    return Regression(**Regression.told(release, f"partial correlation with {y}", y, (found,), reason, terms))
+    told = Regression.told(release, f"partial correlation with {y}", y, (found,), reason, terms, NORMAL)
+    return Regression(**told)
 
 
 def mediated(
@@ -89,36 +105,51 @@ def shaken(
     """Return ``JointMoments.sensitivity`` of checked arguments.
 
     An unmeasured cause that explains shares R²_y of what is left of the outcome and R²_a of the treatment moves the
-    slope by k sd(y⊥)/sd(a⊥), k² = R²_y R²_a / (1 − R²_a); the interval counts that this size is an estimate, too.
+    slope by k sd(y⊥)/sd(a⊥), k² = R²_y R²_a / (1 − R²_a); the interval counts that this size, and k where it is that of
+    a measured cause, are estimates, too.
     """
     moments = Centred.of(release, (outcome, treatment, *given))
     places = list(range(2, 2 + len(given)))
-    slopes, contrast = moments.slopes(0, [1, *places])
-    gradient = moments.gradients(0, [1, *places])[0]
-    noise = float(moments.noise([gradient])[0, 0])
-    error2 = max(float(moments.covariance([gradient], len(given) + 2)[0, 0]), 0.0)
+    slopes, left = moments.slopes(0, [1, *places])
     against = moments.slopes(1, places)[1]
-    ratio = math.sqrt(float(contrast @ moments.S @ contrast) / float(against @ moments.S @ against))
+    squares = [float(one @ moments.S @ one) for one in (left, against)]
+    ratio = math.sqrt(squares[0] / squares[1])
+    of_ratio = ratio / 2 * (np.outer(left, left) / squares[0] - np.outer(against, against) / squares[1])
     slope, reach, residuals = float(slopes[0]), terms.reach, moments.residuals((0, [1, *places]), (1, places))
     reason = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL)
-
-    def share(one: int, other: int, held: list[int]) -> float:
-        p = np.linalg.inv(moments.S[np.ix_([one, other, *held], [one, other, *held])])
-        return float(np.clip(p[0, 1] ** 2 / (p[0, 0] * p[1, 1]), 0, 1 - 1e-9))
-
-    causes = [("nothing unmeasured", (0.0, 0.0))]
-    causes += [] if explains is None else [("shares as named", explains)]
+    rest = reason or ("" if terms.normal_rows else FAR_OUT)
+    still = np.zeros_like(moments.S)
+    causes = [("nothing unmeasured", 0.0, still)]
+    causes += [] if explains is None else [("shares as named", _moves(explains), still)]
     for place, name in zip(places, given, strict=True):
         others = [one for one in places if one != place]
-        found = benchmark(share(0, place, [1, *others]), share(1, place, others))
-        causes += [] if found is None else [(f"as strong as {name}", found)]
-    rows: list[Coefficient] = []
-    robust = robustness_value(share(0, 1, places))
-    for name, (of_outcome, of_treatment) in causes:
-        k2 = of_outcome * of_treatment / (1 - of_treatment)
-        moved = slope - math.copysign(min(math.sqrt(k2) * ratio, 1e300), slope)
-        # The noise moves slope and ratio alike to the first order where the cause is named by its shares.
-        error, own = math.sqrt(error2 * (1 + k2)), math.sqrt(noise * (1 + k2))
-        rows.append(coefficient(name, moved, error, own, reach, reason, None if rows else robust))
+        (r, of_r), (q, of_q) = correlated(moments, 0, place, [1, *others]), correlated(moments, 1, place, others)
+        k, step = _as_strong(r, q), 1e-6
+        of_k = (_as_strong(r + step, q) - _as_strong(r - step, q)) / (2 * step) * of_r
+        of_k = of_k + (_as_strong(r, q + step) - _as_strong(r, q - step)) / (2 * step) * of_q
+        causes += [(f"as strong as {name}", k, of_k)] if np.isfinite(of_k).all() else []
+    sign, of_slope = math.copysign(1.0, slope), moments.gradients(0, [1, *places])[0]
+    gradients = [of_slope - sign * (ratio * of_k + k * of_ratio) for _, k, of_k in causes]
+    errors, noises = (
+        np.sqrt(np.maximum(np.diag(one), 0.0))
+        for one in (moments.covariance(gradients, len(given) + 2), moments.noise(gradients))
+    )
+    robust = robustness_value(correlated(moments, 0, 1, places)[0] ** 2)
+    rows = tuple(
+        coefficient(name, slope - sign * min(k * ratio, 1e300), float(error), float(noise), reach,
+                    rest if place else reason, None if place else robust)
+        for place, ((name, k, _), error, noise) in enumerate(zip(causes, errors, noises, strict=True))
+    )  # fmt: skip
     about = f"{treatment} on {outcome}, robustness value {robust:.3g}, left if a cause were unmeasured"
-    return Regression(**Regression.told(release, about, outcome, tuple(rows), reason, terms))
+    told = Regression.told(release, about, outcome, rows, reason, terms)
+    return Regression(**told | {"interval_reason": rest if len(rows) > 1 else reason})
+
+
+def _moves(shares: tuple[float, float]) -> float:
+    return math.sqrt(shares[0] * shares[1] / (1 - shares[1]))
+
+
+def _as_strong(r: float, q: float) -> float:
+    """Return k of a cause as strong as one of these partial correlations; not a number if none can be."""
+    found = benchmark(r * r, q * q)
+    return math.nan if found is None else _moves(found)

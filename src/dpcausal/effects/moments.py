@@ -21,7 +21,17 @@ from dpcausal.effects.contrast import checked_names
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.meat import MEAT, meat_of, noise_of_meat
 from dpcausal.effects.regression import forecast
-from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, last_radius, learnt_moments, noise_of, tail_radius
+from dpcausal.effects.rounds import (
+    HISTOGRAM,
+    LAST,
+    SHAPING,
+    Summed,
+    last_radius,
+    learnt_moments,
+    noise_of,
+    tail_radius,
+    unseen_tail,
+)
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
@@ -142,7 +152,8 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
     ) -> JointMoments:
         summed = Summed.of(question.table, question.names, _Units(question.names, *question.ranges()))
         rho, own = question.parts(affordable_zcdp(spent))
-        found = learnt_moments(summed, len(question.names), question.table.n, allotment, rho)
+        d, n = len(question.names), question.table.n
+        found = learnt_moments(summed, d, n, allotment, rho, unseen_tail(d, n, rho))
         moments = JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
         if question.meat is None or own is None:
             return moments
@@ -172,7 +183,8 @@ class _Units:
 
 
 def _width(columns: int, n: int, rho: ZCDP) -> float:
-    return forecast(columns, n, last_radius(columns, n, rho), math.sqrt(2 * rho.part(LAST).rho))
+    radius = last_radius(columns, n, rho, unseen_tail(columns, n, rho))
+    return forecast(columns, n, radius, math.sqrt(2 * rho.part(LAST).rho))
 
 
 @asks

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcausal.effects.linearised import MARGIN
 from dpcausal.effects.result import Interval
-from dpcausal.effects.rounds import LAST_TAIL
+from dpcausal.effects.rounds import LEAST_SEEN, lean_seen, shrinkage
 from dpcausal.effects.unmeasured import robustness_limit, robustness_value
 from dpcausal.report import Guarantee, Result, flat, plain
 
@@ -44,7 +44,7 @@ SIDED = (
 
 BLIND = (
     "with so few rows at this loss a skew that moves slopes would not be seen: more rows, a larger loss, or say "
-    "normal_rows=True of ols if outcome and regressors are about normal"
+    "normal_rows=True if outcome and regressors are about normal"
 )
 ASSUMED = (
     "Intervals hold if the outcome follows a line and spreads alike about it everywhere, as was said: where it bends, "
@@ -56,9 +56,6 @@ LINEAR = (
 )
 NOWHERE = 1e50
 """A step is of no use where what was shortened of it may be so many times its noise: it was not far enough out."""
-LEAN, LEAST_SEEN = 0.5, 5.0
-"""What sees a lean of half of the rows that are shortened by so many deviations of noise and chance, sees the skews
-that were tried."""
 
 
 @dataclass(frozen=True)
@@ -260,15 +257,9 @@ def reason_of(release: JointMoments, terms: Terms, sided: bool, least: float, sp
         return WEAK.format(least)
     if sided:
         return SIDED
-    if release.deviation and not terms.normal_rows and lean_seen(release) < LEAST_SEEN:
+    if release.deviation and not terms.normal_rows and lean_seen(release.n, release.noise) < LEAST_SEEN:
         return BLIND
     return "" if terms.constant_spread or terms.normal_rows or spread_known else SPREAD
-
-
-def lean_seen(release: JointMoments) -> float:
-    """Return by how many deviations a lean of half of the shortened rows would show, from public numbers."""
-    rows = LAST_TAIL * release.n
-    return LEAN * rows / math.sqrt(release.noise.count**2 + rows)
 
 
 def one_sided(release: JointMoments, residuals: Reals, level: float = ONE_SIDED) -> bool:
@@ -301,6 +292,7 @@ def _robustness(moments: Reals, count: float) -> list[float] | None:
 def forecast(columns: int, n: int, radius: float, mu: float) -> float:
     """Return how many times as wide as without privacy the intervals will be, by public numbers.
 
-    √(1 + 2.1 R⁴ / (n μ²)):  the residual is orthogonal to the regressors in the metric of the rows.
+    √(1 + 2.1 R⁴ / (n μ² s²)), s what shortening leaves of a normal row's mean square:  the residual is orthogonal to
+    the regressors in the metric of the rows.
     """
-    return math.sqrt(1 + 2.1 * radius**4 / (n * mu**2))
+    return math.sqrt(1 + 2.1 * (radius**2 / shrinkage(columns, radius)) ** 2 / (n * mu**2))

@@ -41,6 +41,9 @@ HISTOGRAM = Fraction(1, 20)
 LAST = 1 - HISTOGRAM - sum(SHAPING, Fraction(0))
 TAIL, LAST_TAIL = 0.3, 0.1
 """Shares of normal rows that a round and the last release shorten."""
+LEAN, LEAST_SEEN = 0.5, 5.0
+"""What sees a lean of half of the rows that are shortened by so many deviations of noise and chance, sees the skews
+that were tried."""
 GROWTH = 1 / 3
 """Where noise does not bind, the last radius grows: R² ≥ μ √n / 3, so that nothing is shortened in the end."""
 PATHS_GROWTH = 0.03
@@ -89,10 +92,27 @@ def tail_radius(columns: int, tail: float) -> float:
     return math.sqrt(float(chdtri(columns, tail)))
 
 
-def last_radius(columns: int, n: int, loss: ZCDP) -> float:
+def last_radius(columns: int, n: int, loss: ZCDP, tail: float = LAST_TAIL) -> float:
     """Return the length that rows of the last release are shortened to: public."""
     mu = math.sqrt(2 * loss.part(LAST).rho)
-    return max(tail_radius(columns, LAST_TAIL), math.sqrt(GROWTH * mu * math.sqrt(n)))
+    return max(tail_radius(columns, tail), math.sqrt(GROWTH * mu * math.sqrt(n)))
+
+
+def lean_seen(n: int, noise: Noise) -> float:
+    """Return by how many deviations a lean of half of the shortened rows would show, a tenth of all: public."""
+    rows = LAST_TAIL * n
+    return LEAN * rows / math.sqrt(noise.count**2 + rows)
+
+
+def unseen_tail(columns: int, n: int, loss: ZCDP) -> float:
+    """Return the share of normal rows that the last release shortens, where slopes alone are read off it: public.
+
+    More than a tenth where a skew would not be seen anyhow: intervals are then for rows said to be normal, whose slopes
+    no shortening moves, and noise is less the shorter rows are.  At most a fifth, of two or three columns less: the
+    fewer there are, the less shortened rows tell of an error in the shape that they are seen in.
+    """
+    seen = lean_seen(n, noise_of(columns, n, tail_radius(columns, LAST_TAIL), loss.part(LAST)))
+    return LAST_TAIL * min(max(LEAST_SEEN / seen, 1.0), columns / 2, 2.0)
 
 
 def paths_radius(columns: int, mu: float, size: float) -> float:
@@ -148,10 +168,12 @@ class Moments:
     noise: Noise
 
 
-def learnt_moments(summed: Summed, d: int, n: int, allotment: Allotment, loss: ZCDP) -> Moments:
+def learnt_moments(
+    summed: Summed, d: int, n: int, allotment: Allotment, loss: ZCDP, tail: float = LAST_TAIL
+) -> Moments:
     """Release the histograms, the rounds and the last moments of rows of [−1, 1]^d of n units."""
     shape = learnt_shape(summed, d, n, allotment, loss)
-    noise = noise_of(d, n, last_radius(d, n, loss), loss.part(LAST))
+    noise = noise_of(d, n, last_radius(d, n, loss, tail), loss.part(LAST))
     return released(summed, shape, noise, allotment, loss.part(LAST))
 
 

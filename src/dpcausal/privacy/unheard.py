@@ -11,7 +11,7 @@ them there, the last takes them away, and one that some other library puts back 
 |---|---|
 | a thread inside a region | while it is inside |
 | a thread that Python did not start, as an engine's that calls a function of its frame | while any region is open |
-| every thread, for a guest may use any | while a guest runs |
+| every thread, for a guest or an engine may use any | while a guest runs, or an engine in this process |
 
 What is not reached: writing past ``sys.stdout``, ``sys.stderr`` and ``logging``, to files, descriptors, sockets or a
 notebook's display; other processes; a thread that goes on after its guest has returned.
@@ -54,10 +54,13 @@ _changing = threading.RLock()
 _open: set[int] = set()
 """The threads inside regions."""
 
+_engines: set[object] = set()
+"""One for each engine that runs in this process."""
+
 
 def silent() -> bool:
     """Return whether what the calling thread says now goes nowhere."""
-    if _here.regions or _a_guest.locked():
+    if _here.regions or _engines or _a_guest.locked():
         return True
     return bool(_open) and isinstance(threading.current_thread(), threading._DummyThread)
 
@@ -239,6 +242,16 @@ def alone(action: Callable[[], Result]) -> Result:
             _here.is_host = False
 
 
+def everywhere(action: Callable[[], Result]) -> Result:
+    """Return ``action()``, which runs an engine: unheard, whatever thread it uses; guests there take their turns."""
+    one = object()
+    try:
+        _engines.add(one)
+        return unheard(action)
+    finally:
+        _engines.discard(one)
+
+
 # ------------------------------------------------------------------------------------------ signals
 
 _SIGNALS = [
@@ -276,6 +289,7 @@ def _after_fork() -> None:
         _a_guest = threading.Lock()
     if not _here.regions:
         _open.clear()
+        _engines.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
@@ -39,29 +40,38 @@ class NoisyContrasts(Release):
         """Whether there is no noise."""
         return not any(self.deviations.values())
 
+    def knows(self, columns: Columns) -> bool:
+        """Return whether the joint table of some columns was released."""
+        return all(
+            members in self.values for size in range(1, len(columns) + 1) for members in combinations(columns, size)
+        )
+
     def cells(self, columns: Columns) -> tuple[Reals, Reals] | None:
         """Return the noisy joint table of some columns and the factor of its noise; ``None`` if one was not released.
 
         cells = (⊗ B_i) c,  B_i = [1/k_i, Q_i],  covariance = (⊗ B_i) diag(σ²) (⊗ B_i)ᵀ
         """
-        sizes = tuple(self.sizes[i] for i in columns)
-        deviations = np.zeros(sizes)
-        coefficients = np.zeros(sizes)
-        for order in range(len(columns) + 1):
-            for places in combinations(range(len(columns)), order):
-                if not places:
-                    coefficients[(0,) * len(columns)] = self.values[()][0] if () in self.values else self.n
-                    deviations[(0,) * len(columns)] = self.deviations.get((), 0.0)
-                    continue
-                members = tuple(columns[place] for place in places)
-                if members not in self.values:
-                    return None
-                where = tuple(slice(1, None) if place in places else 0 for place in range(len(columns)))
-                coefficients[where] = self.values[members].reshape([sizes[place] - 1 for place in places])
-                deviations[where] = self.deviations[members]
+        if not self.knows(columns):
+            return None
+        counts, factors = self.cells_of([columns])
+        return counts[0], factors[0]
+
+    def cells_of(self, sets: Sequence[Columns]) -> tuple[Reals, Reals]:
+        """Return the same of many sets of columns with the same numbers of levels, which were released."""
+        sizes = tuple(self.sizes[i] for i in sets[0])
+        deviations, coefficients = np.zeros((2, len(sets), *sizes))
+        coefficients[(..., *(0,) * len(sizes))] = self.values[()][0] if () in self.values else self.n
+        deviations[(..., *(0,) * len(sizes))] = self.deviations.get((), 0.0)
+        for order in range(1, len(sizes) + 1):
+            for places in combinations(range(len(sizes)), order):
+                members = [tuple(columns[place] for place in places) for columns in sets]
+                where = (slice(None), *(slice(1, None) if place in places else 0 for place in range(len(sizes))))
+                shape = [sizes[place] - 1 for place in places]
+                coefficients[where] = np.stack([self.values[one] for one in members]).reshape(-1, *shape)
+                deviations[where] = np.reshape([self.deviations[one] for one in members], (-1, *(1,) * order))
         full = _full_basis(sizes)
-        counts = (full @ coefficients.ravel()).reshape(sizes)
-        return counts, (full * deviations.ravel()[None, :]).reshape(*sizes, -1)
+        counts = (full @ coefficients.reshape(len(sets), -1, 1)).reshape(-1, *sizes)
+        return counts, (full * deviations.reshape(len(sets), 1, -1)).reshape(*counts.shape, -1)
 
     def redrawn(self, generator: PublicGenerator) -> Self:
         values = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -31,6 +32,10 @@ LEAST_EIGENVALUE = 0.1
 
 LEAST_LEFT = 0.05
 """Least eigenvalue that is taken of what is left of a column given others."""
+
+
+AT_ONCE = 1 << 22
+"""Numbers in the covariances of the pairs that are tested at once."""
 
 
 class Residual(NamedTuple):
@@ -191,6 +196,8 @@ class NoisyWhitened(Release):
         p, q = len(self.shares[x]) - 1, len(self.shares[y]) - 1
         if not p or not q:
             return None
+        if not given:
+            return self._unconditional[x, y]
         h, sampling, noise = self._link(x, y, given)
         spread = (sampling / self.count + noise).reshape(p * q, p * q)
         flat = h.ravel()
@@ -213,6 +220,35 @@ class NoisyWhitened(Release):
         else:
             sampling = of_factors(one.spread, other.spread)
         return h, sampling, (self.deviation / self.count) ** 2 * noise
+
+    @cached_property
+    def _unconditional(self) -> dict[tuple[int, int], Residual]:
+        """The residuals of all pairs given none, where slopes and G are 0: many of the same sizes at once."""
+        alike: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for x, y in combinations(range(len(self.names)), 2):
+            sizes = len(self.shares[x]) - 1, len(self.shares[y]) - 1
+            if min(sizes):
+                alike.setdefault(sizes, []).append((x, y))
+        found: dict[tuple[int, int], Residual] = {}
+        noise = self.deviation / self.count
+        for (p, q), pairs in alike.items():
+            step = max(1, AT_ONCE // (p * q) ** 2)
+            for part in (pairs[start : start + step] for start in range(0, len(pairs), step)):
+                one, other = ([self._left(end, ()) for end in ends] for ends in zip(*part, strict=True))
+                h = np.stack([self.covariance[self.block(x), self.block(y)] for x, y in part])
+                h = np.stack([left.root for left in one]) @ h @ np.stack([left.root for left in other])
+                cross = np.stack([np.multiply.outer(a.noise, b.noise) for a, b in zip(one, other, strict=True)])
+                sampling = np.stack([np.multiply.outer(a.spread, b.spread) for a, b in zip(one, other, strict=True)])
+                spread = sampling / self.count + noise * noise * cross
+                spread = spread.transpose(0, 1, 3, 2, 4).reshape(-1, p * q, p * q)
+                flat, column = h.reshape(-1, 1, p * q), h.reshape(-1, p * q, 1)
+                statistics = flat @ np.linalg.solve(spread + 1e-12 * np.eye(p * q), column)
+                strengths = (flat @ column).ravel() - np.trace(spread, axis1=1, axis2=2)
+                found |= {
+                    pair: Residual(float(statistic), p * q, float(strength))
+                    for pair, statistic, strength in zip(part, statistics.flat, strengths, strict=True)
+                }
+        return found
 
     @cached_property
     def _withins(self) -> dict[tuple[int, int], tuple[Reals, Reals]]:

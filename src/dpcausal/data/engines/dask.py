@@ -21,7 +21,7 @@ from dpcausal.data.source import (
     withheld,
 )
 from dpcausal.errors import ParameterError, SchemaError
-from dpcausal.privacy.unheard import alone, contained
+from dpcausal.privacy.unheard import contained, everywhere
 
 _UNREAD = "the dask frame cannot be read"
 
@@ -44,7 +44,7 @@ class DaskSource(Streaming):
         return self._typed.declared(name)
 
     def count(self) -> int:
-        return int(withheld(lambda: alone(lambda: len(self._frame)), _UNREAD))
+        return int(withheld(lambda: everywhere(lambda: len(self._frame)), _UNREAD))
 
     def evaluate(self, names: Sequence[str]) -> None:
         """Compute every value of some columns once, and keep none."""
@@ -59,7 +59,7 @@ class DaskSource(Streaming):
             )
 
     def collect(self, names: Sequence[str]) -> Collected:
-        frame = withheld(lambda: alone(self._frame[list(names)].compute), _UNREAD)
+        frame = withheld(lambda: everywhere(self._frame[list(names)].compute), _UNREAD)
         return source_of(frame).collect(names)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
@@ -74,7 +74,7 @@ class DaskSource(Streaming):
             kernel = delayed(Partition(tuple(names), function, tuple(map(self.declared, names))), pure=False)
             return delayed([kernel(part) for part in self._frame[list(names)].to_delayed()]).compute()
 
-        return added(withheld(lambda: alone(parts), _UNREAD))
+        return added(withheld(lambda: everywhere(parts), _UNREAD))
 
     def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
         """Return the sums of what is made of each group's pieces together: a task a partition, then one a group."""
@@ -86,7 +86,7 @@ class DaskSource(Streaming):
             gathered = delayed(_gathered, pure=False)
             return delayed([gathered([piece[one] for piece in pieces], gather) for one in range(groups)]).compute()
 
-        return added(withheld(lambda: alone(found), _UNREAD))
+        return added(withheld(lambda: everywhere(found), _UNREAD))
 
 
 def _ordered(frame: Any) -> bool:

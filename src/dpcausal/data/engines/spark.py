@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import os
 import pickle
+import sys
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
@@ -156,6 +158,20 @@ class SparkSource(Streaming):
     def _quietly(self, action: Any) -> Any:
         with _logs_off(self._frame.sparkSession):
             return action()
+
+
+def opened(master: str, what: str, name: str) -> Any:
+    """Return a table, or Parquet files, of a session at a master that keeps no log and has no pages."""
+    from pyspark.sql import SparkSession
+
+    place = master if master.startswith("spark://") else master.removeprefix("spark:")
+    if place.startswith("local"):  # its workers run here, and by default would be another Python
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(place)
+    for unwanted in ("spark.ui.enabled", "spark.eventLog.enabled", "spark.ui.showConsoleProgress"):
+        builder = builder.config(unwanted, "false")
+    session = builder.getOrCreate()
+    return session.table(name) if what == "table" else session.read.parquet(name)
 
 
 @dataclass(frozen=True)

