@@ -143,8 +143,11 @@ def by_causal_learn(case: Case) -> dpc.Cpdag:
 def by_pgmpy(case: Case) -> dpc.Cpdag:
     """Return the class that its hill climbing finds, by BIC, with at most three parents."""
     import logging
+    import warnings
 
     import pandas
+
+    warnings.simplefilter("ignore", FutureWarning)
     from pgmpy.estimators import HillClimbSearch
 
     logging.getLogger("pgmpy").setLevel(logging.ERROR)
