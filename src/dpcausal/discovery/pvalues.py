@@ -16,6 +16,7 @@ from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.releases.table import NoisyTable
+from dpcausal.releases.triples import NoisyTriples
 from dpcausal.releases.whitened import NoisyWhitened
 
 Columns = tuple[int, ...]
@@ -89,6 +90,7 @@ def of_whitened(whitened: NoisyWhitened, x: int, y: int, given: Columns) -> floa
 
 PVALUES: dict[type[Release], Callable[[Any, int, int, Columns], float | None]] = {
     NoisyTable: of_table, NoisyContrasts: of_contrasts, NoisyMoments: of_moments, NoisyWhitened: of_whitened,
+    NoisyTriples: of_whitened,
 }  # fmt: skip
 
 
