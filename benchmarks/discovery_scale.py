@@ -25,13 +25,13 @@ ROWS = 100_000
 
 
 def asked(frame: Any, schema: dpc.Schema, epsilon: float | None, seed: int, **more: Any) -> tuple[Any, float]:
-    """Return one discovery at (ε, 1e-6), exact for ``None``, and its seconds."""
+    """Return one discovery at (ε, 1e-6), exact for ``None``, and its seconds of a processor."""
     loss = dpc.NoPrivacy() if epsilon is None else dpc.ApproxDP(epsilon, 1e-6)
     ledger = dpc.Ledger.without_privacy() if epsilon is None else dpc.Ledger.in_memory(loss)
     with dpc.simulated_noise(seed):
-        start = time.perf_counter()
+        start = time.process_time()
         found = dpc.discover(dpc.Table(frame, schema, ledger, missing="impute"), loss=loss, **more)
-        return found, time.perf_counter() - start
+        return found, time.process_time() - start
 
 
 def means(name: str, runs: list[tuple[dpc.Discovery, float]], truths: list[dpc.Cpdag]) -> tuple[float, float]:
@@ -46,13 +46,13 @@ def means(name: str, runs: list[tuple[dpc.Discovery, float]], truths: list[dpc.C
 def binary(seeds: int, targets: dict[str, bool]) -> None:
     made = [random_binary(40, ROWS, seed) for seed in range(seeds)]
     schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in made[0][0]})
-    for epsilon, least in ((0.1, 0.9), (1.0, 0.97), (None, 0.0)):
+    for epsilon, least in ((0.1, 0.98), (1.0, 0.99), (None, 0.0)):
         runs = [asked(frame, schema, epsilon, seed, method="parities") for seed, (frame, _) in enumerate(made)]
         skeleton, longest = means(f"40 two-valued columns, epsilon {epsilon}", runs, [truth for _, truth in made])
         if epsilon is not None:
             words = f"40 columns, epsilon {epsilon:g}: skeleton F1 {skeleton:.3f}, at least {least}"
             targets[words] = skeleton >= least
-            targets[f"40 columns, epsilon {epsilon:g}: {longest:.1f} s, under 30"] = longest < 30
+            targets[f"40 columns, epsilon {epsilon:g}: {longest:.1f} s of a processor, within 2"] = longest <= 2
 
 
 def alarm(seeds: int, targets: dict[str, bool]) -> None:
@@ -103,6 +103,7 @@ def database(targets: dict[str, bool], rows: int = 10_000_000) -> None:
     import duckdb
 
     from dpcausal.data.frame import FrameSource
+    from dpcausal.data.tabulate import counts_of
 
     connection = duckdb.connect()
     columns = ", ".join(f"(hash(range, {k}) % {3 if k < 2 else 2})::int as v{k}" for k in range(8))
@@ -120,12 +121,21 @@ def database(targets: dict[str, bool], rows: int = 10_000_000) -> None:
 
     FrameSource.collect = watched  # type: ignore[method-assign]
     try:
+        counted = []
+        for _ in range(5):
+            table = dpc.Table(connection.table("t"), schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
+            start, used = time.perf_counter(), time.process_time()
+            counts_of(table, tuple(schema))
+            counted.append((time.perf_counter() - start, time.process_time() - used))
+        quickest, used = min(counted)
         start = time.perf_counter()
         table = dpc.Table(connection.table("t"), schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
         found = dpc.discover(table, loss=dpc.PureDP(1))
         seconds = time.perf_counter() - start
     finally:
         FrameSource.collect = collect  # type: ignore[method-assign]
+    print(f"{rows:,} rows in DuckDB, counted: {quickest:.2f} s, {used:.2f} s of processors, the quickest of five")
+    targets[f"{rows:,} rows in DuckDB, counted: {used:.2f} s of processors, within .3"] = used <= 0.3
     print(f"{rows:,} rows in DuckDB, to the graph: {seconds:.2f} s; times that rows came into Python: {len(seen)}")
     assert found.n == rows
     targets[f"{rows:,} rows in DuckDB: {seconds:.2f} s, within 5"] = seconds <= 5

@@ -113,7 +113,8 @@ def main() -> int:
         if options.fit:
             fit(seen)
     try:
-        paired(range(options.paired))
+        if options.paired:
+            paired(range(options.paired))
     except DataAbsentError as absent:
         print(f"the rest is skipped: {absent}")
     return report(targets)

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from math import comb
 from typing import Any
 
@@ -25,7 +26,7 @@ from benchmarks.networks import SMALL, Network, random_linear, read
 from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
 from dpcausal.dependence.wald import chance_of, wald_test
-from dpcausal.discovery.whitened import moments_deviation, parts
+from dpcausal.discovery.whitened import PAIRS, moments_deviation
 from dpcausal.privacy.loss import affordable_zcdp
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.table import NoisyTable
@@ -41,7 +42,7 @@ LEAST = {
 """What skeleton F1 is asked for at each ε; of small networks .01 less than what the default had before."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """Rows of a law whose graph is known."""
 
@@ -97,13 +98,18 @@ def strength(release: Any, x: int, y: int, given: tuple[int, ...]) -> tuple[int,
     return None if partial is None else (1, math.atanh(partial[0]) ** 2 / partial[1])
 
 
+@cache
+def clear(case: Case, method: str) -> Any:
+    """Return the numbers of a release almost without noise, rows shortened as with it."""
+    return asked(case, dpc.ZCDP(1e6), 0, method=method, accept_large_epsilon=True)[0].release
+
+
 def floor(case: Case, noisy: Any, epsilon: float) -> float:
     """Return the skeleton F1 that a release leaves room for."""
     of_pairs = not isinstance(noisy, NoisyTable | NoisyMoments)
-    method = "whitened" if of_pairs else noisy.kind
-    release: Any = asked(case, dpc.ZCDP(1e6), 0, method=method, accept_large_epsilon=True)[0].release
+    release = clear(case, "whitened" if of_pairs else noisy.kind)
     if of_pairs:
-        part = parts(affordable_zcdp(dpc.ApproxDP(epsilon, 1e-6)))[1]
+        part = PAIRS.parts(affordable_zcdp(dpc.ApproxDP(epsilon, 1e-6)))[1]
         release = replace(release, deviation=moments_deviation(len(release.matrix), release.n, part))
     else:
         release = replace(release, variance=noisy.variance)
@@ -137,8 +143,11 @@ def by_causal_learn(case: Case) -> dpc.Cpdag:
 def by_pgmpy(case: Case) -> dpc.Cpdag:
     """Return the class that its hill climbing finds, by BIC, with at most three parents."""
     import logging
+    import warnings
 
     import pandas
+
+    warnings.simplefilter("ignore", FutureWarning)
     from pgmpy.estimators import HillClimbSearch
 
     logging.getLogger("pgmpy").setLevel(logging.ERROR)

@@ -81,6 +81,34 @@ def fanned(draw: Callable[[Any, int], Any], meat: bool) -> Callable[[Any, int, A
     return ask
 
 
+def wages(rng: Any, n: int) -> dict[str, Any]:
+    """Years of schooling that are whole, tenure uniform, and a spread that grows with both: an unseen shape."""
+    school, tenure = rng.binomial(12, 0.5, n) - 6.0, rng.uniform(-3, 3, n)
+    return {"y": 2 * school - tenure + rng.normal(size=n) * (0.5 + 0.2 * (school + 6)), "x": school, "w": tenure}
+
+
+def visits(rng: Any, n: int) -> dict[str, Any]:
+    """Gamma counts whose spread goes with their mean, which is a line in a yes or no and a number: an unseen shape."""
+    sick, far = (rng.random(n) < 0.3).astype(float), rng.exponential(size=n)
+    mean = 2 + 2 * sick + 0.5 * far
+    return {"y": rng.gamma(2, mean / 2) - 3.5, "x": sick, "w": far}
+
+
+def yields(rng: Any, n: int) -> dict[str, Any]:
+    """Laplace errors, wide where rain is far from its middle; regressors that correlate by .7: an unseen shape."""
+    rain = rng.normal(size=n)
+    soil = 0.7 * rain + math.sqrt(0.51) * rng.normal(size=n)
+    return {"y": 2 * rain - soil + rng.laplace(size=n) * (0.4 + 0.5 * rain**2), "x": rain, "w": soil}
+
+
+def unseen(draw: Callable[[Any, int], dict[str, Any]], slopes: tuple[float, float]) -> Any:
+    def ask(rng: Any, n: int, loss: Any) -> dict[str, Held]:
+        found = released(draw(rng, n), loss, ("y", ["x", "w"]), 30).ols("y", ["x", "w"])
+        return {name: holds(found[name].interval, slope) for name, slope in zip("xw", slopes, strict=True)}
+
+    return ask
+
+
 def normal(rng: Any, n: int) -> Any:
     return rng.normal(size=n)
 
@@ -93,6 +121,8 @@ LINES = {
     "fan, meat": fanned(normal, True), "fan, said constant": fanned(normal, False),
     "fan of t5, meat": fanned(lambda rng, n: rng.standard_t(5, n), True),
     "skewed fan, meat": fanned(lambda rng, n: rng.exponential(size=n) - 1, True),
+    "unseen: wages, meat": unseen(wages, (2.0, -1.0)), "unseen: visits, meat": unseen(visits, (2.0, 0.5)),
+    "unseen: yields, meat": unseen(yields, (2.0, -1.0)),
 }  # fmt: skip
 
 

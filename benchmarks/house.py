@@ -47,7 +47,8 @@ SINCE: dict[str, str] = {
     ),
     "synthetic control: effects of several units": "synthetic_control.average",
     "discovery: scales that are paid for, whitened pairs": (
-        "discovery.scales discovery.strongest discovery.whitened dependence.whitened releases.whitened"
+        "discovery.scales discovery.strongest discovery.whitened dependence.whitened releases.whitened "
+        "discovery.full_tests discovery.triples dependence.triples releases.triples"
     ),
     "how large an effect is": "effects cli.effects cli.did",
     "engines and streams": "data.engines data.reading data.arrays data.fields data.packages",

@@ -16,6 +16,7 @@ from dpcausal.dependence.conditional_kendall import conditional_kendall, conditi
 from dpcausal.dependence.contingency import contingency, contingency_sensitivity, histograms, histograms_sensitivity
 from dpcausal.dependence.contrasts import complete_square, contrast_of
 from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
+from dpcausal.dependence.triples import third_moments, third_moments_sensitivity, weight_sums
 from dpcausal.dependence.whitened import merged_levels, whitened_moments, whitened_moments_sensitivity
 from dpcausal.discovery import parities
 from dpcausal.discovery.table import ContingencyTable
@@ -76,6 +77,24 @@ def whitened_by_exact_counts(rows: Rows) -> Any:
     places, shares = zip(*(merged_levels(counts, 0.1) for counts in margins), strict=True)
     shares = [np.append(p, np.full(k - len(p), 1e-9)) for p, k in zip(shares, SIZES, strict=True)]
     return whitened_moments(codes(rows), places, shares, 2.0, len(rows))
+
+
+EVEN = [np.array([0.5, 0.5])] * 3
+BINARY: dict[str, Any] = {"columns": 3, "levels": [0, 1], "sizes": (4, 9), "norm": Norm.L2}
+
+
+def thirds(rows: Rows, length: float = 0.4, shares: Any = EVEN) -> Any:
+    sums = weight_sums(codes(rows), [(0, 1)] * 3, shares, 2.0, [(0, 1, 2)], length, len(rows))
+    return third_moments(sums, shares, [(0, 1, 2)], len(rows))
+
+
+def thirds_by_exact_counts(rows: Rows) -> Any:
+    ones = (rows.sum(axis=0) + 0.5) / (len(rows) + 1)
+    return thirds(rows, shares=[np.array([1 - p, p]) for p in ones])
+
+
+def thirds_bound(m: int) -> float:
+    return float(third_moments_sensitivity(EVEN, [(0, 1, 2)], 0.4, m).bound)
 
 
 def corner(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
@@ -185,6 +204,10 @@ MUTANTS: list[Case] = [
                  lambda m: whitened_moments_sensitivity(5, 2.0, m).bound, norm=Norm.L2, **CODED),
     by_falsifier("levels merged by exact counts", whitened_by_exact_counts,
                  lambda m: whitened_moments_sensitivity(5, 2.0, m).bound, norm=Norm.L2, **CODED),
+    by_falsifier("third moments without shortening", lambda rows: thirds(rows, 9.0), thirds_bound, **BINARY),
+    by_falsifier("third moments by the bound of an added row", thirds, lambda m: thirds_bound(m) / 2, **BINARY),
+    by_falsifier("third moments with a bound 5 % too small", thirds, lambda m: 0.95 * thirds_bound(m), **BINARY),
+    by_falsifier("third moments of features by exact counts", thirds_by_exact_counts, thirds_bound, **BINARY),
     by_falsifier("conditional tau as published, small strata skipped", as_published, claimed_sensitivity, **STRATA),
     by_falsifier("T by the bound of one stratum",
                  lambda rows: conditional_kendall(rows[:, 0], rows[:, 1], np.rint(rows[:, 2])),
@@ -204,6 +227,8 @@ CONTROLS: list[Case] = [
     by_falsifier("whitened rows by their bound", whitened_alone,
                  lambda m: whitened_moments_sensitivity(5, 2.0, m).bound, norm=Norm.L2, **CODED),
     by_grey_box("discovery by whitened pairs", "whitened", ApproxDP(1, 1e-6)),
+    by_falsifier("third moments by their bound", thirds, thirds_bound, **BINARY),
+    by_grey_box("discovery by triples", "triples", ApproxDP(1, 1e-6)),
     by_black_box("the sparse vector's law", first_of(2.0, 4.0)),
     by_grey_box("discovery by parities", "parities", ApproxDP(1, 1e-6)),
     by_grey_box("discovery by a table", "table", PureDP(1)),

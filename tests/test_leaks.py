@@ -28,7 +28,7 @@ import pyarrow as pa
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction import progress
+from dpcausal.asking import progress
 from dpcausal.errors import DpCausalError, HiddenAnswerError
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import PublicGenerator

@@ -95,7 +95,7 @@ def released(frame: Any, seed: int = 5) -> list[Any]:
             dpc.effect(**about, adjust=["yes"], method="cells", loss=dpc.PureDP(4), groups="day").release,
             dpc.discover(table, columns=["x", "y", "arm"], method="moments", loss=loss).release,
         ]
-        for method, paid in (("table", dpc.PureDP(4)), ("parities", loss), ("whitened", loss)):
+        for method, paid in (("table", dpc.PureDP(4)), ("parities", loss), ("whitened", loss), ("triples", loss)):
             columns = ["y", "arm", "site", "day", "yes"]
             found.append(dpc.discover(table, columns=columns, method=method, loss=paid).release)
         told = dpc.ci_test(table, "yes", "arm", given=["site", "day"], loss=dpc.PureDP(4), method="strata-covariance")

@@ -105,7 +105,7 @@ def test_support_is_drawn_without_cost(name: str) -> None:
     assert all(found.support.edges[edge] == 1 for edge in CHAIN)
     assert all(0 <= share <= 1 for share in found.support.edges.values())
     # Of whitened pairs support is put together of two searches, and is no share of draws.
-    assert ("support 100%" if name == "whitened" else "in 100% of re-drawn noise") in found.summary()
+    assert ("support 100%" if name in ("whitened", "triples") else "in 100% of re-drawn noise") in found.summary()
 
 
 def test_support_falls_where_the_noise_is_large() -> None:
@@ -198,7 +198,7 @@ def test_auto_follows_schema_size_and_loss() -> None:
     assert asked(eleven, loss=dpc.ApproxDP(1, 1e-6)).method == "whitened"
     many = {name: np.tile(values, 2_000) for name, values in eleven.items()}
     assert asked(many, loss=dpc.ApproxDP(0.1, 1e-6)).method == "whitened"
-    assert asked(many, loss=dpc.ApproxDP(2, 1e-6)).method == "parities"
+    assert asked(many, loss=dpc.ApproxDP(2, 1e-6)).method == "triples"
 
 
 def test_a_level_that_is_given_holds_for_all_orders() -> None:
@@ -300,7 +300,7 @@ def test_a_test_without_a_proof_needs_consent_for_the_whole_graph() -> None:
 
 
 def test_the_short_names_are_those_of_the_methods() -> None:
-    assert tuple(METHODS) == ("table", "parities", "whitened", "moments", "ci-test")
+    assert tuple(METHODS) == ("table", "parities", "whitened", "triples", "moments", "ci-test")
     assert all(name == kind.name for name, kind in METHODS.items())
 
 

@@ -39,6 +39,23 @@ def test_without_privacy_the_test_of_all_rows_is_asked() -> None:
     assert asked(dpc.NoPrivacy(), test="gcm").graph.skeleton == {frozenset("ab")}
 
 
+def test_what_each_test_gets_is_told_before_and_the_tests_are_counted_at_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from rich.progress import Progress
+
+    steps: list[tuple[str, int]] = []
+    monkeypatch.setattr(
+        Progress, "update", lambda self, task, **found: steps.append((found["description"], found["completed"]))
+        if "description" in found else None,
+    )  # fmt: skip
+    monkeypatch.setattr("dpcausal.asking.progress.is_terminal", lambda: True)
+    found = asked(dpc.PureDP(60), test="kendall", max_order=1)
+    assert any("up to 3 tests given 0 with epsilon 10 or more each" in note for note in found.guarantee.caveats)
+    assert steps[:3] == [("tests given 0", place) for place in (1, 2, 3)]
+    assert len([step for step in steps if step[0].startswith("tests")]) == found.tests
+
+
 @pytest.mark.parametrize("answers", ["low", "high"])
 def test_all_tests_together_cost_no_more_than_was_allotted(answers: str) -> None:
     with recording_gate(answers) as recording:  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ METHODS: dict[str, tuple[dpc.Schema, dpc.Loss]] = {
     "table": (LEVELS, dpc.PureDP(1.0)),
     "parities": (LEVELS, dpc.ZCDP(0.5)),
     "whitened": (LEVELS, dpc.ZCDP(0.5)),
+    "triples": (LEVELS, dpc.ZCDP(0.5)),
     "moments": (NUMBERS, dpc.ZCDP(0.5)),
 }
 Frame = dict[str, np.ndarray]

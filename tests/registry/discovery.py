@@ -22,12 +22,14 @@ from dpcausal.dependence.conditional_kendall import (
 from dpcausal.dependence.contingency import contingency, contingency_sensitivity, histograms, histograms_sensitivity
 from dpcausal.dependence.contrasts import contrast_of, contrasts_sensitivity
 from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
+from dpcausal.dependence.triples import third_moments, third_moments_sensitivity, weight_sums
 from dpcausal.dependence.whitened import whitened_moments, whitened_moments_sensitivity
 from dpcausal.discovery.methods import METHODS
 from dpcausal.discovery.moments import noisy_moments
 from dpcausal.discovery.parities import Releaser
 from dpcausal.discovery.question import Graph, rho_of
 from dpcausal.discovery.table import ContingencyTable
+from dpcausal.discovery.triples import Triples, noisy_triples
 from dpcausal.discovery.whitened import noisy_whitened
 from dpcausal.mechanisms.replication import replicate
 from dpcausal.mechanisms.sparse_vector import first_above
@@ -80,6 +82,15 @@ def whitened(rows: Rows) -> Any:
     return whitened_moments(codes(rows), [(0, 1), (0, 1, 2), (0, 1)], HALVES, 2.0, len(rows))
 
 
+EVEN = [np.array([0.5, 0.5])] * 3
+
+
+def thirds(rows: Rows, length: float = 0.4) -> Any:
+    triples = [(0, 1, 2)]
+    sums = weight_sums(codes(rows), [(0, 1)] * 3, EVEN, 2.0, triples, length, len(rows))
+    return third_moments(sums, EVEN, triples, len(rows))
+
+
 def corner(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     rows = np.zeros((m, len(low)))
     rows[:, 0] = high[0]
@@ -111,6 +122,10 @@ SENSITIVITIES = (
                    {"columns": 3, "low": -3.0, "high": 3.0, "starts": {"corner": corner}}),
     SensitivityRow("whitened-moments", whitened, lambda m: whitened_moments_sensitivity(5, 2.0, m), (4, 9), 0.99,
                    ("whitened rows without shortening", "levels merged by exact counts"), CODED),
+    SensitivityRow("third-moments", thirds, lambda m: third_moments_sensitivity(EVEN, [(0, 1, 2)], 0.4, m), (4, 9),
+                   0.97, ("third moments without shortening", "third moments by the bound of an added row",
+                          "third moments with a bound 5 % too small", "third moments of features by exact counts"),
+                   {"columns": 3, "levels": [0, 1]}),
 )  # fmt: skip
 """The integer steps are tight as n grows; the bound is for every n."""
 
@@ -227,7 +242,7 @@ def of_contrasts(side: int, epsilon: float, size: int, counted: bool = False) ->
     return outputs
 
 
-def of_whitened(side: int, epsilon: float, size: int) -> list[float]:
+def of_whitened(side: int, epsilon: float, size: int, triples: bool = False) -> list[float]:
     loss = ApproxDP(epsilon, 1e-6)
     a = np.array([side, *[0] * 9, *[1] * 10])
     outputs = []
@@ -235,7 +250,10 @@ def of_whitened(side: int, epsilon: float, size: int) -> list[float]:
         table = dpc.Table({"a": a, "b": a}, dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1]))),
                           Ledger.in_memory(loss), missing="impute")  # fmt: skip
         allotment = table.ledger.allot(loss, task="audit")
-        released = noisy_whitened(table, Graph.of(table, None, None, None), allotment, rho_of(loss))
+        question, rho = Graph.of(table, None, None, None), rho_of(loss)
+        terms = Triples(max_order=2).terms(None, dpc.Knowledge())
+        released = noisy_triples(table, question, allotment, rho, terms) if triples else noisy_whitened(
+            table, question, allotment, rho)  # fmt: skip
         outputs.append(float(released.matrix.sum()))
     return outputs
 
@@ -291,6 +309,10 @@ TASKS = (
         "tests chosen by exact counts", draw=of_contrasts),
     row("whitened", ("column-histograms", "whitened-moments", "gaussian"), "whitened rows without shortening",
         "levels merged by exact counts", "several histograms by the bound of one", draw=of_whitened),
+    row("triples", ("column-histograms", "whitened-moments", "third-moments", "gaussian"),
+        "third moments without shortening", "third moments by the bound of an added row",
+        "third moments with a bound 5 % too small", "whitened rows without shortening",
+        "third moments of features by exact counts", draw=partial(of_whitened, triples=True)),
     replace(row("parities", ("contrasts", "gaussian"), "contrasts of pairs by the bound of the single columns",
                 draw=partial(of_contrasts, counted=True), missing="drop"), name="discover parities counted"),
     row("moments", ("column-histograms", "second-moments", "gaussian"), "second moments without shortening",

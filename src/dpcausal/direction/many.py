@@ -12,13 +12,13 @@ from dpcausal.asking import public
 from dpcausal.asking.ask import ask_all, settle
 from dpcausal.asking.correction import Correction, adjusted
 from dpcausal.asking.method import Settled
+from dpcausal.asking.progress import progress
 from dpcausal.asking.together import Together, paid_together
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.direction.ask import Protect
 from dpcausal.direction.directions import Directions
 from dpcausal.direction.methods import METHODS, chosen
-from dpcausal.direction.progress import progress
 from dpcausal.direction.question import DEFAULT_SCORES, DirectionMethod
 from dpcausal.direction.question import Pair as PairQuestion
 from dpcausal.direction.result import Direction

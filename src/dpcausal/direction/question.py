@@ -13,12 +13,12 @@ import numpy.typing as npt
 from dpcausal.asking import public
 from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.method import Method, Settled
+from dpcausal.asking.progress import progress
 from dpcausal.data.apart import Apart, Told
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.direction.anm import LEAST_ROWS, Column, Interval
-from dpcausal.direction.progress import progress
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import NAMES
 from dpcausal.errors import ParameterError, SchemaError

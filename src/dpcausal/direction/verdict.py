@@ -16,11 +16,11 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpcausal.asking import public
+from dpcausal.asking.progress import told
 from dpcausal.data.apart import Apart, Parts
 from dpcausal.direction.anm import Column
 from dpcausal.direction.bits import ADDITIVE, MODELS, Bits, coins_of, failed, of_block
 from dpcausal.direction.counts import AT_LEAST, AT_MOST, CLEAR, Counts, cube_tail, least, no_noise
-from dpcausal.direction.progress import told
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import cube, laplace_scale

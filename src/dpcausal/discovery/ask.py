@@ -51,10 +51,13 @@ def discover(
           into four equal widths.
         * ``"whitened"``: noisy margins, then noisy second moments of whitened levels, for many columns and much noise;
           what two searches join under half of added noise stands.  ``ZCDP`` or ``ApproxDP``.
-        * ``"parities"``: noisy contrasts, order by order, for many columns and little noise.  ``ZCDP`` or ``ApproxDP``.
+        * ``"triples"``: the same, then third moments of the triples that full tests given two columns need, for many
+          columns and little noise.  ``ZCDP`` or ``ApproxDP``.
+        * ``"parities"``: noisy contrasts, order by order, for many columns.  ``ZCDP`` or ``ApproxDP``.
         * ``"moments"``: noisy second moments of bounded columns, partial correlations.  ``ZCDP`` or ``ApproxDP``.
         * ``"auto"``: moments if all columns are bounded and the loss allows Gaussian noise; a table up to 1024 cells;
-          beyond, whitened while n √(2ρ) is below 200 times the number of levels, parities from there on.
+          beyond, whitened while n √(2ρ) is below 250 times the number of levels, triples from there on; parities
+          without privacy, or above 1000 levels.
         * ``"ci-test"`` (``CiTest``): PC by the tests of ``ci_test``, one ε split by order: for a few non-linear or
           mixed columns.  ``PureDP``.
 
@@ -86,7 +89,7 @@ def discover(
     Notes
     -----
     *Guarantee*: the loss, under replace-one for every row; claims contingency-table, contrasts,
-    whitened-moments, second-moments.
+    whitened-moments, third-moments, second-moments.
     The whole cost is fixed before the data is read, whatever tests turn out to be needed.
     *Source*: the problem is that of Wang, Pang & Song (2020); the first three methods are this library's.
 

@@ -12,17 +12,23 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 
+from dpcausal.asking.progress import progress
 from dpcausal.discovery.climb import climbed
+from dpcausal.discovery.full_tests import candidates, stand
 from dpcausal.discovery.graph import Arc, Edge
 from dpcausal.discovery.pc import Skeleton, Terms, orient
 from dpcausal.discovery.pvalues import asker
 from dpcausal.discovery.strongest import sets_beside, strongest_first
 from dpcausal.discovery.support import REDRAW_SEED, Support, calibrated, usual_redraws
 from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.releases.triples import NoisyTriples
 from dpcausal.releases.whitened import NoisyWhitened
 
 PART = 0.5
 """Variance of the added noise as a part of the released; all of it loses weak edges, less leaves false ones in."""
+
+FULL_PENALTY = 8.0
+"""Of climbing, for each degree of freedom, where tests given two columns are full."""
 
 LEAST_SUPPORT = 0.5
 """Above it a pair stands; this and the root were chosen on alarm, insurance, child and generated networks."""
@@ -31,12 +37,18 @@ LEAST_SUPPORT = 0.5
 def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -> tuple[Skeleton, Support]:
     """Return the pairs that stand, and the support of all; the order of the columns does not matter."""
     release, known = release.by_name(), terms.knowledge
-    coins, first = generator_from_seed(REDRAW_SEED), strongest_first(release, terms)
+    full = isinstance(release, NoisyTriples)
+    coins = generator_from_seed(REDRAW_SEED)
+    first = candidates(release, terms) if full else strongest_first(release, terms)
     drawn = [release.redrawn(coins, PART) for _ in range(redraws or usual_redraws(len(release.names)))]
     tested, scored = Counter[Edge](), Counter[Edge]()
-    for one in drawn:
-        tested.update(strongest_first(one, terms).edges - first.untested)
-        scored.update(climbed(one, terms) - first.untested)
+    with progress(len(drawn), "draws of noise") as step:
+        for one in drawn:
+            among = (stand(one, first, terms), climbed(one, terms, first.edges, FULL_PENALTY)) if full else (
+                strongest_first(one, terms).edges, climbed(one, terms))  # fmt: skip
+            tested.update(among[0] - first.untested)
+            scored.update(among[1] - first.untested)
+            step("draws of noise")
     roots = math.sqrt(len(drawn))
     shares = {edge: (math.sqrt(tested[edge]) + math.sqrt(scored[edge])) / (2 * roots) for edge in tested | scored}
     required = {pair for pair in first.untested if known.joined(*pair)}
@@ -49,7 +61,8 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
     separating, weakest = _separating(release, terms, edges), _weakest(release, terms, edges - required)
     skeleton = replace(first, edges=edges, separating=separating, weakest=weakest)
     clearness = math.inf if release.exact else release.count / release.deviation
-    support = {edge: calibrated(share, clearness) for edge, share in shares.items()}
+    # Triples were not calibrated.
+    support = shares if full else {edge: calibrated(share, clearness) for edge, share in shares.items()}
     return skeleton, Support(len(drawn), support, {arc: count / len(drawn) for arc, count in arrows.items()})
 
 

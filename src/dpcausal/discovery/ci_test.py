@@ -7,12 +7,14 @@ give nothing back: the whole cost is fixed before the data is read.
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from dpcausal.asking import public
 from dpcausal.asking.ask import ask_all, settle
 from dpcausal.asking.method import Settled
+from dpcausal.asking.progress import progress
 from dpcausal.data.table import Table
 from dpcausal.discovery.pc import Test, Verdict, find_skeleton
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, pure_pay
@@ -86,6 +88,18 @@ class CiTest(GraphSearch[PureDP]):
         hypothesis = Hypothesis.of(question.table, *asked, level)
         return settle(hypothesis, self.chosen, loss, accept_unproven=True)
 
+    def foresee(self, question: Graph, spent: PureDP | NoPrivacy) -> str:
+        if isinstance(spent, NoPrivacy):
+            return ""
+        columns = len(question.names)
+        told = []
+        for order, share in enumerate(self.shares):
+            tests = math.comb(columns, 2) * math.comb(columns - 2, order)
+            if tests:
+                least = float(spent.part(share / tests).exact_epsilon)
+                told.append(f"up to {tests} tests given {order} with epsilon {least:.2g} or more each")
+        return f"one epsilon for all: {', '.join(told)}; that many tests find only what stands far out of its noise"
+
     def claims(self, question: Graph, spent: PureDP) -> tuple[str, ...]:
         return Auto.CLAIMS if isinstance(self.chosen, Auto) else self.rehearsed(question, spent).claims
 
@@ -93,13 +107,17 @@ class CiTest(GraphSearch[PureDP]):
         self, private: Table, question: Graph, spent: PureDP | NoPrivacy, coins: PublicGenerator, allotment: Allotment
     ) -> Outcome:
         terms = self.terms(question.alpha, question.knowledge)
-        each = spent
+        each, step, shown = spent, None, ExitStack()
 
         def begin(order: int, tests: list[Test], neighbours: dict[str, tuple[str, ...]]) -> None:
-            nonlocal each
+            nonlocal each, step
             each = spent.part(self.shares[order] / len(tests))
+            shown.close()
+            step = shown.enter_context(progress(len(tests), f"tests given {order}"))
 
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
+            if step is not None:
+                step(f"tests given {len(given)}")
             try:
                 plan = self.planned(question, (x, y, given), each)
             except DpCausalError:  # refused by public rules, as for too few rows at its ε: not made, its edge stays
@@ -107,5 +125,6 @@ class CiTest(GraphSearch[PureDP]):
             (found,) = ask_all([plan], allotment)
             return Verdict(found.decision != "dependent", found.pvalue)
 
-        skeleton = find_skeleton(question.names, ask, terms, begin)
+        with shown:
+            skeleton = find_skeleton(question.names, ask, terms, begin)
         return Outcome(by_tests(question.names, skeleton, terms), terms, by_place=True)

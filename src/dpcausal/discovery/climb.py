@@ -18,8 +18,10 @@ PENALTY = 4.0
 MOST_PARENTS = 3
 
 
-def climbed(release: NoisyWhitened, terms: Terms) -> frozenset[Edge]:
-    """Return the pairs that the DAG of a local optimum joins, among those linked at the level of the terms."""
+def climbed(
+    release: NoisyWhitened, terms: Terms, among: frozenset[Edge] | None = None, penalty: float = PENALTY
+) -> frozenset[Edge]:
+    """Return the pairs that the DAG of a local optimum joins, among some, or those linked at the level of the terms."""
     names, known = release.names, terms.knowledge
     columns = range(len(names))
     place = {name: number for number, name in enumerate(names)}
@@ -27,7 +29,10 @@ def climbed(release: NoisyWhitened, terms: Terms) -> frozenset[Edge]:
     sure = {(place[cause], place[effect]) for cause, effect in known.required}
     for cause, effect in sure:
         parents[effect].add(cause)
-    linked = {(x, y) for x in columns for y in columns if x < y and _linked(release, x, y, terms)}
+    linked = {
+        (x, y) for x in columns for y in columns
+        if x < y and (_linked(release, x, y, terms) if among is None else frozenset((names[x], names[y])) in among)
+    }  # fmt: skip
     allowed = [
         [z for z in columns if (min(x, z), max(x, z)) in linked and known.allows(names[z], names[x])] for x in columns
     ]
@@ -37,7 +42,7 @@ def climbed(release: NoisyWhitened, terms: Terms) -> frozenset[Edge]:
         found = {}
         for z in allowed[x]:
             left = release.residual(x, z, tuple(sorted(parents[x] - {z})))
-            found[z] = -math.inf if left is None else left.statistic - PENALTY * left.freedom
+            found[z] = -math.inf if left is None else left.statistic - penalty * left.freedom
         return found
 
     gained = [gains(x) for x in columns]

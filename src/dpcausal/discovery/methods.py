@@ -14,25 +14,28 @@ from dpcausal.discovery.moments import Moments
 from dpcausal.discovery.parities import Parities
 from dpcausal.discovery.question import Graph, GraphSearch, rho_of
 from dpcausal.discovery.table import ContingencyTable
+from dpcausal.discovery.triples import Triples
 from dpcausal.discovery.whitened import Whitened, declared
 from dpcausal.errors import LossError
 from dpcausal.privacy.call import gaussian_part
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.releases.table import NoisyTable
+from dpcausal.releases.triples import NoisyTriples
 from dpcausal.releases.whitened import NoisyWhitened
 
-__all__ = ["CiTest", "ContingencyTable", "Moments", "Parities", "Whitened"]
+__all__ = ["CiTest", "ContingencyTable", "Moments", "Parities", "Triples", "Whitened"]
 
 METHODS: dict[str, type[GraphSearch[Any]]] = {
-    kind.name: kind for kind in (ContingencyTable, Parities, Whitened, Moments, CiTest)
+    kind.name: kind for kind in (ContingencyTable, Parities, Whitened, Triples, Moments, CiTest)
 }  # fmt: skip
 """Every method by its short name, beside ``"auto"``."""
 
 READERS: dict[type[Release], type[GraphSearch[Any]]] = {
     NoisyTable: ContingencyTable, NoisyContrasts: Parities, NoisyMoments: Moments, NoisyWhitened: Whitened,
+    NoisyTriples: Triples,
 }  # fmt: skip
 """The method whose terms a release is asked again on."""
 
@@ -47,17 +50,16 @@ def method_of(named: object, question: Graph, loss: Loss) -> GraphSearch[Any]:
     return found
 
 
-LITTLE_NOISE = 200.0
-"""From so large an n √(2ρ)/D on, noise is less than what pairs miss of tests given two columns: parities."""
+LITTLE_NOISE = 250.0
+"""From so large an n √(2ρ)/D on, noise is less than what pairs miss of tests given two columns: triples."""
 
 
-def _much_noise(question: Graph, loss: Loss) -> bool:
-    """Return whether whitened pairs tell more than parities: by n, the loss and the declared levels."""
-    entries = declared(question)
-    if isinstance(loss, NoPrivacy) or entries > MOST_ENTRIES:
-        return False
-    spent = rho_of(gaussian_part(loss, Whitened.name)[0])
-    return isinstance(spent, ZCDP) and question.n * math.sqrt(2 * spent.rho) < LITTLE_NOISE * entries
+def _of_many(question: Graph, loss: Loss) -> GraphSearch[Any]:
+    """Return the method for many columns and Gaussian noise: by n, the loss and the declared levels."""
+    entries, spent = declared(question), rho_of(gaussian_part(loss, Whitened.name)[0])
+    if not isinstance(spent, ZCDP) or entries > MOST_ENTRIES:
+        return Parities()
+    return Whitened() if question.n * math.sqrt(2 * spent.rho) < LITTLE_NOISE * entries else Triples()
 
 
 def automatic(question: Graph, loss: Loss) -> GraphSearch[Any]:
@@ -69,7 +71,7 @@ def automatic(question: Graph, loss: Loss) -> GraphSearch[Any]:
     if cells <= MOST_AUTO_CELLS:
         return ContingencyTable()
     if gaussian:
-        return Whitened() if _much_noise(question, loss) else Parities()
+        return _of_many(question, loss)
     raise LossError(
         f"{len(question.names)} columns make a table of {cells:.3g} cells, above {MOST_AUTO_CELLS}, and parities need "
         "Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho), or name fewer columns"

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from dpcausal.dependence.wald import Wald, upper_tail, wald_test, wald_tests_correlated
 from dpcausal.discovery.pc import Terms, Test, Verdict
@@ -12,6 +16,7 @@ from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.releases.table import NoisyTable
+from dpcausal.releases.triples import NoisyTriples
 from dpcausal.releases.whitened import NoisyWhitened
 
 Columns = tuple[int, ...]
@@ -37,29 +42,36 @@ def of_contrasts(contrasts: NoisyContrasts, x: int, y: int, given: Columns) -> f
 def of_contrasts_together(contrasts: NoisyContrasts, tests: Sequence[tuple[int, int, Columns]]) -> list[float | None]:
     """Return those of many tests, all of one shape at once."""
     found: list[float | None] = [None] * len(tests)
-    alike: dict[tuple[Columns, Columns], list[tuple[int, Columns]]] = {}
+    alike: dict[tuple[Columns, Columns], list[tuple[int, Columns, Columns]]] = {}
     for place, (x, y, given) in enumerate(tests):
         order = (x, y, *given)
         columns = tuple(sorted(order))
         sizes = tuple(contrasts.sizes[i] for i in columns)
         if math.prod(sizes) <= MOST_CELLS and contrasts.knows(columns):
-            alike.setdefault((sizes, tuple(columns.index(i) for i in order)), []).append((place, columns))
-    for (sizes, axes), asked in alike.items():
-        step = max(1, AT_ONCE // math.prod(sizes) ** 2)
-        shape = sizes[axes[0]], sizes[axes[1]], -1
+            axes = tuple(columns.index(i) for i in order)
+            alike.setdefault((sizes, (sizes[axes[0]], sizes[axes[1]])), []).append((place, columns, axes))
+    for (sizes, ends), asked in alike.items():
+        cells = math.prod(sizes)
+        step = max(1, AT_ONCE // cells**2)
         for part in (asked[start : start + step] for start in range(0, len(asked), step)):
-            counts, factors = contrasts.cells_of([columns for _, columns in part])
-            counts = counts.transpose(0, *(axis + 1 for axis in axes)).reshape(len(part), *shape)
+            counts, factors = contrasts.cells_of([columns for _, columns, _ in part])
+            # x and y first: where each cell of such an order stands in the order of the columns.
+            where = np.stack([_cells(sizes, axes) for _, _, axes in part])
+            counts = np.take_along_axis(counts.reshape(len(part), cells), where, 1).reshape(len(part), *ends, -1)
             if contrasts.exact:
                 outcomes = [wald_test(one, 0.0) for one in counts]
             else:
-                factors = factors.transpose(0, *(axis + 1 for axis in axes), -1)
-                factors = factors.reshape(*counts.shape, factors.shape[-1])
-                variances = (factors**2).sum(axis=-1).reshape(len(part), -1).mean(axis=1)
-                outcomes = wald_tests_correlated(counts, factors, variances)
-            for (place, _), outcome in zip(part, outcomes, strict=True):
+                factors = np.take_along_axis(factors.reshape(len(part), cells, -1), where[:, :, None], 1)
+                variances = (factors**2).sum(axis=-1).mean(axis=1)
+                outcomes = wald_tests_correlated(counts, factors.reshape(*counts.shape, -1), variances)
+            for (place, _, _), outcome in zip(part, outcomes, strict=True):
                 found[place] = _tail(outcome)
     return found
+
+
+@lru_cache(maxsize=512)
+def _cells(sizes: Columns, axes: Columns) -> npt.NDArray[np.intp]:
+    return np.arange(math.prod(sizes)).reshape(sizes).transpose(axes).ravel()
 
 
 def of_moments(moments: NoisyMoments, x: int, y: int, given: Columns) -> float | None:
@@ -78,6 +90,7 @@ def of_whitened(whitened: NoisyWhitened, x: int, y: int, given: Columns) -> floa
 
 PVALUES: dict[type[Release], Callable[[Any, int, int, Columns], float | None]] = {
     NoisyTable: of_table, NoisyContrasts: of_contrasts, NoisyMoments: of_moments, NoisyWhitened: of_whitened,
+    NoisyTriples: of_whitened,
 }  # fmt: skip
 
 

@@ -37,7 +37,7 @@ PLACES = ("the order of the rows", "the seed")
 MOST_CELLS = 2**22
 """Cells of the largest table that is counted at all."""
 
-MOST_COLUMNS = 200
+MOST_COLUMNS = 400
 MOST_NAMED = 40
 LARGEST_ORDER = 8
 LEAST_EPSILON = Fraction(1, 10**9)

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from dpcausal.asking.progress import progress
 from dpcausal.discovery.averaged import averaged
 from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
@@ -22,6 +23,7 @@ from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.releases.table import NoisyTable
+from dpcausal.releases.triples import NoisyTriples
 from dpcausal.releases.whitened import NoisyWhitened
 
 LARGEST_MARGIN = 300.0
@@ -59,10 +61,14 @@ def search(release: Release, terms: Terms, margins: bool = True) -> Found:
 
 def _of_pairs(release: NoisyWhitened, terms: Terms) -> Found:
     ordered = release.by_name()
-    skeleton, shares = (strongest_first(ordered, terms), None) if release.exact else averaged(ordered, terms)
+    exact = release.exact
+    if exact and not isinstance(ordered, NoisyTriples):
+        skeleton, shares = strongest_first(ordered, terms), None
+    else:
+        skeleton, shares = averaged(ordered, terms, 1 if exact else None)
     found = by_tests(ordered.names, skeleton, terms, asker(ordered, terms))
     graph = Cpdag(release.names, found.graph.directed, found.graph.undirected)
-    return replace(found, graph=graph, support=shares)
+    return replace(found, graph=graph, support=None if exact else shares)
 
 
 def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms, ask: Ask | None = None) -> Found:
@@ -114,10 +120,12 @@ def support(release: Release, terms: Terms, redraws: int | None = None) -> Suppo
     edges: Counter[Edge] = Counter()
     arrows: Counter[Arc] = Counter()
     generator = generator_from_seed(REDRAW_SEED)
-    for _ in range(redraws):
-        found = search(release.redrawn(generator), terms, margins=False)
-        edges.update(found.graph.skeleton - found.untested)
-        arrows.update(arc for arc in found.graph.directed if frozenset(arc) not in found.untested)
+    with progress(redraws, "draws of noise") as step:
+        for _ in range(redraws):
+            found = search(release.redrawn(generator), terms, margins=False)
+            edges.update(found.graph.skeleton - found.untested)
+            arrows.update(arc for arc in found.graph.directed if frozenset(arc) not in found.untested)
+            step("draws of noise")
     return Support(
         redraws,
         {edge: count / redraws for edge, count in edges.items()},

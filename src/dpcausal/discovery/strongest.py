@@ -15,7 +15,7 @@ BAR = 0.05
 """Least share of its strength that a pair must keep given others: noise and near-faithfulness leave a rest."""
 
 
-def strongest_first(release: NoisyWhitened, terms: Terms) -> Skeleton:
+def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR) -> Skeleton:
     """Return the pairs that stand: first the strongest, each given what has joined one of its ends.
 
     A pair of which one column has but one kept level is not tested, and not joined.
@@ -59,7 +59,7 @@ def strongest_first(release: NoisyWhitened, terms: Terms) -> Skeleton:
             tests += 1
             pvalue = upper_tail(found.statistic, found.freedom)
             weakest[pair] = max(weakest[pair], terms.at_alpha(pvalue, len(given)))
-            gone = pvalue > terms.level(len(given)) or found.strength < BAR * strength
+            gone = pvalue > terms.level(len(given)) or found.strength < bar * strength
             if gone and (best is None or pvalue > best[0]):
                 best = (pvalue, given)
         if best is not None:

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -42,24 +42,36 @@ from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.whitened import NoisyWhitened
 
-MARGIN_SHARE = Fraction(1, 10)
-"""What the margins take of ρ."""
 
-SHORTENED, EXACT_SHORTENED = 0.4, 4.0
-"""The squared length of a row as a part of D, which is its mean: with noise, and without."""
+class Design(NamedTuple):
+    """What the margins and the moments take of ρ, and the squared length of a row as a part of D, its mean."""
+
+    margins: Fraction
+    moments: Fraction
+    shortened: float
+
+    def parts(self, loss: ZCDP | NoPrivacy) -> tuple[ZCDP | NoPrivacy, ZCDP | NoPrivacy]:
+        """Return what the margins and the moments take of a loss."""
+        return loss.part(self.margins), loss.part(self.moments)
+
+
+PAIRS = Design(Fraction(1, 10), Fraction(9, 10), 0.4)
+
+EXACT_SHORTENED = 4.0
+"""The squared length without noise."""
 
 LATER_ALPHA = 0.03
 """Default level of tests given two or more columns, where noise leaves the least power."""
 
 
-def squared_length(entries: int, loss: ZCDP | NoPrivacy) -> float:
+def squared_length(entries: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
     """Return what the square of a row of so many entries is shortened to."""
-    return (SHORTENED if isinstance(loss, ZCDP) else EXACT_SHORTENED) * entries
+    return (design.shortened if isinstance(loss, ZCDP) else EXACT_SHORTENED) * entries
 
 
-def moments_deviation(entries: int, n: int, loss: ZCDP | NoPrivacy) -> float:
+def moments_deviation(entries: int, n: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
     """Return the deviation of the noise of an entry off the diagonal: not in units of the grid."""
-    squared = squared_length(entries, loss)
+    squared = squared_length(entries, loss, design)
     bound = float(whitened_moments_sensitivity(entries, squared, n).bound)
     return float(deviation_of(bound, loss) * 4.0 ** -grid(squared, n).bits / math.sqrt(2))
 
@@ -81,6 +93,7 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
     at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
     usual_alpha: ClassVar[float] = 0.01
+    design: ClassVar[Design] = PAIRS
 
     def usual_order(self, columns: int) -> int:
         return 2
@@ -103,13 +116,13 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
 
     def foresee(self, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         """Return it for even margins; the noise of every number of levels that may be kept is rehearsed."""
-        first, second = parts(rho_of(spent))
+        first, second = self.design.parts(rho_of(spent))
         deviation_of(float(histograms_sensitivity(len(question.sizes)).bound), first)
         n, entries = question.n, declared(question)
         for kept in range(1, entries + 1):
-            noise = moments_deviation(kept, n, second)
+            noise = moments_deviation(kept, n, second, self.design)
         # Rows of D entries at even margins have the squared length D, and are shortened alike.
-        error = 1 / n + (noise / (n * min(1.0, squared_length(entries, second) / entries))) ** 2
+        error = 1 / n + (noise / (n * min(1.0, squared_length(entries, second, self.design) / entries))) ** 2
         pairs: list[Strength] = [
             ((a - 1) * (b - 1), 0.25 * (a - 1) / error)
             for a, b in combinations(sorted(size for size in question.sizes if size > 1), 2)
@@ -130,14 +143,11 @@ def declared(question: Graph) -> int:
     return 1 + sum(size - 1 for size in question.sizes)
 
 
-def parts(loss: ZCDP | NoPrivacy) -> tuple[ZCDP | NoPrivacy, ZCDP | NoPrivacy]:
-    """Return what the margins and the moments take of a loss."""
-    return loss.part(MARGIN_SHARE), loss.part(1 - MARGIN_SHARE)
-
-
-def noisy_whitened(private: Table, question: Graph, allotment: Allotment, loss: ZCDP | NoPrivacy) -> NoisyWhitened:
+def noisy_whitened(
+    private: Table, question: Graph, allotment: Allotment, loss: ZCDP | NoPrivacy, design: Design = PAIRS
+) -> NoisyWhitened:
     """Read the columns and release their margins, then their whitened second moments."""
-    (first, second), sizes, n = parts(loss), question.sizes, question.n
+    (first, second), sizes, n = design.parts(loss), question.sizes, question.n
     joint = JointCounts(private, question.names)
     counts = np.concatenate(joint([(place,) for place in range(len(sizes))]))
     bound = histograms_sensitivity(len(sizes))
@@ -147,7 +157,7 @@ def noisy_whitened(private: Table, question: Graph, allotment: Allotment, loss: 
     deviation = deviation_of(float(bound.bound), first)
     places, shares = zip(*(merged_levels(part, deviation) for part in margins), strict=True)
     entries = row_entries(shares)
-    squared = squared_length(entries, second)
+    squared = squared_length(entries, second, design)
     sums = joint.over(lambda codes: whitened_sums(codes, places, shares, squared, n))
     exact = scaled(sums, entries)
     sensitivity = whitened_moments_sensitivity(entries, squared, n)
@@ -155,5 +165,5 @@ def noisy_whitened(private: Table, question: Graph, allotment: Allotment, loss: 
     return NoisyWhitened(
         names=question.names, n=n, places=places, shares=tuple(tuple(part.tolist()) for part in shares),
         matrix=unpacked(released, entries) * 4.0 ** -grid(squared, n).bits,
-        deviation=moments_deviation(entries, n, second),
+        deviation=moments_deviation(entries, n, second, design),
     )  # fmt: skip

@@ -193,6 +193,10 @@ def cut_note(columns: Iterable[tuple[str, Column]]) -> tuple[str, ...]:
     return (f"cut into parts: {told}; what varies within a part is not adjusted for",) if told else ()
 
 
+def is_cut_at_will(column: Column) -> bool:
+    return isinstance(column, Bounded) and column.cuts is None
+
+
 def cell_variance(values: int, spent: Paid) -> float:
     """Return the variance of an entry's noise, in records; refuse a loss whose noise could not be drawn."""
     try:
@@ -235,6 +239,7 @@ def noisy_cells(question: CellSums, spent: Paid, allotment: Allotment) -> NoisyC
         levels=tuple(levels_of(column) for _, column in by), values=values,
         counts=np.asarray(noisy, dtype=np.float64).reshape(*question.sizes, -1) / GRID,
         variance=cell_variance(len(values), spent),
+        cut=tuple(name for name in question.by if is_cut_at_will(table.schema.column(name))),
     )  # fmt: skip
 
 

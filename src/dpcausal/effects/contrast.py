@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,8 @@ LEAST_SHARE = 0.5
 FIRM = 4.0
 """The ratio of risks is normal on its log if they are so many standard errors away from 0, and for odds from 1."""
 RARE, LEAST_COUNTED = 0.05, 0.05
+LEFT = 0.75
+"""So much of what an answer moves by where the parts of numbers are twice as wide may be left in it: measured."""
 MOST_SKEW = 0.35
 """No interval where the skewness of the difference could be more: a normal one covers .92 of a nominal .95 there."""
 
@@ -87,13 +89,14 @@ def effect_of_cells(
     names = (*grouped, *(name for name in adjusted if name not in grouped))
     axis, strata = release.by.index(treatment), [release.by.index(name) for name in names]
     pair = arms_of(release.levels[axis], treatment, treated, control)
-    sums = release.arms(value, axis, pair, strata)
-    answer = Answer(sums, treated_only, reach, value)
-    of_group = sums.N.shape[1] // len(release.levels[strata[0]]) if grouped else 1
+    sums, sizes = release.arms(value, axis, pair, strata), [len(release.levels[one]) for one in strata]
+    merged = [place for place, name in enumerate(names) if name in release.cut and name not in grouped]
+    each = [sums, *(sums.coarser(sizes, merged, first) for first in (0, 1) if merged)]
+    answer = Answer(each, treated_only, reach, value)
     by_group = []
     for place, level in enumerate(release.levels[strata[0]] if grouped else ()):
-        chosen = np.arange(sums.N.shape[1]) // of_group == place
-        one = Answer(sums.part(chosen), treated_only, reach, value)
+        chosen = [one.part(np.arange(one.N.shape[1]) // (one.N.shape[1] // sizes[0]) == place) for one in each]
+        one = Answer(chosen, treated_only, reach, value)
         by_group.append(GroupEffect(f"{groups} = {level}", one.estimate, one.interval, one.reason, one.share))
     share_treated = float(sums.N[1].sum() / max(sums.N.sum(), 1.0))
     return Effect(
@@ -105,7 +108,8 @@ def effect_of_cells(
         risk_ratio=answer.risk_ratio(), odds_ratio=answer.odds_ratio(),
         signal_to_noise=sums.ratio, share_supported=answer.share, **answer.unmeasured(),
         by_group=tuple(by_group), balance=balance(release, axis, pair, strata, value),
-        notes=(*notes(answer.share, share_treated), *void(float(release.sums(value, ())[0][0]), release.n)),
+        notes=(*notes(answer.share, share_treated), *answer.parts,
+               *void(float(release.sums(value, ())[0][0]), release.n)),
         method="cells", settings={}, n=release.n, release=release, guarantee=release.guarantee,
     )  # fmt: skip
 
@@ -128,8 +132,9 @@ def void(counted: float, n: int) -> tuple[str, ...]:
 class Answer:
     """The effect in some strata, in the outcome's unit."""
 
-    def __init__(self, sums: Sums, treated_only: bool, reach: float, value: Value) -> None:
-        self.reach, self.value = reach, value
+    def __init__(self, each: Sequence[Sums], treated_only: bool, reach: float, value: Value) -> None:
+        self.reach, self.value, sums = reach, value, each[0]
+        self.coarser = [Answer([one], treated_only, reach, value) for one in each[1:]]
         supported = sums.supported
         total = sums.N.sum()
         self.share = float(np.clip(sums.N[:, supported].sum() / total, 0, 1)) if total > 0 else 0.0
@@ -168,9 +173,26 @@ class Answer:
         estimate, error = self.estimate, self.error("covariance")
         if self.reason or estimate is None or error is None:
             return None
+        low, high = estimate - self.reach * error, estimate + self.reach * error
         if self.risks is not None and self.rare:
-            return difference(*self.risks, error**2, self.reach)
-        return estimate - self.reach * error, estimate + self.reach * error
+            low, high = difference(*self.risks, error**2, self.reach)
+        return low - self.left, high + self.left
+
+    @property
+    def left(self) -> float:
+        """Return what may vary within the parts of numbers, of the difference.
+
+        Where parts are twice as wide, a smooth curve leaves four times as much; a step one and a half times as much or
+        more, by where in its part it is.
+        """
+        own = self.estimate
+        there = [] if own is None else [one.estimate - own for one in self.coarser if one.estimate is not None]
+        return LEFT * max(map(abs, there), default=0.0)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        told = f"the interval is wider by {self.left:.2g} at both ends for what may vary within parts of numbers"
+        return (told,) if self.left > 0 and self.interval is not None else ()
 
     def _ratio(self, read: Any, slopes: Any, firm: Any, limits: Any) -> Ratio | None:
         """Return exp of a difference of transformed risks, by the delta method on that scale; others where rare."""
@@ -179,11 +201,15 @@ class Answer:
         if self.found is None or self.risks is None:
             return Ratio(None, None, UNSUPPORTED)
         two, matrix = self.found.values, self.found.covariance
+        left = self.left / self.value.width  # may be in either risk
         if self.rare or any(firm(risk) < FIRM * math.sqrt(matrix[a, a]) for a, risk in enumerate(two)):
-            return Ratio(*limits(*self.risks, self.reach))
+            middle, ends = limits(*self.risks, self.reach)
+            wider = math.exp(min(left / max(float(two.max()), 1e-9), 700.0))
+            return Ratio(middle, (ends[0] / wider, ends[1] * wider))
         slope = np.array([-slopes(two[0]), slopes(two[1])])
         log, error = float(read(two[1]) - read(two[0])), math.sqrt(float(slope @ matrix @ slope))
-        return Ratio(math.exp(log), (math.exp(log - self.reach * error), math.exp(log + self.reach * error)))
+        half = self.reach * error + left * float(np.abs(slope).max())
+        return Ratio(math.exp(log), (math.exp(log - half), math.exp(min(log + half, 700.0))))
 
     def risk_ratio(self) -> Ratio | None:
         return self._ratio(math.log, lambda p: 1 / p, lambda p: p, ratio)

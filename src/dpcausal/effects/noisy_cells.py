@@ -52,6 +52,8 @@ class NoisyCells(Release):
         In records.
     variance : float
         Variance of an entry's noise.
+    cut : tuple of str
+        Columns of the cells that are numbers cut into parts of one width, as nobody said where.
     """
 
     kind: ClassVar[str] = "cells"
@@ -61,6 +63,7 @@ class NoisyCells(Release):
     values: tuple[Value, ...]
     counts: Reals
     variance: float
+    cut: tuple[str, ...] = ()
 
     @called
     def effect(
@@ -130,6 +133,7 @@ class NoisyCells(Release):
         return {
             "by": list(self.by), "levels": [{"of": list(one)} for one in self.levels],
             "values": [vars(one) for one in self.values], "counts": self.counts.tolist(), "variance": self.variance,
+            "cut": list(self.cut),
         }  # fmt: skip
 
     @classmethod
@@ -145,7 +149,10 @@ class NoisyCells(Release):
             raise form.refuse("counts")
         if len(by) != len(levels) or names != (*by, *(one.name for one in values if one.degree)):
             raise form.refuse("names")
-        return cls(names, n, by, levels, values, counts, form.size("variance"))
+        cut = form.words("cut") if form.has("cut") else ()
+        if not set(cut) <= set(by):
+            raise form.refuse("cut")
+        return cls(names, n, by, levels, values, counts, form.size("variance"), cut)
 
 
 COUNTS_ONLY = Value("records", 0.0, 1.0, 0)

@@ -13,6 +13,7 @@ The influences sum to 0, as a mean does not change when all counts are doubled.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,6 +75,18 @@ class Sums:
     def part(self, strata: Mask) -> Sums:
         """Return some of the strata."""
         return Sums(self.N[:, strata], self.T[:, strata], self.Q[:, strata], self.noise)
+
+    def coarser(self, sizes: Sequence[int], axes: Sequence[int], first: int) -> Sums:
+        """Return them by strata of such sizes, along some axes two neighbours together, ``first`` of them alone."""
+
+        def merged(cells: Reals) -> Reals:
+            found = cells.reshape(2, *sizes)
+            for axis in axes:
+                starts = [*range(first), *range(first, sizes[axis], 2)]
+                found = np.add.reduceat(found, starts, axis=axis + 1)
+            return found.reshape(2, -1)
+
+        return Sums(merged(self.N), merged(self.T), merged(self.Q), self.noise * 2 ** len(axes))
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ class Release(Printed, ABC):
         if form.whole("format", 1) > FORMAT:
             raise ParameterError(f"this release has a newer format than {FORMAT}: read it with a newer dpcausal")
         import_module("dpcausal.library")  # all kinds that there are
-        kinds = {kind.kind: kind for kind in Release.__subclasses__()}
+        kinds = {one.kind: one for kind in Release.__subclasses__() for one in (kind, *kind.__subclasses__())}
         kind = kinds[form.word("kind", tuple(kinds))]
         release = kind.of_form(form, form.words("names", different=True), form.whole("n", 0))
         return release.under(guarantee_in(form.part("guarantee")))

@@ -60,7 +60,12 @@ class _Left(NamedTuple):
     spread: Reals
 
 
-def _floored(covariance: Reals) -> tuple[Reals, Reals]:
+def of_factors(a: Reals, b: Reals) -> Reals:
+    """Return a_ac b_bd, indexed a, b, c, d."""
+    return np.asarray(a[:, None, :, None] * b[None, :, None, :])
+
+
+def floored(covariance: Reals) -> tuple[Reals, Reals]:
     """Return a covariance without eigenvalues near 0, and its inverse root."""
     values, vectors = np.linalg.eigh(covariance)
     values = np.maximum(values, LEAST_LEFT)
@@ -86,6 +91,11 @@ class NoisyWhitened(Release):
     def exact(self) -> bool:
         """Whether there is no noise."""
         return self.deviation == 0
+
+    @property
+    def pairs(self) -> NoisyWhitened:
+        """Itself, without what was released beside it."""
+        return self
 
     @cached_property
     def ends(self) -> tuple[int, ...]:
@@ -163,7 +173,7 @@ class NoisyWhitened(Release):
             self._given[given] = inside, inverse, N[np.ix_(inside, inside)]
         inside, inverse, among = self._given[given]
         slopes = C[own, inside] @ inverse
-        spread, root = _floored(C[own, own] - slopes @ C[inside, own])
+        spread, root = floored(C[own, own] - slopes @ C[inside, own])
         noise = root @ (N[own, own] + slopes @ among @ slopes.T) @ root
         found = self._lefts[x, given] = _Left(slopes, slopes @ among, inside, root, noise, root @ spread @ root)
         return found
@@ -188,26 +198,28 @@ class NoisyWhitened(Release):
             return None
         if not given:
             return self._unconditional[x, y]
-        one, other = self._left(x, given), self._left(y, given)
-        # In units of what is left of the columns.
-        h = one.root @ (self.covariance[self.block(x), self.block(y)]
-                        - one.slopes @ self.covariance[one.inside, self.block(y)]) @ other.root  # fmt: skip
-        G = one.root @ one.among @ other.slopes.T @ other.root
-        cross = one.noise[:, None, :, None] * other.noise[None, :, None, :]
-        cross += G[:, None, None, :] * G.T[None, :, :, None]
-        if len(given) == 1 and len(one.inside):
-            weights, of_x = self._within(x, given[0])
-            of_x, of_y = one.root @ of_x @ one.root, other.root @ self._within(y, given[0])[1] @ other.root
-            sampling = np.einsum("z,zac,zbd->abcd", weights, of_x, of_y)
-        else:
-            sampling = one.spread[:, None, :, None] * other.spread[None, :, None, :]
-        noise = self.deviation / self.count
-        spread = (sampling / self.count + noise * noise * cross).reshape(p * q, p * q)
+        h, sampling, noise = self._link(x, y, given)
+        spread = (sampling / self.count + noise).reshape(p * q, p * q)
         flat = h.ravel()
         statistic = float(flat @ np.linalg.solve(spread + 1e-12 * np.eye(p * q), flat))
         found = Residual(statistic, p * q, float(flat @ flat - np.trace(spread)))
         self._residuals[x, y, given] = found
         return found
+
+    def _link(self, x: int, y: int, given: Columns) -> tuple[Reals, Reals, Reals]:
+        """Return H in units of what is left of the columns, its covariance by sampling times Σw², and by noise."""
+        one, other = self._left(x, given), self._left(y, given)
+        h = one.root @ (self.covariance[self.block(x), self.block(y)]
+                        - one.slopes @ self.covariance[one.inside, self.block(y)]) @ other.root  # fmt: skip
+        G = one.root @ one.among @ other.slopes.T @ other.root
+        noise = of_factors(one.noise, other.noise) + G[:, None, None, :] * G.T[None, :, :, None]
+        if len(given) == 1 and len(one.inside):
+            weights, of_x = self._within(x, given[0])
+            of_x, of_y = one.root @ of_x @ one.root, other.root @ self._within(y, given[0])[1] @ other.root
+            sampling = np.einsum("z,zac,zbd->abcd", weights, of_x, of_y)
+        else:
+            sampling = of_factors(one.spread, other.spread)
+        return h, sampling, (self.deviation / self.count) ** 2 * noise
 
     @cached_property
     def _unconditional(self) -> dict[tuple[int, int], Residual]:

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from dpcausal.direction.progress import is_terminal, progress
+from dpcausal.asking.progress import is_terminal, progress
 from tests.direction.neighbours import ask
 from tests.direction.test_many import all_of, table
 

@@ -1,0 +1,98 @@
+"""Pairs that whitened pairs join, tested again given two columns in full: which triples that needs, and what is left.
+
+A set is not asked if a part of it would do: if x ⊥ y | z, w and x ⊥ w | z then x ⊥ y | z (contraction), and pairs tell
+the latter two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dpcausal.dependence.triples import MOST_THIRDS, Triple, third_entries
+from dpcausal.dependence.wald import upper_tail
+from dpcausal.dependence.whitened import Reals
+from dpcausal.discovery.pc import Edge, Skeleton, Terms
+from dpcausal.discovery.strongest import sets_beside, strongest_first
+from dpcausal.releases.whitened import Columns, NoisyWhitened
+
+START_BAR, BAR = 0.02, 0.01
+"""Least share of its strength that a pair must keep given others: to be tested in full, and then."""
+
+NEEDED = 0.001
+"""Level at which either end must be linked to each column that is given, given the others."""
+
+LAXER = 3.0
+"""Levels of the tests of pairs that have joined, in the usual ones: added noise takes power from them."""
+
+
+def candidates(release: NoisyWhitened, terms: Terms) -> Skeleton:
+    """Return the pairs that are tested in full."""
+    return strongest_first(release.pairs, terms, START_BAR)
+
+
+def needed_triples(release: NoisyWhitened, skeleton: Skeleton, terms: Terms, shares: list[Reals]) -> list[Triple]:
+    """Return the triples that full tests of a skeleton's pairs need, of the weakest pairs first as far as they go."""
+    place = {name: number for number, name in enumerate(release.names)}
+    found: dict[Triple, None] = {}
+    entries, around = 0, _around(skeleton.edges)
+    for _, x, y in _by_strength(release, skeleton.edges - skeleton.untested):
+        for given in _sets(release, around, x, y, min(terms.max_order, 2)):
+            if len(given) < 2:
+                continue
+            for end in (place[x], place[y]):
+                a, b, c = sorted((end, *given))
+                more = 0 if (a, b, c) in found else third_entries(shares, [(a, b, c)])
+                if more and entries + more <= MOST_THIRDS:
+                    entries += more
+                    found[a, b, c] = None
+    return sorted(found)
+
+
+def stand(release: NoisyWhitened, skeleton: Skeleton, terms: Terms) -> frozenset[Edge]:
+    """Return which pairs of a skeleton stand: the weakest are tested first, given what is left around either end."""
+    place = {name: number for number, name in enumerate(release.names)}
+    left, around = set(skeleton.edges), _around(skeleton.edges)
+    for strength, x, y in _by_strength(release, skeleton.edges - skeleton.untested):
+        for given in _sets(release, around, x, y, terms.max_order):
+            found = release.residual(place[x], place[y], given)
+            if found is None:
+                continue
+            pvalue = upper_tail(found.statistic, found.freedom)
+            if pvalue > LAXER * terms.level(len(given)) or found.strength < BAR * strength:
+                left.discard(frozenset((x, y)))
+                around[x].discard(y)
+                around[y].discard(x)
+                break
+    return frozenset(left)
+
+
+def _around(edges: Iterable[Edge]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for a, b in map(tuple, edges):
+        found.setdefault(a, set()).add(b)
+        found.setdefault(b, set()).add(a)
+    return found
+
+
+def _by_strength(release: NoisyWhitened, edges: Iterable[Edge]) -> list[tuple[float, str, str]]:
+    place = {name: number for number, name in enumerate(release.names)}
+    found = []
+    for x, y in map(sorted, edges):
+        alone = release.residual(place[x], place[y], ())
+        found.append((alone.strength if alone else 0.0, x, y))
+    return sorted(found)
+
+
+def _sets(release: NoisyWhitened, around: dict[str, set[str]], x: str, y: str, largest: int) -> Iterator[Columns]:
+    """Yield the sets around either end of which no part is needless, by their places."""
+    place = {name: number for number, name in enumerate(release.names)}
+    for names in sets_beside(around[x] - {y}, around[y] - {x}, largest):
+        given = tuple(place[z] for z in names)
+        parts = [(z, tuple(w for w in given if w != z)) for z in given]
+        if all(_linked(release, place[end], z, rest) for end in (x, y) for z, rest in parts):
+            yield given
+
+
+def _linked(release: NoisyWhitened, x: int, z: int, given: Columns) -> bool:
+    found = release.residual(x, z, given)
+    return found is not None and upper_tail(found.statistic, found.freedom) <= NEEDED
