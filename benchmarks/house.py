@@ -66,7 +66,8 @@ BEFORE: dict[str, str] = {
     "regression": "8, 1403", "report": "1, 190", "simulate": "1, 247", "simulate_panels": "1, 162",
     "synthetic_control": "13, 1930", "all files, lines": "174, 24776", "median, largest file": "129, 379",
     "share of code, of docstrings": "57 %, 27 %",
-    "plumbing of the four tasks": "4504", "places of blocks outside its methods' files": "10",
+    "plumbing of the four tasks": "4504", "of these, lines of code": "2855",
+    "places of blocks outside its methods' files": "10",
     "places of resamples outside its methods' files": "10", "places of penalty outside its methods' files": "7",
     "places of strata outside its methods' files": "10", "dispatches on a method's name": "90",
     "isinstance(..., NoPrivacy)": "71", "losses shared by hand": "30", "type: ignore": "56",
@@ -235,7 +236,9 @@ def facts(files: list[File]) -> Iterator[tuple[str, object]]:
     yield "median, largest file", f"{median(sizes):g}, {max(sizes)}"
     code = sum(file.code for file in files)
     yield "share of code, of docstrings", f"{code / sum(sizes):.0%}, {documented / sum(sizes):.0%}".replace("%", " %")
-    yield "plumbing of the four tasks", sum(len(file.lines) for file in files if file.is_plumbing)
+    plumbing = [file for file in files if file.is_plumbing]
+    yield "plumbing of the four tasks", sum(len(file.lines) for file in plumbing)
+    yield "of these, lines of code", sum(file.code for file in plumbing)
     tests = [file for file in files if file.room == "independence" or file.name == "cli.independence"]
     outside = [file for file in tests if file.is_plumbing or file.room == "cli"]
     for option in OPTIONS:

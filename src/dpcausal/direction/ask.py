@@ -51,8 +51,8 @@ def direction(
         The most that the call may cost; no default.  ``PureDP(ε)``; of an ``ApproxDP(ε, δ)`` only ε is spent.
         ``NoPrivacy()`` with a ledger without privacy: the exact counts, or the exact scores.
     score : str, optional
-        ``"lsnm"`` (the default for everyone): which location-scale model leaves less dependence, by entropies; a forced
-        choice takes ``"hsic"`` in blocks where no scale is needed.  The only one with a verdict.
+        ``"lsnm"`` (the default for everyone): which location-scale model leaves less dependence, by entropies; the only
+        one with a verdict, and a forced choice takes a scale only in blocks where it gains.
         ``"hsic"`` (the default for a half: root of the Hilbert-Schmidt criterion of residuals), ``"spearman"``,
         ``"kendall"``, ``"iqr"`` (log interquartile ranges).  Inside blocks or without privacy only: ``"variance"``, and
         the scores of information geometry, which fit no regression: ``"igci"``, ``"igci-gaussian"`` (spacings, against

@@ -95,8 +95,8 @@ def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     coins = generator_from_seed(seed)
     is_fine = not any(heaped(values).any() or len(np.unique(values)) < LEAST_VALUES for values in (x, y))
     x, y = spread(x, y, coins)
-    forward, left_y, rest_y, _ = half(x, Spline(x), y)
-    backward, left_x, rest_x, _ = half(y, Spline(y), x)
+    forward, left_y, rest_y = half(x, Spline(x), y)
+    backward, left_x, rest_x = half(y, Spline(y), x)
     margin = backward - forward
     is_told = is_fine and math.isfinite(margin) and margin != 0 and gaussian_pvalue(x, y) < LEVEL
     is_forward = margin > 0

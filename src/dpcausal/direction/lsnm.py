@@ -4,7 +4,7 @@
 
 where e_Y = (y − f(x))/s(x) and e_X the same the other way.  As the rows grow, D tends to I(e_X; y) − I(e_Y; x),
 whatever f and s are: above 0 if "x causes y" leaves less dependence.  Freedom of the scale costs accuracy where no
-scale is needed: a forced choice takes HSIC of the residuals there.  Inside blocks only: all is taken from the rows.
+scale is needed: a forced choice leaves it constant there.  Inside blocks only: all is taken from the rows.
 Proof: ``verdict.md``, lsnm.
 """
 
@@ -36,8 +36,8 @@ LEAST_VALUES = 10
 LEAST_HEAP = 0.03
 """Least share of the rows that makes a heap of a value."""
 
-LEAST_GAIN = 0.06
-"""Gain of the scale in log likelihood a row, of the direction where it gains more, up to which noise is additive."""
+LEAST_GAIN = 0.08
+"""Gain of the scale in log likelihood a row, of the direction where it gains more, up to which scales are constant."""
 
 
 def heaped(values: Column) -> npt.NDArray[np.bool_]:
@@ -112,19 +112,24 @@ def location_scale(spline: Spline, u: Column) -> tuple[Column, Column, Column, f
     return plain, *best, gained - least
 
 
-def half(regressor: Column, spline: Spline, response: Column) -> tuple[float, Column, Column, float]:
-    """Return ĥ(regressor) + ĥ(e) + mean log s, residuals of the mean alone, those over their scale, and its gain."""
-    plain, rest, scale, gain = location_scale(spline, response)
-    return entropy(regressor) + entropy(rest) + float(np.mean(scale)), plain, rest, gain
+def half(regressor: Column, spline: Spline, response: Column) -> tuple[float, Column, Column]:
+    """Return ĥ(regressor) + ĥ(e) + mean log s, the residuals of the mean alone, and those over their scale."""
+    plain, rest, scale, _ = location_scale(spline, response)
+    return entropy(regressor) + entropy(rest) + float(np.mean(scale)), plain, rest
 
 
-def scores(x: Column, y: Column, coins: PublicGenerator) -> tuple[float, float, float]:
-    """Return the scores of ("x causes y", "y causes x"), the smaller wins, and the larger gain of their scales.
+def scores(x: Column, y: Column, coins: PublicGenerator) -> tuple[float, float]:
+    """Return the scores of ("x causes y", "y causes x"), the smaller wins: the second less the first is D.
 
-    The second score less the first is D.  Rows on a heap are left out: as a cause it would win, as an effect lose,
-    whatever the other rows say.
+    Rows on a heap are left out: as a cause it would win, as an effect lose, whatever the other rows say.  If neither
+    scale gains enough both are constant.
     """
     whole = ~(heaped(x) | heaped(y))
     x, y = spread(x[whole], y[whole], coins)
-    (forward, *_, gain), (backward, *_, back) = half(x, Spline(x), y), half(y, Spline(y), x)
-    return forward, backward, max(gain, back)
+    (plain, rest, scale, gain), (back, rest_back, scale_back, gain_back) = (
+        location_scale(Spline(regressor), response) for regressor, response in ((x, y), (y, x))
+    )
+    if max(gain, gain_back) <= LEAST_GAIN:
+        return entropy(x) + entropy(plain), entropy(y) + entropy(back)
+    forward, backward = float(np.mean(scale)), float(np.mean(scale_back))
+    return entropy(x) + entropy(rest) + forward, entropy(y) + entropy(rest_back) + backward
