@@ -173,11 +173,13 @@ def told(name: str, way: str, graphs: list[tuple[dpc.Cpdag, dpc.Cpdag, float]], 
     return float(mean[0])
 
 
-def rows(name: str, cases: list[Case], epsilons: tuple[float, ...], peers: bool, targets: dict[str, bool]) -> None:
-    """Print the default at each ε, without noise, and the peers on the first rows."""
+def rows(
+    name: str, cases: list[Case], epsilons: tuple[float, ...], peers: bool, targets: dict[str, bool], **more: Any
+) -> None:
+    """Print a method, by default the default, at each ε, the default without noise, and the peers on the first rows."""
     for place, epsilon in enumerate(epsilons):
         loss = dpc.PureDP(epsilon) if name in SMALL else dpc.ApproxDP(epsilon, 1e-6)
-        found = [(case, *asked(case, loss, seed)) for seed, case in enumerate(cases)]
+        found = [(case, *asked(case, loss, seed, **more)) for seed, case in enumerate(cases)]
         best = np.mean([floor(case, one.release, epsilon) for case, one, _ in found[:2]])
         pairs = comb(len(cases[0].frame), 2)
         tested = np.mean([1 - len(one.untested) / pairs for _, one, _ in found])
@@ -230,12 +232,13 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first of the seeds")
     parser.add_argument("--parts", nargs="*", default=known, choices=known)
     parser.add_argument("--no-peers", action="store_true", help="leave out causal-learn and pgmpy")
+    parser.add_argument("--method", default="auto", help="of wide tables with noise")
     options = parser.parse_args()
     targets: dict[str, bool] = {}
     for part in options.parts:
         try:
             for name, made, epsilons in cases(part, range(options.first, options.first + options.seeds)):
-                rows(name, made, epsilons, not options.no_peers, targets)
+                rows(name, made, epsilons, not options.no_peers, targets, method=options.method)
         except DataAbsentError as absent:
             print(f"{part} is skipped: {absent}")
     return report(targets)
