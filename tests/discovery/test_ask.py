@@ -198,7 +198,10 @@ def test_auto_follows_schema_size_and_loss() -> None:
     assert asked(eleven, loss=dpc.ApproxDP(1, 1e-6)).method == "whitened"
     many = {name: np.tile(values, 2_000) for name, values in eleven.items()}
     assert asked(many, loss=dpc.ApproxDP(0.1, 1e-6)).method == "whitened"
-    assert asked(many, loss=dpc.ApproxDP(2, 1e-6)).method == "triples"
+    assert asked(many, loss=dpc.ApproxDP(0.2, 1e-6)).method == "triples"
+    assert asked(many, loss=dpc.ApproxDP(2, 1e-6)).method == "parities"  # all of two levels
+    three = dpc.Schema({name: dpc.Levels([0, 1]) for name in many} | {"v0": dpc.Levels([0, 1, 2])})
+    assert asked(many, schema=three, loss=dpc.ApproxDP(2, 1e-6)).method == "triples"
 
 
 def test_a_level_that_is_given_holds_for_all_orders() -> None:

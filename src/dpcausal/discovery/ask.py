@@ -56,8 +56,8 @@ def discover(
         * ``"parities"``: noisy contrasts, order by order, for many columns.  ``ZCDP`` or ``ApproxDP``.
         * ``"moments"``: noisy second moments of bounded columns, partial correlations.  ``ZCDP`` or ``ApproxDP``.
         * ``"auto"``: moments if all columns are bounded and the loss allows Gaussian noise; a table up to 1024 cells;
-          beyond, whitened while n √(2ρ) is below 250 times the number of levels, triples from there on; parities
-          without privacy, or above 1000 levels.
+          beyond, whitened while n √(2ρ) is below 250 times the number of levels, triples from there on; parities from
+          500 on if no column has more than two levels, without privacy, or above 1000 levels.
         * ``"ci-test"`` (``CiTest``): PC by the tests of ``ci_test``, one ε split by order: for a few non-linear or
           mixed columns.  ``PureDP``.
 

@@ -53,13 +53,19 @@ def method_of(named: object, question: Graph, loss: Loss) -> GraphSearch[Any]:
 LITTLE_NOISE = 250.0
 """From so large an n √(2ρ)/D on, noise is less than what pairs miss of tests given two columns: triples."""
 
+TWO_LEVELS = 500.0
+"""From so large an n √(2ρ)/D on, contrasts of columns of two levels find more than triples, and rare causes."""
+
 
 def _of_many(question: Graph, loss: Loss) -> GraphSearch[Any]:
     """Return the method for many columns and Gaussian noise: by n, the loss and the declared levels."""
     entries, spent = declared(question), rho_of(gaussian_part(loss, Whitened.name)[0])
     if not isinstance(spent, ZCDP) or entries > MOST_ENTRIES:
         return Parities()
-    return Whitened() if question.n * math.sqrt(2 * spent.rho) < LITTLE_NOISE * entries else Triples()
+    clearness = question.n * math.sqrt(2 * spent.rho) / entries
+    if clearness >= TWO_LEVELS and max(question.sizes) <= 2:
+        return Parities()
+    return Whitened() if clearness < LITTLE_NOISE else Triples()
 
 
 def automatic(question: Graph, loss: Loss) -> GraphSearch[Any]:
