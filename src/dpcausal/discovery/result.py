@@ -15,6 +15,7 @@ from dpcausal.discovery.search import support, without_noise
 from dpcausal.discovery.support import Support, supported
 from dpcausal.errors import ParameterError
 from dpcausal.releases.release import Release
+from dpcausal.releases.whitened import NoisyWhitened
 from dpcausal.report import Guarantee, Result, plain
 
 
@@ -84,7 +85,7 @@ class Discovery(Result):
     @property
     def _of_two(self) -> bool:
         """Whether the support puts together the shares of two searches."""
-        return self.release is not None and self.release.kind in ("whitened", "triples")
+        return isinstance(self.release, NoisyWhitened)
 
     @property
     def search(self) -> str:
@@ -200,7 +201,7 @@ class Discovery(Result):
         )
         if self.support is not None and self.graph.skeleton:
             lines.append("Shares of re-drawn noise count the noise alone: no chances that an edge or arrow is right.")
-            if self.method == "whitened":
+            if isinstance(self.release, NoisyWhitened) and self.release.is_calibrated:
                 lines.append("Support of an edge: the share of such edges that was right in generated networks.")
         if self.support is None and self.release is not None and not without_noise(self.release):
             lines.append("The search is too long to repeat unasked: with_support(20) tells what arrows noise may make.")

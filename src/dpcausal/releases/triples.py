@@ -34,6 +34,7 @@ class NoisyTriples(NoisyWhitened):
     """
 
     kind: ClassVar[str] = "triples"
+    is_calibrated: ClassVar[bool] = False
 
     triples: tuple[Triple, ...]
     thirds: Reals

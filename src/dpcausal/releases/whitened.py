@@ -81,6 +81,7 @@ class NoisyWhitened(Release):
     """
 
     kind: ClassVar[str] = "whitened"
+    is_calibrated: ClassVar[bool] = True  # support of its edges, on generated networks
 
     places: tuple[tuple[int, ...], ...]
     shares: tuple[tuple[float, ...], ...]
