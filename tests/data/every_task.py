@@ -102,7 +102,6 @@ BLOCKS: dict[str, About] = {
 WHOLE: dict[str, About] = {
     "`ci_test`, `neighbours`": tested("neighbours"),
     "`ci_test`, `kendall`": tested("kendall", given=("site",)),
-    "`direction`, `holdout`": lambda table: dpc.direction(table, "x", "y", loss=PURE, method="holdout", protect="test"),
 }
 PERSONS = {f"{task}, `person=`": about for task, about in {**SUMS, **BLOCKS, **WHOLE}.items()}
 TASKS = [*SUMS, *BLOCKS, *WHOLE, *PERSONS, "`did`", "`synthetic_control`"]
@@ -135,7 +134,7 @@ def _asked(task: str, made: Callable[[pa.Table], Any], ledger: dpc.Ledger) -> An
     if task == "`synthetic_control`":
         held = dpc.Panel(made(panel()), unit="unit", time="t", outcome="y", target="u0", start=8,
                          bounds=dpc.Bounded(-4, 4), ledger=ledger)  # fmt: skip
-        return dpc.synthetic_control(held, loss=PURE)
+        return dpc.synthetic_control(held, loss=PURE, force=True)
     if task == "`did`":
         table = dpc.Table(made(visits()), VISITS, ledger, person="id")
         return dpc.did(table, time="t", outcome="y", cohort="g", loss=LOSS)
