@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 from dpcausal.asking import public
 from dpcausal.data.schema import Bounded
 from dpcausal.dependence.neighbour_pairs import (
+    ENDS,
     MOST_NEIGHBOURS,
     PairSums,
     null_variance,
@@ -67,6 +68,26 @@ def default_neighbours(rows: int, cells: int) -> int:
     return max(2, min(rows // (ROWS_PER_NEIGHBOUR * cells), root, MOST_BY_RULE))
 
 
+LEAST_ENDS, ROWS_A_WINDOW = 2, 20
+"""The ends are graded over 8 ranks a neighbour, over 4 and 2 as the noise grows; a widened k stays below m/20."""
+
+
+def beside_noise(k: int, rows: int, cells: int, scale: float) -> tuple[int, int]:
+    """Return k and the ranks of an end for each neighbour, where the noise of the sum has this scale.
+
+    k (1 + h)^{1/4} and 8/⌊1.5 + h⌋, at most 16 or m/20 neighbours and at least 2 ranks: h is the variance of the noise
+    over that of the sum.  What means that differ inside windows add grows with k² and counts beside the deviation of
+    both, k√(1 + h).
+
+    >>> beside_noise(6, 2_000, 1, 0.0), beside_noise(6, 2_000, 1, 144.0), beside_noise(7, 4_300, 1, 420.0)
+    ((6, 8), (7, 4), (9, 2))
+    """
+    hidden = 2 * scale**2 / max(1.0, null_variance(rows, k))
+    most = min(MOST_BY_RULE, rows // (ROWS_A_WINDOW * cells))
+    widened = min(math.floor(k * (1 + hidden) ** 0.25), most)
+    return max(k, widened), max(LEAST_ENDS, ENDS // math.floor(1.5 + min(hidden, ENDS)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Neighbours(PureTest):
     """Sign products of neighbours in the order of one given number, inside cells of the given levels.
@@ -74,8 +95,11 @@ class Neighbours(PureTest):
     Parameters
     ----------
     neighbours : int, optional
-        On either side; by default a number that grows slowly with the rows a cell, 2 to 16.  Fewer follow means of x
-        and y that change fast with z.
+        On either side; by default a number that grows slowly with the rows a cell, 2 to 16, and is larger where the
+        noise is.  Fewer follow means of x and y that change fast with z.
+    ends : int, optional
+        The row of rank p from an end of its cell meets those up to ⌊p/ends⌋ further on; by default 8, 4 or 2, fewer
+        where the noise is larger.
     """
 
     name: ClassVar[str] = "neighbours"
@@ -84,6 +108,7 @@ class Neighbours(PureTest):
     private_ids: ClassVar[bool] = True
 
     neighbours: int | None = None
+    ends: int | None = None
 
     def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
         return "neighbour-pairs", *(("untied-pairs",) if self.tied(question) else ()), "neighbour-variance", "geometric"
@@ -98,8 +123,14 @@ class Neighbours(PureTest):
             raise ParameterError(f"method {self.name!r} takes one number among the columns given, beside levels")
         public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
         default = default_neighbours(question.n, question.cells)
-        asked = default if self.neighbours is None else self.neighbours
-        return replace(self, neighbours=public.whole("neighbours", asked, 1, min(MOST_NEIGHBOURS, question.n // 10)))
+        k = default if self.neighbours is None else self.neighbours
+        k = public.whole("neighbours", k, 1, min(MOST_NEIGHBOURS, question.n // 10))
+        scale = 0.0 if spent.exact else laplace_scale(signed_sensitivity(k, question.unit).bound, spent)
+        widened, ends = beside_noise(k, question.n, question.cells, scale)
+        return replace(
+            self, neighbours=k if self.neighbours is not None else widened,
+            ends=public.whole("ends", ends if self.ends is None else self.ends, 1, MOST_NEIGHBOURS),
+        )  # fmt: skip
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         if not spent.exact:
@@ -113,7 +144,7 @@ class Neighbours(PureTest):
         place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
         return pair_sums(
             values_of(rows.x), values_of(rows.y), rows.raw[:, place], cells_of(rows.given),
-            dealt_order(rows.n, coins, rows.keys), rows.kept, self.neighbours or 1,
+            dealt_order(rows.n, coins, rows.keys), rows.kept, self.neighbours or 1, self.ends or ENDS,
         )  # fmt: skip
 
     def release(
@@ -140,14 +171,14 @@ class Neighbours(PureTest):
         if self.tied(question):
             return None
         k, deviation = self.neighbours or 1, self.deviation(question)
-        pairs = question.cells * pair_counts(max(question.n // question.cells, k + 1), k)[0]
+        pairs = question.cells * pair_counts(max(question.n // question.cells, k + 1), k, self.ends or ENDS)[0]
         scale = laplace_scale(signed_sensitivity(k, question.unit).bound, spent)
         farthest = farthest_of(lambda sum: normal_laplace_pvalue(sum, deviation, scale) <= question.alpha, deviation)
         return noisy_power(pairs * 2 / math.pi * math.asin(abs(correlation)), deviation, scale, farthest)
 
     def deviation(self, question: Hypothesis, untied: float | None = None) -> float:
         """Return the deviation of the signed sum under independence, at most."""
-        return math.sqrt(max(1.0, null_variance(question.n, self.neighbours or 1, untied)))
+        return math.sqrt(max(1.0, null_variance(question.n, self.neighbours or 1, untied, self.ends or ENDS)))
 
     def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         book_exact("sign products", allotment)
