@@ -24,7 +24,7 @@ from dpcausal.data.table import Table
 from dpcausal.dependence.neighbour_pairs import null_variance, pair_counts, pair_sums, signed_sensitivity
 from dpcausal.independence.blocks import LEAST_LEARNING, RESAMPLES
 from dpcausal.independence.law import FEW_BLOCKS, REACH, block_pvalue, noisy_power, normal_laplace_pvalue, term
-from dpcausal.independence.neighbours import beside_noise, default_neighbours
+from dpcausal.independence.neighbours import default_ends, default_neighbours
 from dpcausal.independence.question import Hypothesis
 from dpcausal.independence.ranks import permutation_score
 from dpcausal.mechanisms.additive import laplace_scale
@@ -105,9 +105,9 @@ def rows_foretold(epsilon: float, link: float, mean: float, variance: float) -> 
     while high - low > LARGE // 1_000:
         n = (low + high) // 2
         k = default_neighbours(n, 1)
-        k, ends = beside_noise(k, n, 1, laplace_scale(signed_sensitivity(k).bound, PureDP(epsilon)))
-        deviation = math.sqrt(null_variance(n, k, ends=ends))
         scale = laplace_scale(signed_sensitivity(k).bound, PureDP(epsilon))
+        ends = default_ends(n, k, scale)
+        deviation = math.sqrt(null_variance(n, k, ends=ends))
         least = critical(normal_laplace_pvalue, deviation, scale)
         centre = mean * pair_counts(n, k, ends)[0] * 2 / math.pi * math.asin(link / math.sqrt(1 + link**2))
         power = noisy_power(centre, math.sqrt(variance) * deviation, scale, least)

@@ -68,24 +68,20 @@ def default_neighbours(rows: int, cells: int) -> int:
     return max(2, min(rows // (ROWS_PER_NEIGHBOUR * cells), root, MOST_BY_RULE))
 
 
-LEAST_ENDS, ROWS_A_WINDOW = 2, 20
-"""The ends are graded over 8 ranks a neighbour, over 4 and 2 as the noise grows; a widened k stays below m/20."""
+LEAST_ENDS = 2
 
 
-def beside_noise(k: int, rows: int, cells: int, scale: float) -> tuple[int, int]:
-    """Return k and the ranks of an end for each neighbour, where the noise of the sum has this scale.
+def default_ends(rows: int, k: int, scale: float) -> int:
+    """Return over how many ranks of an end a row has one neighbour more, where the noise of the sum has this scale.
 
-    k (1 + h)^{1/4} and 8/⌊1.5 + h⌋, at most 16 or m/20 neighbours and at least 2 ranks: h is the variance of the noise
-    over that of the sum.  What means that differ inside windows add grows with k² and counts beside the deviation of
-    both, k√(1 + h).
+    8/⌊1.5 + h⌋, at least 2: h is the variance of the noise over that of the sum.  What tails of z add, where close
+    ranks may be far apart, counts beside the deviation of both.
 
-    >>> beside_noise(6, 2_000, 1, 0.0), beside_noise(6, 2_000, 1, 144.0), beside_noise(7, 4_300, 1, 420.0)
-    ((6, 8), (7, 4), (9, 2))
+    >>> default_ends(2_000, 6, 36.0), default_ends(2_000, 6, 144.0), default_ends(4_300, 7, 420.0)
+    (8, 4, 2)
     """
     hidden = 2 * scale**2 / max(1.0, null_variance(rows, k))
-    most = min(MOST_BY_RULE, rows // (ROWS_A_WINDOW * cells))
-    widened = min(math.floor(k * (1 + hidden) ** 0.25), most)
-    return max(k, widened), max(LEAST_ENDS, ENDS // math.floor(1.5 + min(hidden, ENDS)))
+    return max(LEAST_ENDS, ENDS // math.floor(1.5 + min(hidden, ENDS)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +91,8 @@ class Neighbours(PureTest):
     Parameters
     ----------
     neighbours : int, optional
-        On either side; by default a number that grows slowly with the rows a cell, 2 to 16, and is larger where the
-        noise is.  Fewer follow means of x and y that change fast with z.
+        On either side; by default a number that grows slowly with the rows a cell, 2 to 16.  Fewer follow means of x
+        and y that change fast with z.
     ends : int, optional
         The row of rank p from an end of its cell meets those up to ⌊p/ends⌋ further on; by default 8, 4 or 2, fewer
         where the noise is larger.
@@ -123,14 +119,11 @@ class Neighbours(PureTest):
             raise ParameterError(f"method {self.name!r} takes one number among the columns given, beside levels")
         public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
         default = default_neighbours(question.n, question.cells)
-        k = default if self.neighbours is None else self.neighbours
-        k = public.whole("neighbours", k, 1, min(MOST_NEIGHBOURS, question.n // 10))
+        asked = default if self.neighbours is None else self.neighbours
+        k = public.whole("neighbours", asked, 1, min(MOST_NEIGHBOURS, question.n // 10))
         scale = 0.0 if spent.exact else laplace_scale(signed_sensitivity(k, question.unit).bound, spent)
-        widened, ends = beside_noise(k, question.n, question.cells, scale)
-        return replace(
-            self, neighbours=k if self.neighbours is not None else widened,
-            ends=public.whole("ends", ends if self.ends is None else self.ends, 1, MOST_NEIGHBOURS),
-        )  # fmt: skip
+        ends = default_ends(question.n, k, scale) if self.ends is None else self.ends
+        return replace(self, neighbours=k, ends=public.whole("ends", ends, 1, MOST_NEIGHBOURS))
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         if not spent.exact:
