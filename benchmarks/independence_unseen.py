@@ -2,7 +2,8 @@
 
     python -m benchmarks independence_unseen [tables] [first|second|third] [rows ...]
 
-The third five were named by who had chosen, after the defaults beside small ε were fixed and before any was run.
+The third five were named by who had chosen, after a change of `neighbours` beside small ε had been fixed and before any
+was run; the tides took half of that change back.
 
 Each draws (x, y, z); what is public of its columns stands beside it.  Left as they were found, but for the way that
 they are called.
