@@ -56,8 +56,9 @@ def test_climbing_ends_where_gains_go_round() -> None:
         assert climbed(replace(release, matrix=release.matrix + noise + noise.T), replace(TERMS, alpha=0.9))
 
 
-def test_draws_of_little_noise_count_for_less_than_their_share() -> None:
+def test_draws_of_little_noise_count_for_less_than_their_share(monkeypatch: Any) -> None:
     """A share of .6 is taken at its word where noise is large, and as .6³ where it is small, or none."""
+    monkeypatch.setattr("dpcausal.discovery.averaged.in_orders", lambda *asked: {})
     assert [calibrated(0.6, w) for w in (5.0, 60.0)] == [0.6, 0.6] and calibrated(0.6, 72.0) == 0.6**1.44
     assert calibrated(0.6, 1e9) == calibrated(0.6, math.inf) == 0.6**3 and calibrated(1.0, 1e9) == 1.0
     release = released(epsilon=0.02)
@@ -65,7 +66,7 @@ def test_draws_of_little_noise_count_for_less_than_their_share() -> None:
     clear = replace(release, matrix=faint, deviation=release.count / 110)
     shares, told = (averaged(one, TERMS, 16)[1].edges for one in (release, clear))
     assert release.count / release.deviation < 60 and len({*shares.values()}) > 1 and len({*told.values()}) > 1
-    draws = {(math.sqrt(a / 16) + math.sqrt(b / 16)) / 2 for a in range(17) for b in range(17)}
+    draws = {both / 48 for both in range(33)}
     assert all(min(abs(share - one) for one in draws) < 1e-9 for share in shares.values())
     assert all(min(abs(share - one**3) for one in draws) < 1e-9 for share in told.values())
     assert averaged(replace(release, deviation=0.0), TERMS, 2)[1].edges
@@ -74,7 +75,7 @@ def test_draws_of_little_noise_count_for_less_than_their_share() -> None:
 def test_the_draws_decide_and_their_shares_are_the_support() -> None:
     release = released()
     skeleton, shares = averaged(release, TERMS, 4)
-    assert skeleton.edges == CHAIN and all(shares.edges[edge] == 1 for edge in CHAIN)
+    assert skeleton.edges == CHAIN and all(shares.edges[edge] > 0.99 for edge in CHAIN)
     assert skeleton.separating.keys() == {frozenset("ac"), frozenset("bd")} and shares.redraws == 4
     assert all(skeleton.weakest[edge] < 1e-6 for edge in CHAIN)
 
@@ -106,7 +107,7 @@ def test_what_one_search_never_joins_is_out(monkeypatch: Any) -> None:
     more = frozenset({*CHAIN, frozenset("ad")})
     monkeypatch.setattr("dpcausal.discovery.averaged.climbed", lambda release, terms: more)
     skeleton, shares = averaged(released(epsilon=0.1), TERMS, 4)
-    assert shares.edges[frozenset("ad")] == 0.5 and skeleton.edges == CHAIN
+    assert 1 / 3 <= shares.edges[frozenset("ad")] < 0.5 and skeleton.edges == CHAIN
 
 
 def test_knowledge_saves_tests() -> None:

@@ -1,8 +1,9 @@
-"""The graph of whitened pairs on which two searches agree under fresh noise: strongest first, and hill climbing.
+"""The graph of whitened pairs on which three searches agree: strongest first, hill climbing, and sampled orders.
 
-Noise of half the released variance is added again and again; each time both searches say which pairs they join.  A pair
-stands if the mean root of their two shares is above a half, and its support is that mean, calibrated.  Tests leave out
-weak edges, a score draws too many: their errors differ, so that what one of them never joins is out.
+Noise of half the released variance is added again and again; each time the first two say which pairs they join.  Of the
+released numbers themselves orders of the columns are sampled, which tell the share of likely DAGs that join a pair.  A
+pair stands if the mean of the three shares is above a half, and its support is that mean, calibrated.  Tests leave out
+weak edges, scores draw too many: their errors differ.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dpcausal.asking.progress import progress
 from dpcausal.discovery.climb import climbed
 from dpcausal.discovery.full_tests import candidates, stand
 from dpcausal.discovery.graph import Arc, Edge
+from dpcausal.discovery.orders import in_orders
 from dpcausal.discovery.pc import Skeleton, Terms, orient
 from dpcausal.discovery.pvalues import asker
 from dpcausal.discovery.strongest import sets_beside, strongest_first
@@ -30,8 +32,11 @@ PART = 0.5
 FULL_PENALTY = 8.0
 """Of climbing, for each degree of freedom, where tests given two columns are full."""
 
+OF_ORDERS, OF_FULL_ORDERS = (4.0, 4.0), (16.0, 8.0)
+"""Penalty for each degree of freedom and heat of sampled orders: of pairs, and where tests given two are full."""
+
 LEAST_SUPPORT = 0.5
-"""Above it a pair stands; this and the root were chosen on alarm, insurance, child and generated networks."""
+"""Above it a pair stands.  All these were chosen on alarm, insurance, child and generated networks."""
 
 
 def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -> tuple[Skeleton, Support]:
@@ -49,8 +54,14 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
             tested.update(among[0] - first.untested)
             scored.update(among[1] - first.untested)
             step("draws of noise")
-    roots = math.sqrt(len(drawn))
-    shares = {edge: (math.sqrt(tested[edge]) + math.sqrt(scored[edge])) / (2 * roots) for edge in tested | scored}
+    likely: dict[Edge, float] = {}
+    if not release.exact:  # two searches without noise: sampled orders cost them true edges there
+        weighed = OF_FULL_ORDERS if full else OF_ORDERS
+        likely = in_orders(release, terms, coins, first.edges if full else None, *weighed)
+    shares = {
+        edge: ((tested[edge] + scored[edge]) / len(drawn) + likely.get(edge, 0.0)) / (2 if release.exact else 3)
+        for edge in (tested.keys() if full else tested.keys() | scored.keys() | likely.keys()) - first.untested
+    }
     required = {pair for pair in first.untested if known.joined(*pair)}
     edges = frozenset(required | {edge for edge, share in shares.items() if share > LEAST_SUPPORT + 1e-9})
     arrows: Counter[Arc] = Counter()

@@ -22,20 +22,11 @@ def climbed(
     release: NoisyWhitened, terms: Terms, among: frozenset[Edge] | None = None, penalty: float = PENALTY
 ) -> frozenset[Edge]:
     """Return the pairs that the DAG of a local optimum joins, among some, or those linked at the level of the terms."""
-    names, known = release.names, terms.knowledge
+    names = release.names
     columns = range(len(names))
-    place = {name: number for number, name in enumerate(names)}
-    parents: list[set[int]] = [set() for _ in columns]
-    sure = {(place[cause], place[effect]) for cause, effect in known.required}
-    for cause, effect in sure:
-        parents[effect].add(cause)
-    linked = {
-        (x, y) for x in columns for y in columns
-        if x < y and (_linked(release, x, y, terms) if among is None else frozenset((names[x], names[y])) in among)
-    }  # fmt: skip
-    allowed = [
-        [z for z in columns if (min(x, z), max(x, z)) in linked and known.allows(names[z], names[x])] for x in columns
-    ]
+    parents = required_parents(release, terms)
+    sure = {(cause, effect) for effect in columns for cause in parents[effect]}
+    allowed = allowed_parents(release, terms, among)
 
     def gains(x: int) -> dict[int, float]:
         """Return what each allowed parent adds, or loses if it is taken out."""
@@ -72,6 +63,27 @@ def climbed(
             parents[z].add(x)
             gained[z] = gains(z)
     return frozenset(frozenset((names[z], names[x])) for x in columns for z in parents[x])
+
+
+def required_parents(release: NoisyWhitened, terms: Terms) -> list[set[int]]:
+    """Return of each column the parents that knowledge requires."""
+    return [
+        {number for number, cause in enumerate(release.names) if (cause, effect) in terms.knowledge.required}
+        for effect in release.names
+    ]
+
+
+def allowed_parents(release: NoisyWhitened, terms: Terms, among: frozenset[Edge] | None) -> list[list[int]]:
+    """Return of each column those that may be its parents, among some pairs or those linked at the level."""
+    names, columns = release.names, range(len(release.names))
+    linked = {
+        (x, y) for x in columns for y in columns
+        if x < y and (_linked(release, x, y, terms) if among is None else frozenset((names[x], names[y])) in among)
+    }  # fmt: skip
+    return [
+        [z for z in columns if (min(x, z), max(x, z)) in linked and terms.knowledge.allows(names[z], names[x])]
+        for x in columns
+    ]
 
 
 def _linked(release: NoisyWhitened, x: int, y: int, terms: Terms) -> bool:
