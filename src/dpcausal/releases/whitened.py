@@ -81,7 +81,7 @@ class NoisyWhitened(Release):
     """
 
     kind: ClassVar[str] = "whitened"
-    is_calibrated: ClassVar[bool] = True  # support of its edges, on generated networks
+    steepest: ClassVar[float] = 2.0  # power of the shares of its searches, where noise is small
 
     places: tuple[tuple[int, ...], ...]
     shares: tuple[tuple[float, ...], ...]
