@@ -130,7 +130,7 @@ def by_orders(
     two columns, so that what depends on both together is rejected there: noise-free too.
     """
     print(f"\n{'release':<22}{'epsilon':>8}  {'given 0':>16}  {'given 1':>16}  {'given 2':>16}")
-    for kind, law in [(kind, law) for kind in releases for law in (LAWS if kind == "moments" else [""])]:
+    for kind, law in [(one, law) for one in releases for law in (LAWS if one == "moments" else [""])]:
         for epsilon in (0.05, 0.1, 0.5, 1.0, None):
             rejected: list[list[bool]] = [[], [], []]
             for seed in range(of_moments if law else networks):
