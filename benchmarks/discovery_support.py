@@ -91,7 +91,8 @@ def paired(seeds: range) -> None:
             found: Any = asked(case, dpc.ApproxDP(0.1, 1e-6), seed)[0]
             release, terms = found.release.by_name(), found.terms
             likely = in_orders(release, terms, generator_from_seed(seed), None, *OF_ORDERS)
-            alone = strongest_first(release, terms).edges, climbed(release, terms), {e for e in likely if likely[e] > 0.5}
+            sampled = {edge for edge, share in likely.items() if share > 0.5}
+            alone = strongest_first(release, terms).edges, climbed(release, terms), sampled
             skeletons, true = (*alone, averaged(release, terms)[0].edges), case.truth.skeleton
             told.append([2 * len(one & true) / max(len(one) + len(true), 1) for one in skeletons])
         mean, difference = np.mean(told, axis=0), np.array(told)[:, 3] - np.array(told)[:, 0]
