@@ -44,8 +44,8 @@ class Discovery(Result):
         Edges that stand though no test of them was made, for want of counts or because knowledge requires them: lines
         without support, and without an arrow but from knowledge.
     support : Support or None
-        Shares of re-drawn noise in which each edge and arrow is tested and stands, of ``whitened`` edges the mean of
-        the shares of three searches, calibrated on generated networks; ``None`` without noise, where the method
+        Shares of re-drawn noise in which each edge and arrow is tested and stands, of ``whitened`` edges the mean root
+        of the shares of two searches, calibrated on generated networks; ``None`` without noise, where the method
         releases decisions only, or where the search takes over 2,500 tests.
     tests : int
         Tests made.
@@ -83,8 +83,8 @@ class Discovery(Result):
         return self.as_found or self.graph
 
     @property
-    def _of_searches(self) -> bool:
-        """Whether the support puts together the shares of three searches."""
+    def _of_two(self) -> bool:
+        """Whether the support puts together the shares of two searches."""
         return isinstance(self.release, NoisyWhitened)
 
     @property
@@ -211,7 +211,7 @@ class Discovery(Result):
 
     def _shares_in_words(self, row: dict[str, Any]) -> list[str]:
         a, b = row["from"], row["to"]
-        words = [f"support {row['support']:.0%}" if self._of_searches else f"in {row['support']:.0%} of re-drawn noise"]
+        words = [f"support {row['support']:.0%}" if self._of_two else f"in {row['support']:.0%} of re-drawn noise"]
         for tail, head in ((a, b), (b, a)):
             if (tail, head) in self._pointed.directed:
                 known = self.knowledge.joined(a, b) or not self.knowledge.allows(head, tail)
@@ -243,5 +243,5 @@ class Discovery(Result):
         from dpcausal.discovery.picture import draw_graph
 
         width = "share of re-drawn noise in which the edge stands" if self.support else "margin of the edge"
-        width = "support of the edge by three searches" if self.support and self._of_searches else width
+        width = "support of the edge by two searches" if self.support and self._of_two else width
         return draw_graph(ax, graph=self.graph, edges=self.edges(), width=width, stamp=self.stamp())

@@ -29,7 +29,7 @@ CLEAR, STEEPEST = 60.0, 3.0
 class Support:
     """Shares of re-drawn noise in which an edge is tested and stands, and in which it is an arrow (cause, effect).
 
-    An edge of whitened pairs has the mean of the shares of three searches, as ``calibrated``.
+    An edge of whitened pairs has the mean root of the shares of two searches, as ``calibrated``.
     """
 
     redraws: int
