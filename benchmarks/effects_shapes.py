@@ -124,6 +124,30 @@ def rare_level(rng: Any, n: int) -> Drawn:
     return {**adjust, "ward": ward}, coin(rng, 0.5 + 0.4 * ward), y + 3 * ward, y + 3 * ward + 0.4
 
 
+def tail(treated: Any, control: Any, share: float = 0.5) -> Callable[[Any, int], Drawn]:
+    """Errors of the treated and of the others, about a line; a logistic treatment of about that share."""
+
+    def draw(rng: Any, n: int) -> Drawn:
+        x, w = np.clip(rng.normal(size=(2, n)), -4, 4)
+        a = coin(rng, 2 * share / (1 + np.exp(-0.4 * x + 0.2 * w)))
+        y0 = 0.5 * x + 0.3 * w
+        return {"x": x, "w": w}, a, y0 + control(rng, n), y0 + 0.4 + treated(rng, n)
+
+    return draw
+
+
+def normal(rng: Any, n: int) -> Any:
+    return 0.4 * rng.normal(size=n)
+
+
+def exponential(rng: Any, n: int) -> Any:
+    return 0.5 * (rng.exponential(size=n) - 1)
+
+
+def lognormal(rng: Any, n: int) -> Any:
+    return 0.25 * (rng.lognormal(size=n) - math.exp(0.5))
+
+
 X = {"x": dpc.Bounded(-4, 4), "w": dpc.Bounded(-4, 4)}
 WIDE = dpc.Bounded(-12, 12)
 FRESH = {
@@ -147,7 +171,32 @@ BREAKING = {
     "strong confounding": Shape(lambda rng, n: line(rng, n, lambda x: 1 / (1 + np.exp(-2 * x))), WIDE, X),
     "rare level": Shape(rare_level, WIDE, X | {"ward": dpc.Levels([0, 1])}),
 }
-SHAPES = FRESH | BREAKING
+TAILS = {
+    name: Shape(draw, dpc.Bounded(-10, 10), X)
+    for name, draw in {
+        "exponential": tail(exponential, exponential),
+        "t3": tail(lambda rng, n: 0.25 * rng.standard_t(3, size=n), lambda rng, n: 0.25 * rng.standard_t(3, size=n)),
+        "log-normal": tail(lognormal, lognormal),
+        "treated exponential": tail(exponential, normal),
+        "treated log-normal": tail(lognormal, normal),
+        "treated gamma": tail(lambda rng, n: 0.25 * (rng.gamma(4, size=n) - 4), normal),
+        "a sixth treated, exponential": tail(exponential, exponential, 1 / 6),
+    }.items()
+}
+UNSEEN = {
+    name: Shape(draw, dpc.Bounded(-10, 10), X)
+    for name, draw in {
+        "untreated of Weibull's law .7": tail(normal, lambda rng, n: 0.3 * (rng.weibull(0.7, size=n) - 1.266), 0.3),
+        "treated long to the left": tail(lambda rng, n: 0.8 - rng.gamma(2, 0.4, size=n), exponential),
+        "a tenth responds fivefold": tail(lambda rng, n: normal(rng, n) + 2 * (rng.random(n) < 0.1) - 0.2, normal, 0.4),
+        "treated: nine tenths zero": tail(
+            lambda rng, n: np.where(rng.random(n) < 0.9, 0, rng.exponential(2, size=n)) - 0.2, normal
+        ),
+        "t of 2.5 to the right": tail(lambda rng, n: 0.3 * np.abs(rng.standard_t(2.5, size=n)) - 0.36, normal),
+    }.items()
+}
+"""Named after where scores are cut was frozen."""
+SHAPES = FRESH | BREAKING | TAILS | UNSEEN
 
 
 def cell(name: str, n: int, epsilon: float, runs: int) -> str:

@@ -5,10 +5,11 @@ probability of treatment.  With these fixed each row has the score
 
     ψ = m(1) − m(0) + a (y − m(1)) / e − (1 − a) (y − m(0)) / (1 − e)
 
-whose mean is the effect if either line is right; errors of the lines, noise among them, enter as a product.  The scores
-are cut at a released multiple of their spread and summed by groups as ``cells`` are (claim ``corner-counts``: lines and
-cut are functions of what was released).  How many were cut on either side, and how many probabilities lie near 0 or 1,
-is counted last, by groups.
+whose mean is the effect if either line is right; errors of the lines, noise among them, enter as a product.  How many
+scores lie beyond each of four public multiples of their spread is counted next, and the scores are cut at the one whose
+interval these counts foretell as the shortest.  They are summed by groups as ``cells`` are (claim ``corner-counts``:
+lines and cut are functions of what was released).  How many were cut on either side, and how many probabilities lie
+near 0 or 1, is counted last, by groups.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.effects.contrast import UNMEASURED, arms_of, e_values, notes, void
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
+from dpcausal.effects.cut import WIDER, best_cut, cuts_of, taken_by, unsure_of
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
@@ -46,19 +48,18 @@ Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-MOMENTS, TOLD = Fraction(27, 100), Fraction(2, 25)
-"""Shares of ρ of the moments, and of the counts of what was cut; the scores have the rest."""
-SCORES = 1 - MOMENTS - TOLD
+MOMENTS, FAR, TOLD = Fraction(23, 100), Fraction(12, 100), Fraction(1, 10)
+"""Shares of ρ of the moments, of the counts that the cut is chosen by, and of those of what was cut; the scores have
+the rest."""
+SCORES = 1 - MOMENTS - FAR - TOLD
 LEAST_SHARE, RARE_ARM = 0.95, 0.1
 """No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not made up for."""
 LEAST_PROBABILITY = 0.05
 LEAST_SIGNAL = 2.5
 """No interval where the moments are nearer to their noise, and no answer where they would be by public numbers."""
-MOST_CUT = 1.0
-"""No interval where cut scores could move the mean by so many standard errors, a quarter of the cut each; where they
-could move it by less, it is so much wider at both ends."""
-CUT_BY, LEAST_CUT = 0.27, 2.75
-"""Scores are cut at so many spreads: what costs in noise about what it may cost in skewed tails."""
+MOST_CUT = 2.0
+"""No interval where cut scores could move the mean by so many standard errors; where they could move it by less, it is
+so much wider at both ends."""
 MOST_COLUMNS = 40
 OUTCOME, TREATMENT = 0, 1
 
@@ -108,13 +109,20 @@ class Design:
 
 @dataclass(frozen=True)
 class Lines:
-    """What the moments say, in units of the columns: the lines of outcome and treatment, where scores lie."""
+    """What the moments say, in units of the columns: lines of outcome and treatment, where scores lie and are cut."""
 
     outcome: Reals
     treatment: Reals
     centre: float
-    reach: float
-    cut: float
+    spread: float
+    weight: float
+    cut: float = math.inf
+    lean: bool = False
+
+    @property
+    def reach(self) -> float:
+        """Return how far from the centre scores are cut."""
+        return self.cut * self.spread
 
     def scores(self, raw: Reals) -> tuple[Reals, Mask]:
         """Return ψ, and whether the probability was cut, each row from itself alone, one column after another."""
@@ -128,8 +136,8 @@ class Lines:
         return effect + residual * (a / probability - (1 - a) / (1 - probability)), probability != e
 
 
-def lines_of(moments: JointMoments, multiple: float) -> Lines:
-    """Return the lines, and where scores are cut, from released moments."""
+def lines_of(moments: JointMoments) -> Lines:
+    """Return the lines, and where scores lie, from released moments."""
     outcome, *others = moments.names
     first = moments.ols(outcome, others)
     second = moments.ols(others[0], others[1:]) if others[1:] else None
@@ -137,10 +145,10 @@ def lines_of(moments: JointMoments, multiple: float) -> Lines:
     spread = math.sqrt(max(moments.residual(outcome, others), 0.0))
     least = 1e-6 * float(moments.halves[OUTCOME])
     sharp = float(np.clip(mean, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY))
-    reach = multiple * 1.2 * max(spread, least) * math.sqrt(1 / (sharp * (1 - sharp)))
     treatment = np.array([mean]) if second is None else np.array([one.estimate for one in second.coefficients])
     slopes = np.array([one.estimate for one in first.coefficients])
-    return Lines(slopes, treatment, float(slopes[0]), reach, multiple)
+    odds, wide = sharp / (1 - sharp), WIDER * max(spread, least) / math.sqrt(sharp * (1 - sharp))
+    return Lines(slopes, treatment, float(slopes[0]), wide, math.sqrt(max(odds, 1 / odds)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,15 +204,20 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         summed = Summed.of(question.table, _names(question, design), design.units)
         found = learnt_moments(summed, len(design.names), n, allotment, rho.part(MOMENTS))
         moments = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
-        deviation = _deviation(rho)
-        lines = lines_of(moments, float(np.clip(CUT_BY * math.sqrt(n) / deviation, LEAST_CUT, 50.0)))
+        deviations, lines = (_deviation(rho), _deviation(rho, TOLD)), lines_of(moments)
+        cuts = cuts_of(n, deviations[0])
+        bound = corner_counts_sensitivity(1, Norm.L2)
+        query = Query(summed.over(_Far(lines, design, cuts * lines.spread)), bound, "far scores")
+        far = np.asarray(gaussian(query, allotment, rho.part(FAR)), dtype=np.float64) / GRID
+        cut, lean = best_cut(cuts, far, (deviations[0], _deviation(rho, FAR)), lines.weight)
+        lines = replace(lines, cut=cut, lean=lean)
         tally = _Scores.of(question, lines, design)
         counts, told = tally.apart(summed.over(tally))
-        query = Query(counts, corner_counts_sensitivity(1, Norm.L2), "scores")
+        query = Query(counts, bound, "scores")
         noisy = np.asarray(gaussian(query, allotment, rho.part(SCORES)), dtype=np.float64)
-        query = Query(told, corner_counts_sensitivity(1, Norm.L2), "scores that were cut, probabilities near 0 or 1")
+        query = Query(told, bound, "scores that were cut, probabilities near 0 or 1")
         shares = np.asarray(gaussian(query, allotment, rho.part(TOLD)), dtype=np.float64)
-        return _answer(question, moments, lines, noisy, shares, (deviation, _deviation(rho, TOLD)))
+        return _answer(question, moments, lines, noisy, shares, deviations)
 
     def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
         book_exact("effect", allotment)
@@ -212,9 +225,9 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         rows = question.table.parts(_names(question, design))
         unit = design.units(rows)
         moments = JointMoments.exact(design.names, question.n, (design.middles, design.halves), unit, rows)
-        raw, lines = design.middles + design.halves * unit, lines_of(moments, 1.0)
+        raw, lines = design.middles + design.halves * unit, lines_of(moments)
         farthest = np.abs(lines.scores(raw)[0] - lines.centre).max(initial=0.0)
-        lines = replace(lines, reach=float(farthest) * (1 + 1e-9) + 1e-9)
+        lines = replace(lines, cut=(float(farthest) * (1 + 1e-9) + 1e-9) / lines.spread)
         tally = _Scores.of(question, lines, design)
         counts, told = tally.apart(tally(unit, rows))
         return _answer(question, moments, lines, counts.astype(np.float64), told.astype(np.float64), (0.0, 0.0))
@@ -223,6 +236,22 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
 def _names(question: Contrast, design: Design) -> tuple[str, ...]:
     grouped = () if question.groups is None else (question.groups,)
     return tuple(dict.fromkeys((*design.sources, *grouped)))
+
+
+@dataclass(frozen=True)
+class _Far:
+    """How many scores lie below the farthest cut, between each and the next, and above."""
+
+    lines: Lines
+    design: Design
+    reaches: Reals
+
+    def __call__(self, unit: Reals, rows: Rows) -> Integers:
+        scores, _ = self.lines.scores(self.design.middles + self.design.halves * unit)
+        ends = np.concatenate([-self.reaches[::-1], self.reaches])
+        whole = corners(np.zeros(rows.n), 0, rows.masses(GRID))
+        places = np.searchsorted(ends, scores - self.lines.centre)
+        return corner_counts(places, len(ends) + 1, rows.kept, [whole]).ravel()
 
 
 @dataclass(frozen=True)
@@ -288,10 +317,9 @@ class _Mean:
         spread = max(float(Q) - 2 * middle * float(T) + middle**2 * float(N), 0.0) / self.count
         self.estimate = lines.centre + width * (middle - 0.5)
         self.error = math.hypot(width * math.sqrt(spread / self.count), self.noise)
-        _, _, below, above = told.sum(axis=0)
-        # What the cut could have taken away; that much noise is not told from none.
-        unsure = math.sqrt(2 * len(cells)) * deviations[1]
-        taken = max(float(above + below) - unsure, 0.0) * lines.reach / 4 / self.count
+        below, above = float(told[:, 2].sum()), float(told[:, 3].sum())
+        unsure = 0.0 if lines.lean else unsure_of(below, above, math.sqrt(len(told)) * deviations[1])
+        taken = lines.spread * taken_by(lines.cut, (below, above), unsure, lines.weight, lines.lean) / self.count
         self.reason = ""
         if self.count < 30 + 6 * math.sqrt(3 * variance):
             self.reason = "too few records for the noise"

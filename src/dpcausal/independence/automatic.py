@@ -23,6 +23,9 @@ from dpcausal.privacy.noise import PublicGenerator
 LEAST_CELL = 60
 """Rows a cell of the given levels below which neighbours in a given number are too few."""
 
+LEAST_STRATUM = 150
+"""Rows a stratum below which rare levels make a table reject true nulls: .115 of those with 83, .073 with 167."""
+
 Choice = tuple[IndependenceTest[Any], str]
 
 
@@ -96,7 +99,7 @@ def _of_levels(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
     large = math.prod(shape) <= MOST_CELLS and reaches(question.n, shape, epsilon)
     if question.pairs > 1:
         return (NoisyCounts(), "a table of counts of few cells") if large else (Gcm(), "more cells than rows can fill")
-    if large and question.n >= LEAST_CELL * question.cells and table_wins(question, epsilon):
+    if large and question.n >= LEAST_STRATUM * question.cells and table_wins(question, epsilon):
         return NoisyCounts(), "a table of counts of so few cells says more"
     return StrataCovariance(), "x and y have two levels, and only levels are given"
 

@@ -1,0 +1,77 @@
+"""Where scores are cut, told by noisy counts of how many lie far out, and what the cut may have taken."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.effects.corner_counts import functionals
+
+Reals = npt.NDArray[np.float64]
+
+NEAREST, FURTHER, FARTHEST = (2.5, 3.0), 3, 1.0
+"""Multiples of the spread that scores may be cut at: these, and so many more up to that many √n over the noise's
+deviation, where noise is nearly twice the sampling error."""
+WIDER = 1.2
+"""The spread of the scores is taken for so many times what the lines foretell."""
+NET, LEANING, BOTH = 0.5, 0.65, 1 / 12
+"""Beyond a cut scores go on for so much of it, where tails lean for so much, or as exponential errors of the smaller
+arm, if that is farther; what is cut on either side cancels but for so much of it."""
+LEAN, PATIENCE, EAGER = 1.7, 1.5, 0.5
+"""Tails lean where they differ by so many deviations.  In choosing, those that do not are taken to differ by so many
+deviations less than counted; those that do, by so many more."""
+
+
+def cuts_of(n: int, deviation: float) -> Reals:
+    """Return the multiples of the spread that scores may be cut at, in rising order: public.
+
+    >>> cuts_of(10_000, 10.0).round(2).tolist()
+    [2.5, 3.0, 4.48, 6.69, 10.0]
+    """
+    farthest = np.clip(FARTHEST * math.sqrt(n) / deviation, 1.1 * NEAREST[-1], 50.0)
+    return np.concatenate([NEAREST, np.geomspace(NEAREST[-1], farthest, FURTHER + 1)[1:]])
+
+
+def best_cut(cuts: Reals, far: Reals, deviations: tuple[float, float], weight: float) -> tuple[float, bool]:
+    """Return the cut whose interval is foretold as the shortest, and whether the tails lean to one side.
+
+    Parameters
+    ----------
+    cuts : float array, shape (k,)
+    far : float array, shape (2k + 1,)
+        Noisy counts of scores below all, between each two and above all of −cuts and cuts.
+    deviations : tuple of float
+        Of the noise of a corner of the sum of scores, and of each of these counts.
+    weight : float
+        Spreads that exponential errors of the smaller arm go on for.
+    """
+    count, noise, widths = max(float(far.sum()), 1.0), functionals(2)[1] - functionals(2)[0] / 2, []
+    below, above = np.cumsum(far[: len(cuts)])[::-1], np.cumsum(far[::-1][: len(cuts)])[::-1]
+    unsure = [
+        unsure_of(one, other, math.sqrt(len(cuts) - place) * deviations[1])
+        for place, (one, other) in enumerate(zip(below, above, strict=True))
+    ]
+    lean = abs(float(above[0] - below[0])) > LEAN * unsure[0]
+    for cut, one, other, doubt in zip(cuts, below, above, unsure, strict=True):
+        error = math.hypot(1 / WIDER / math.sqrt(count), 2 * cut * deviations[0] * math.sqrt(noise @ noise) / count)
+        taken = taken_by(float(cut), (one, other), (-EAGER if lean else PATIENCE) * doubt, weight, lean)
+        widths.append(1.96 * error + taken / count)
+    return float(cuts[int(np.argmin(widths))]), lean
+
+
+def unsure_of(below: float, above: float, deviation: float) -> float:
+    """Return the deviation of the difference of two noisy counts, that of chance added."""
+    return math.sqrt(2 * deviation**2 + max(below + above, 0.0))
+
+
+def taken_by(cut: float, beyond: tuple[float, float], unsure: float, weight: float, lean: bool = False) -> float:
+    """Return how many spreads a cut may have taken from the sum of scores; so many scores are not told from none.
+
+    >>> taken_by(3.0, (100.0, 100.0), 0.0, 1.0), taken_by(3.0, (0.0, 100.0), 20.0, 1.0)
+    (50.0, 140.0)
+    """
+    below, above = beyond
+    net = max((LEANING if lean else NET) * cut, weight) * abs(above - below) - NET * cut * unsure
+    return float(max(net, 0.0) + BOTH * cut * max(above + below - unsure, 0.0))
