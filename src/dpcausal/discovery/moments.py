@@ -27,6 +27,7 @@ from dpcausal.dependence.second_moments import (
     unpacked,
     upper_of,
 )
+from dpcausal.dependence.shortened import BESIDE
 from dpcausal.discovery.foresight import of_numbers, too_few
 from dpcausal.discovery.question import Graph, Outcome, ScoreSearch, deviation_of, rho_of
 from dpcausal.discovery.scales import LEAST_SHARE, ROUNDS, learning
@@ -49,9 +50,6 @@ CHUNK = 1 << 13
 
 SCALES_SHARE = Fraction(2, 5)
 """What the quartiles take of ρ; each round has as much as another."""
-
-BESIDE = 0.5
-"""The entry beside a row's columns."""
 
 MOST_OF_ROWS = 0.09
 """The largest deviation of a round's counts, as a share of the rows, at which scales are learned (ten columns)."""
@@ -246,4 +244,5 @@ def noisy_moments(
         widths=tuple((width * scales.widths).tolist()),
         covariance=moments[:p, :p] / weight - np.outer(means, means), variance=noise.deviation**2 / 2 / weight**2,
         count=None if table.missing == "impute" else min(scales.kept, n),
+        squared=None if isinstance(loss, NoPrivacy) else noise.radius**2,
     )  # fmt: skip

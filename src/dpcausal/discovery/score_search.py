@@ -58,11 +58,12 @@ def form_of(search: object, columns: int) -> Literal["score", "pc"]:
 def score_of_moments(moments: NoisyMoments) -> Callable[[int, Sequence[int]], float]:
     """Return the penalised score of a column given its parents, of correlations made positive definite."""
     deviation, rows = math.sqrt(moments.variance), moments.rows
-    spread = np.diagonal(moments.covariance)
+    covariance = moments.whole.covariance
+    spread = np.diagonal(covariance)
     # A column whose variance is lost in the noise is taken as one of noise.
     least = max(2 * deviation, 1e-9 * float(spread.max()), 1e-300)
     root = np.sqrt(np.maximum(spread, least))
-    values, vectors = np.linalg.eigh(moments.covariance / np.outer(root, root))
+    values, vectors = np.linalg.eigh(covariance / np.outer(root, root))
     relative = deviation / float(np.median(root**2))
     whole = (vectors * np.maximum(values, 2 * relative + 1e-6)) @ vectors.T
     effective = max(1 / (1 / rows + relative**2), math.e)

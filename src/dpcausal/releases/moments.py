@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.dependence.shortened import Lengthened, lengthened, untouched
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
 from dpcausal.releases.release import Release
@@ -22,6 +24,8 @@ class NoisyMoments(Release):
 
     ``variance`` is that of an off-diagonal entry's noise; a diagonal one's is twice that.  ``count`` is the noisy
     number of rows that lack none of the columns, at most n; ``None`` for n where a missing value counts as another.
+    ``squared``: the squared length that rows were shortened to, which tests and scores undo as if rows were normal;
+    ``None`` for rows that were not.
     """
 
     kind: ClassVar[str] = "moments"
@@ -31,6 +35,7 @@ class NoisyMoments(Release):
     covariance: Reals
     variance: float
     count: float | None = None
+    squared: float | None = None
 
     @property
     def exact(self) -> bool:
@@ -42,33 +47,41 @@ class NoisyMoments(Release):
         """The number of rows that are told of."""
         return self.n if self.count is None else self.count
 
+    @cached_property
+    def whole(self) -> Lengthened:
+        """The covariance as of rows that were not shortened."""
+        return untouched(self.covariance) if self.squared is None else lengthened(self.covariance, self.squared)
+
     def partial_correlation(self, x: int, y: int, given: tuple[int, ...]) -> tuple[float, float] | None:
         """Return the noisy partial correlation and its variance under independence; ``None`` if it is not defined.
 
-        var = 1/(m − |S| − 3) + s² (|P_x|² |P_y|² + (P_x · P_y)²) / (P_xx P_yy)
+        var = max(1/(m − |S| − 3), sampling of shortened normal rows) + s² (|P_x|² |P_y|² + (P_x · P_y)²) / (P_xx P_yy)
 
-        where P is the inverse of the noisy covariance of x, y and S, P_x its row, s² the noise variance, m the
-        count.
+        where P is the inverse of the noisy covariance of x, y and S, P_x its row, s² the noise variance, m the count;
+        the last term is for rows that were not shortened, else it is that of ``whole``.
         """
         members = [x, y, *given]
-        matrix = self.covariance[np.ix_(members, members)]
+        inside = np.ix_(members, members)
+        matrix = self.whole.covariance[inside]
         if self.rows - len(given) - 3 < 1:
             return None
         # Below, a variance may be noise alone; a matrix is too near singular for its noise, or for floats.
         least = max(2 * math.sqrt(self.variance), 1e-9 * float(np.trace(matrix)))
-        if not given:
-            if not min(matrix[0, 0], matrix[1, 1]) > least:
-                return None
-            correlation, noise = matrix[0, 1] / math.sqrt(matrix[0, 0] * matrix[1, 1]), self.variance
-            noise /= float(matrix[0, 0] * matrix[1, 1])
-        else:
-            if not float(np.linalg.eigvalsh(matrix)[0]) > least:
-                return None
+        if not (float(np.linalg.eigvalsh(matrix)[0]) if given else min(matrix[0, 0], matrix[1, 1])) > least:
+            return None
+        a, b = np.zeros(len(self.names)), np.zeros(len(self.names))
+        if given:
             inverse = np.linalg.inv(matrix)
-            a, b = inverse[0], inverse[1]
-            correlation = -a[1] / math.sqrt(a[0] * b[1])
-            noise = self.variance * float((a @ a) * (b @ b) + (a @ b) ** 2) / float(a[0] * b[1])
-        return float(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)), 1 / (self.rows - len(given) - 3) + noise
+            root = math.sqrt(inverse[0, 0] * inverse[1, 1])
+            correlation = -inverse[0, 1] / root
+            a[members], b[members] = inverse[0] / root, inverse[1]
+        else:
+            root = math.sqrt(matrix[0, 0] * matrix[1, 1])
+            correlation = matrix[0, 1] / root
+            a[x], b[y] = 1 / root, 1.0
+        noise, sampling = self.whole.variances(a, b)
+        variance = max(1 / (self.rows - len(given) - 3), sampling / self.rows) + self.variance * noise
+        return float(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)), variance
 
     def redrawn(self, generator: PublicGenerator) -> Self:
         p = len(self.names)
@@ -80,7 +93,7 @@ class NoisyMoments(Release):
     def numbers(self) -> dict[str, Any]:
         return {
             "middles": list(self.middles), "widths": list(self.widths), "covariance": self.covariance.tolist(),
-            "variance": self.variance, "count": self.count,
+            "variance": self.variance, "count": self.count, "squared": self.squared,
         }  # fmt: skip
 
     @classmethod
@@ -93,4 +106,5 @@ class NoisyMoments(Release):
         if covariance.shape != 2 * middles.shape or (covariance != covariance.T).any():
             raise form.refuse("covariance")
         return cls(names, n, tuple(middles.tolist()), tuple(widths.tolist()), covariance, form.size("variance"),
-                   form.size("count") if form.has("count") else None)  # fmt: skip
+                   form.size("count") if form.has("count") else None,
+                   form.size("squared") if form.has("squared") else None)  # fmt: skip
