@@ -16,7 +16,7 @@ NEAREST, FURTHER, FARTHEST = (2.5, 3.0), 3, 1.0
 deviation, where noise is nearly twice the sampling error."""
 WIDER = 1.2
 """The spread of the scores is taken for so many times what the lines foretell."""
-NET, LONG_TAIL, BOTH = 0.5, 0.65, 1 / 12
+NET, LONG_TAIL, BOTH = 0.5, 1.0, 1 / 12
 """Beyond a cut scores go on for so much of it, long tails for so much, or as exponential errors of the smaller arm, if
 that is farther; what is cut on either side cancels but for so much of it."""
 LEAN, LONG, ALLOWED, EAGER = 1.8, 1.9, 1.5, 0.5
