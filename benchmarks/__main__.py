@@ -24,7 +24,7 @@ BENCHMARKS = (
     "discovery", "discovery_level", "discovery_scale", "discovery_wide", "discovery_support", "discovery_fresh",
     "independence", "independence_level", "independence_peers", "sample_cost", "independence_bounds",
     "independence_speed", "independence_rows", "independence_data", "independence_figures", "independence_unseen",
-    "block_floor",
+    "block_floor", "pair_floor",
     "synthetic_control",
     "synthetic_control_intervals", "synthetic_control_fresh", "synthetic_control_real",
     "synthetic_control_speed", "paper4_figures",

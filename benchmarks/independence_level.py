@@ -2,8 +2,8 @@
 
     python -m benchmarks independence_level [repetitions] [slow repetitions] [--rows=300,2000] [--write]
 
-Where the released sum does not hang on ε (`neighbours`, blocks as many) it is computed once a table, and the share of
-the noise that makes it significant is added up, not drawn: one table serves every ε, and the noise costs no runs.
+Of `neighbours` and of blocks the sum is computed once a table, and the share of the noise that makes it significant is
+added up, not drawn: one table serves every ε, and the noise costs no runs.
 Blocks are independent of each other, so the law of their sum is that of as many terms drawn from all tables' blocks:
 computed, with the jackknife over tables.  ``--rows``: only these numbers of rows.  ``--write`` puts these columns in
 the page's tables, and leaves the rest.  A level above .07 by more than two standard errors is marked; the exit code is
@@ -94,9 +94,9 @@ def rejected(shape: str | Draw, n: int, repetitions: int) -> Iterator[list[float
                     least[epsilon] = critical(normal_laplace_pvalue, test.deviation(question), scale), scale
             test = tests[epsilon]
             if isinstance(test, Neighbours) and not test.tied(question):
-                if None not in sums:
-                    sums[None] = test.sums(rows, question, generator_from_seed(seed)).signed
-                found.append(share(sums[None], *least[epsilon]))
+                if test not in sums:
+                    sums[test] = test.sums(rows, question, generator_from_seed(seed)).signed
+                found.append(share(sums[test], *least[epsilon]))
             elif isinstance(test, BlockTest):
                 blocks = test.blocks or 1
                 if blocks not in sums:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
 
 import numpy as np
 from scipy.special import ndtri
@@ -25,7 +24,7 @@ from dpcausal.data.table import Table
 from dpcausal.dependence.neighbour_pairs import null_variance, pair_counts, pair_sums, signed_sensitivity
 from dpcausal.independence.blocks import LEAST_LEARNING, RESAMPLES
 from dpcausal.independence.law import FEW_BLOCKS, REACH, block_pvalue, noisy_power, normal_laplace_pvalue, term
-from dpcausal.independence.neighbours import default_neighbours
+from dpcausal.independence.neighbours import default_ends, default_neighbours
 from dpcausal.independence.question import Hypothesis
 from dpcausal.independence.ranks import permutation_score
 from dpcausal.mechanisms.additive import laplace_scale
@@ -40,9 +39,8 @@ TARGETS = {1.0: 1.4, 0.25: 2.5, 0.1: 5.5}
 SEVERAL_TARGETS = {1.0: 2.0, 0.25: 5.0, 0.1: 12.0}
 LARGE, SLICE, LARGE_TARGET = 100_000, 1_000, 1.4
 LADDERS = {
-    (900, 1_100, 1_300): (math.inf,), (1_100, 1_300, 1_500): (1.0,), (1_700, 2_100, 2_500): (0.25,),
-    (3_500, 4_200, 5_000): (0.1,),
-}  # fmt: skip
+    math.inf: (900, 1_100, 1_300), 1.0: (1_100, 1_300, 1_500), 0.25: (1_700, 2_100, 2_500), 0.1: (3_500, 4_200, 5_000),
+}
 
 
 def without_privacy(link: float) -> float:
@@ -51,24 +49,20 @@ def without_privacy(link: float) -> float:
     return float((ndtri(0.975) + ndtri(0.8)) ** 2 / math.atanh(correlation) ** 2 + 3)
 
 
-def powers(n: int, repetitions: int, link: float, epsilons: Iterable[float]) -> list[tuple[float, float]]:
-    """Return the default's power with n rows at each ε, and its standard error."""
-    shape, sums = one(np.sin, np.cos), []
+def powers(n: int, repetitions: int, link: float, epsilon: float) -> tuple[float, float]:
+    """Return the default's power with n rows at ε, and its standard error."""
+    shape, sums, exact = one(np.sin, np.cos), [], epsilon == math.inf
     for seed in range(repetitions):
         data = shape(n, np.random.default_rng(seed), link)
         question = Hypothesis.of(
             Table(data.columns, data.schema, Ledger.in_memory(PureDP(1))), "x", "y", data.given, 0.05
         )
-        test = settled(question, 1.0)  # neighbours, whatever ε
+        test = settled(question, 1.0 if exact else epsilon)
         sums.append(test.sums(question.read(), question, generator_from_seed(seed)).signed)
-    found = []
-    for epsilon in epsilons:
-        exact = epsilon == math.inf
-        scale = 1e-9 if exact else laplace_scale(signed_sensitivity(test.neighbours).bound, PureDP(epsilon))
-        least = critical(normal_laplace_pvalue, test.deviation(question), scale)
-        likely = np.array([float(abs(one) >= least) if exact else share(one, least, scale) for one in sums])
-        found.append((float(likely.mean()), float(likely.std() / repetitions**0.5)))
-    return found
+    scale = 1e-9 if exact else laplace_scale(signed_sensitivity(test.neighbours).bound, PureDP(epsilon))
+    least = critical(normal_laplace_pvalue, test.deviation(question), scale)
+    likely = np.array([float(abs(one) >= least) if exact else share(one, least, scale) for one in sums])
+    return float(likely.mean()), float(likely.std() / repetitions**0.5)
 
 
 def rows_for_power(ladder: tuple[int, ...], found: list[tuple[float, float]]) -> tuple[float, float]:
@@ -111,9 +105,11 @@ def rows_foretold(epsilon: float, link: float, mean: float, variance: float) -> 
     while high - low > LARGE // 1_000:
         n = (low + high) // 2
         k = default_neighbours(n, 1)
-        deviation, scale = math.sqrt(null_variance(n, k)), laplace_scale(signed_sensitivity(k).bound, PureDP(epsilon))
+        scale = laplace_scale(signed_sensitivity(k).bound, PureDP(epsilon))
+        ends = default_ends(n, k, scale)
+        deviation = math.sqrt(null_variance(n, k, ends=ends))
         least = critical(normal_laplace_pvalue, deviation, scale)
-        centre = mean * pair_counts(n, k)[0] * 2 / math.pi * math.asin(link / math.sqrt(1 + link**2))
+        centre = mean * pair_counts(n, k, ends)[0] * 2 / math.pi * math.asin(link / math.sqrt(1 + link**2))
         power = noisy_power(centre, math.sqrt(variance) * deviation, scale, least)
         low, high = (low, n) if power >= 0.8 else (n, high)
     return float(high)
@@ -159,15 +155,14 @@ def main(arguments: list[str]) -> int:
     missed = False
     base = without_privacy(LINK)
     print(f"One number given, effect {LINK:g}, {repetitions} tables a power; without privacy {base:.0f} rows")
-    for ladder, epsilons in LADDERS.items():
-        each = [powers(n, repetitions, LINK, epsilons) for n in ladder]
-        for epsilon, found in zip(epsilons, zip(*each, strict=True), strict=True):
-            rows, error = rows_for_power(ladder, list(found))
-            most = TARGETS.get(epsilon, math.inf)
-            missed |= (rows - 2 * error) / base > most
-            print(f"  power at {ladder}: {', '.join(f'{rate:.3f}' for rate, _ in found)}")
-            cost = f"cost {rows / base:.2f} ± {2 * error / base:.2f}"
-            print(f"epsilon {epsilon:<5} {rows:7.0f} rows, {cost} (target {most})", flush=True)
+    for epsilon, ladder in LADDERS.items():
+        found = [powers(n, repetitions, LINK, epsilon) for n in ladder]
+        rows, error = rows_for_power(ladder, found)
+        most = TARGETS.get(epsilon, math.inf)
+        missed |= (rows - 2 * error) / base > most
+        print(f"  power at {ladder}: {', '.join(f'{rate:.3f}' for rate, _ in found)}")
+        cost = f"cost {rows / base:.2f} ± {2 * error / base:.2f}"
+        print(f"epsilon {epsilon:<5} {rows:7.0f} rows, {cost} (target {most})", flush=True)
     link = LINK * math.sqrt((base - 3) / LARGE)
     (mean, of_mean), (variance, of_variance) = measured(max(10, repetitions // 10))
     print(f"Effect {link:.3g}, without privacy {LARGE} rows: mean {mean:.3f} ± {2 * of_mean:.3f} and variance "

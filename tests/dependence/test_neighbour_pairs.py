@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcausal.dependence import neighbour_pairs
 from dpcausal.dependence.neighbour_pairs import (
     ENDS,
     PairSums,
@@ -28,20 +27,20 @@ BOX: dict[str, Any] = {"columns": 5, "low": [0, 0, 0, 0, 0], "high": [1, 1, 1, 1
 """x, y, z, a cell and whether the row is kept, by rounding; the last mostly 1 in the starts below."""
 
 
-def sums(rows: Rows, k: int = 2) -> PairSums:
+def sums(rows: Rows, k: int = 2, ends: int = ENDS) -> PairSums:
     x, y, z, cells, kept = rows.T
     keys = np.random.default_rng(len(rows)).permutation(len(rows))
-    return pair_sums(x, y, z, np.rint(cells).astype(np.int64), keys, kept > 0.25, k)
+    return pair_sums(x, y, z, np.rint(cells).astype(np.int64), keys, kept > 0.25, k, ends)
 
 
-def worst(k: int, n: int, *, moved: bool = False, tied: bool = False) -> Rows:
+def worst(k: int, n: int, *, moved: bool = False, tied: bool = False, ends: int = ENDS) -> Rows:
     """The tight construction: a row that is concordant with 2k others and keeps k discordant pairs apart, and its move.
 
     For the untied pairs: those that it keeps apart, and those that it will part, are tied or not.
     """
     rows = np.ones((n, 5))
     rows[:, 2], rows[:, 3] = np.arange(n) / n, 0
-    first, second = (ENDS + 1) * k - 1, (ENDS + 3) * k + 1
+    first, second = (ends + 1) * k - 1, (ends + 3) * k + 1
     rows[first - k : first, :2], rows[first + 1 : first + 1 + k, :2] = (0.5, 0.5) if tied else (0.3, 0.7), (0.7, 0.3)
     if tied:
         rows[first + 1 : first + 1 + k, :2] = 0.5
@@ -68,15 +67,19 @@ SIZES = (32, 61)
 
 @pytest.mark.proves("neighbour-pairs")
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_the_bound_of_the_signed_sum_is_attained(k: int) -> None:
-    before, after = (sums(worst(k, 29 * k + 3, moved=moved), k).signed for moved in (False, True))
+@pytest.mark.parametrize("ends", [1, 2, 4, ENDS])
+def test_the_bound_of_the_signed_sum_is_attained(k: int, ends: int) -> None:
+    rows = [worst(k, 29 * k + 3, moved=moved, ends=ends) for moved in (False, True)]
+    before, after = (sums(one, k, ends).signed for one in rows)
     assert before - after == signed_sensitivity(k).bound == 6 * k
 
 
 @pytest.mark.proves("untied-pairs")
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_the_bound_of_the_untied_pairs_is_attained(k: int) -> None:
-    before, after = (sums(worst(k, 29 * k + 3, moved=moved, tied=True), k).untied for moved in (False, True))
+@pytest.mark.parametrize("ends", [1, 2, 4, ENDS])
+def test_the_bound_of_the_untied_pairs_is_attained(k: int, ends: int) -> None:
+    rows = [worst(k, 29 * k + 3, moved=moved, tied=True, ends=ends) for moved in (False, True)]
+    before, after = (sums(one, k, ends).untied for one in rows)
     assert before - after == untied_sensitivity(k).bound == 3 * k
 
 
@@ -88,6 +91,15 @@ def test_the_bound_of_the_signed_sum_is_never_passed() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.proves("neighbour-pairs")
+def test_the_bound_of_the_signed_sum_is_never_passed_where_the_ends_are_graded_over_fewer_ranks() -> None:
+    check_claim(
+        lambda rows: sums(rows, (len(rows) - 3) // 14, 2).signed, lambda m: signed_sensitivity((m - 3) // 14),
+        sizes=(17, 31), reached=0.3, mutant=0.25,
+        starts={**STARTS, "worst": lambda _rng, m, low, high: worst((m - 3) // 14, m, ends=2)}, **BOX,
+    )  # fmt: skip
+
+
 @pytest.mark.proves("untied-pairs")
 def test_the_bound_of_the_untied_pairs_is_never_passed() -> None:
     check_claim(
@@ -96,7 +108,7 @@ def test_the_bound_of_the_untied_pairs_is_never_passed() -> None:
     )  # fmt: skip
 
 
-def by_hand(rows: Rows, k: int) -> PairSums:
+def by_hand(rows: Rows, k: int, ends: int) -> PairSums:
     """The definition, pair by pair."""
     keys = np.random.default_rng(len(rows)).permutation(len(rows))
     signed = untied = 0
@@ -105,7 +117,7 @@ def by_hand(rows: Rows, k: int) -> PairSums:
         members.sort(key=lambda i: (rows[i, 2], keys[i]))
         m = len(members)
         for i, j in itertools.combinations(range(1, m + 1), 2):
-            if j - i <= min(k, i // ENDS, (m + 1 - j) // ENDS):
+            if j - i <= min(k, i // ends, (m + 1 - j) // ends):
                 a, b = rows[members[i - 1]], rows[members[j - 1]]
                 product = int(np.sign(a[0] - b[0]) * np.sign(a[1] - b[1]))
                 signed += product
@@ -113,26 +125,28 @@ def by_hand(rows: Rows, k: int) -> PairSums:
     return PairSums(signed, untied)
 
 
+@pytest.mark.parametrize("ends", [2, 4, ENDS])
 @pytest.mark.parametrize("k", [1, 2, 4])
-def test_the_sums_are_those_of_the_definition_with_ties_cells_and_rows_left_out(k: int) -> None:
+def test_the_sums_are_those_of_the_definition_with_ties_cells_and_rows_left_out(k: int, ends: int) -> None:
     rng = np.random.default_rng(k)
     for n in (1, 2, 24, 71, 131):
         rows = rng.integers(0, 4, (n, 5)) / 3
-        assert sums(rows, k) == by_hand(rows, k)
+        assert sums(rows, k, ends) == by_hand(rows, k, ends)
 
 
+@pytest.mark.parametrize("ends", [2, 4, ENDS])
 @pytest.mark.parametrize("k", [1, 2, 5])
-def test_pairs_are_counted_as_they_are_made(k: int) -> None:
+def test_pairs_are_counted_as_they_are_made(k: int, ends: int) -> None:
     for n in (1, 23, 24, 60, 27 * k, 28 * k, 28 * k + 1, 150):
         line = np.arange(float(n))
         degrees = np.zeros(n)
         for i, j in itertools.combinations(range(1, n + 1), 2):
-            if j - i <= min(k, i // ENDS, (n + 1 - j) // ENDS):
+            if j - i <= min(k, i // ends, (n + 1 - j) // ends):
                 degrees[[i - 1, j - 1]] += 1
-        assert pair_counts(n, k) == (degrees.sum() / 2, (degrees * (degrees - 1)).sum())
+        assert pair_counts(n, k, ends) == (degrees.sum() / 2, (degrees * (degrees - 1)).sum())
         keys = np.arange(n)
-        whole = pair_sums(line, line, line, np.zeros(n, dtype=np.int64), keys, np.ones(n, dtype=bool), k)
-        assert whole == (pair_counts(n, k)[0],) * 2
+        whole = pair_sums(line, line, line, np.zeros(n, dtype=np.int64), keys, np.ones(n, dtype=bool), k, ends)
+        assert whole == (pair_counts(n, k, ends)[0],) * 2
 
 
 @pytest.mark.proves("neighbour-variance")
@@ -140,28 +154,28 @@ def test_several_cells_or_fewer_rows_have_no_more_pairs_and_no_more_that_share_a
     rng = np.random.default_rng(5)
     for _ in range(300):
         k, sizes = int(rng.integers(1, 6)), rng.integers(0, 160, int(rng.integers(1, 5)))
-        parts = np.array([pair_counts(int(m), k) for m in sizes]).sum(axis=0)
-        whole = pair_counts(int(sizes.sum()) + int(rng.integers(0, 3)), k)
+        ends = int(rng.integers(1, 9))
+        parts = np.array([pair_counts(int(m), k, ends) for m in sizes]).sum(axis=0)
+        whole = pair_counts(int(sizes.sum()) + int(rng.integers(0, 3)), k, ends)
         assert (parts <= whole).all() and whole[1] <= (4 * k - 2) * whole[0]
 
 
 @pytest.mark.proves("neighbour-variance")
 @pytest.mark.parametrize("chances", [(0.5, 0.3, 0.2), (0.9, 0.05, 0.05), (0.5, 0.5, 0.0)])
 def test_the_null_variance_is_exact_and_below_its_bounds_over_all_columns_of_three_values(
-    chances: Any, monkeypatch: pytest.MonkeyPatch
+    chances: Any,
 ) -> None:
-    n, k = 10, 1
-    monkeypatch.setattr(neighbour_pairs, "ENDS", 4)
+    n, k, ends = 10, 1, 4
     columns = np.array(list(itertools.product(range(3), repeat=n)))
     weights = np.prod(np.asarray(chances)[columns], axis=1)
-    pairs = [(i, i + 1) for i in range(n) if min((i + 1) // 4, (n - i - 1) // 4) >= 1]
+    pairs = [(i, i + 1) for i in range(n) if min((i + 1) // ends, (n - i - 1) // ends) >= 1]
     signs = np.stack([np.sign(columns[:, i] - columns[:, j]) for i, j in pairs], axis=1).astype(float)
     covariance = (signs * weights[:, None]).T @ signs
     variance = float((covariance**2).sum())  # x and y alike and independent
     q, c = 1 - np.sum(np.square(chances)), (1 - np.sum(np.power(chances, 3))) / 3
-    N, D = pair_counts(n, k)
+    N, D = pair_counts(n, k, ends)
     assert len(pairs) == N and variance == pytest.approx(N * q**2 + D * c**2, rel=1e-9)
-    assert variance <= null_variance(n, k, untied=N * q**2) <= null_variance(n, k)
+    assert variance <= null_variance(n, k, N * q**2, ends) <= null_variance(n, k, ends=ends)
 
 
 def test_without_ties_the_variance_is_that_of_the_formula() -> None:

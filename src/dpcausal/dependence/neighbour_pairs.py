@@ -21,8 +21,8 @@ Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 ENDS = 8
-"""The row of rank p from an end of its cell has partners up to ⌊p/8⌋ further on: in the tails of z, where neighbours
-in the order may be far apart, only the closest meet."""
+"""The row of rank p from an end of its cell has partners up to ⌊p/8⌋ further on, unless a caller says another whole
+number than 8: in the tails of z, where neighbours in the order may be far apart, only the closest meet."""
 
 MOST_NEIGHBOURS = 1_000
 
@@ -35,8 +35,9 @@ class PairSums(NamedTuple):
 
 
 def pair_sums(
-    x: Reals, y: Reals, z: Reals, cells: Integers, keys: Integers, kept: npt.NDArray[np.bool_], k: int
-) -> PairSums:
+    x: Reals, y: Reals, z: Reals, cells: Integers, keys: Integers, kept: npt.NDArray[np.bool_], k: int,
+    ends: int = ENDS,
+) -> PairSums:  # fmt: skip
     """Return K and Q of the k nearest in z on either side, inside a cell.
 
     ``keys``, a public permutation of the positions, breaks ties of z; a row that is not kept stands nowhere.
@@ -44,7 +45,7 @@ def pair_sums(
     """
     order = z_order(z, cells, keys, kept)
     x, y, cells = x[order], y[order], cells[order]
-    before, after = _reaches(cells, k)
+    before, after = _reaches(cells, k, ends)
     signed = untied = 0
     for lag in range(1, k + 1):
         close = (before[:-lag] >= lag) & (after[lag:] >= lag)
@@ -64,14 +65,14 @@ def z_order(z: Reals, cells: Integers, keys: Integers, kept: npt.NDArray[np.bool
     return order[np.argsort(cells[order], kind="stable")]
 
 
-def _reaches(cells: Integers, k: int) -> tuple[Integers, Integers]:
-    """Return min(k, ⌊p/8⌋) of each row's rank p in its cell from the front, and from the back."""
+def _reaches(cells: Integers, k: int, ends: int) -> tuple[Integers, Integers]:
+    """Return min(k, ⌊p/ends⌋) of each row's rank p in its cell from the front, and from the back."""
     first = np.flatnonzero(np.diff(cells, prepend=-1))
     sizes = np.diff(first, append=cells.size)
     places = np.arange(cells.size, dtype=np.int64)
     front = places - np.repeat(first, sizes) + 1
     back = np.repeat(first + sizes, sizes) - places
-    return np.minimum(front // ENDS, k), np.minimum(back // ENDS, k)
+    return np.minimum(front // ends, k), np.minimum(back // ends, k)
 
 
 def _signs(values: Reals, lag: int) -> npt.NDArray[np.int8]:
@@ -79,16 +80,16 @@ def _signs(values: Reals, lag: int) -> npt.NDArray[np.int8]:
     return (ahead > behind).astype(np.int8) - (ahead < behind).astype(np.int8)
 
 
-def pair_counts(n: int, k: int) -> tuple[int, int]:
+def pair_counts(n: int, k: int, ends: int = ENDS) -> tuple[int, int]:
     """Return N, the pairs of one cell of n rows, and D = Σ_i deg_i (deg_i − 1), deg_i those of row i.
 
-    Beyond 20k rows each further row adds k pairs and has 2k partners.
+    Beyond (2 ends + 4) k rows each further row adds k pairs and has 2k partners.
 
     >>> pair_counts(1000, 2), pair_counts(7, 2)
     ((1953, 11644), (0, 0))
     """
-    few = min(n, (2 * ENDS + 4) * k)
-    before, after = _reaches(np.zeros(few, dtype=np.int64), k)
+    few = min(n, (2 * ends + 4) * k)
+    before, after = _reaches(np.zeros(few, dtype=np.int64), k, ends)
     degrees = np.zeros(few, dtype=np.int64)
     for lag in range(1, min(k, few - 1) + 1):
         close = (before[:-lag] >= lag) & (after[lag:] >= lag)
@@ -98,7 +99,7 @@ def pair_counts(n: int, k: int) -> tuple[int, int]:
     return int(degrees.sum()) // 2 + more * k, int((degrees * (degrees - 1)).sum()) + more * 2 * k * (2 * k - 1)
 
 
-def null_variance(n: int, k: int, untied: float | None = None) -> float:
+def null_variance(n: int, k: int, untied: float | None = None, ends: int = ENDS) -> float:
     """Return a bound on Var K where x and y are independent inside windows: N + D/9; with Q, a bound on E Q, less.
 
     V = min(N, Q) + min(D/9, (4k − 2) Q/4)
@@ -108,7 +109,7 @@ def null_variance(n: int, k: int, untied: float | None = None) -> float:
     >>> round(null_variance(1000, 2)), round(null_variance(1000, 2, untied=400.0))
     (3247, 1000)
     """
-    pairs, sharing = pair_counts(n, k)
+    pairs, sharing = pair_counts(n, k, ends)
     if untied is None:
         return pairs + sharing / 9
     some = min(max(untied, 0.0), float(pairs))

@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 from dpcausal.asking import public
 from dpcausal.data.schema import Bounded
 from dpcausal.dependence.neighbour_pairs import (
+    ENDS,
     MOST_NEIGHBOURS,
     PairSums,
     null_variance,
@@ -67,6 +68,22 @@ def default_neighbours(rows: int, cells: int) -> int:
     return max(2, min(rows // (ROWS_PER_NEIGHBOUR * cells), root, MOST_BY_RULE))
 
 
+LEAST_ENDS = 2
+
+
+def default_ends(rows: int, k: int, scale: float) -> int:
+    """Return over how many ranks of an end a row has one neighbour more, where the noise of the sum has this scale.
+
+    8/⌊1.5 + h⌋, at least 2: h is the variance of the noise over that of the sum.  What tails of z add, where close
+    ranks may be far apart, counts beside the deviation of both.
+
+    >>> default_ends(2_000, 6, 36.0), default_ends(2_000, 6, 144.0), default_ends(4_300, 7, 420.0)
+    (8, 4, 2)
+    """
+    hidden = 2 * scale**2 / max(1.0, null_variance(rows, k))
+    return max(LEAST_ENDS, ENDS // math.floor(1.5 + min(hidden, ENDS)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Neighbours(PureTest):
     """Sign products of neighbours in the order of one given number, inside cells of the given levels.
@@ -76,6 +93,9 @@ class Neighbours(PureTest):
     neighbours : int, optional
         On either side; by default a number that grows slowly with the rows a cell, 2 to 16.  Fewer follow means of x
         and y that change fast with z.
+    ends : int, optional
+        The row of rank p from an end of its cell meets those up to ⌊p/ends⌋ further on; by default 8, 4 or 2, fewer
+        where the noise is larger.
     """
 
     name: ClassVar[str] = "neighbours"
@@ -84,6 +104,7 @@ class Neighbours(PureTest):
     private_ids: ClassVar[bool] = True
 
     neighbours: int | None = None
+    ends: int | None = None
 
     def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
         return "neighbour-pairs", *(("untied-pairs",) if self.tied(question) else ()), "neighbour-variance", "geometric"
@@ -99,7 +120,10 @@ class Neighbours(PureTest):
         public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
         default = default_neighbours(question.n, question.cells)
         asked = default if self.neighbours is None else self.neighbours
-        return replace(self, neighbours=public.whole("neighbours", asked, 1, min(MOST_NEIGHBOURS, question.n // 10)))
+        k = public.whole("neighbours", asked, 1, min(MOST_NEIGHBOURS, question.n // 10))
+        scale = 0.0 if spent.exact else laplace_scale(signed_sensitivity(k, question.unit).bound, spent)
+        ends = default_ends(question.n, k, scale) if self.ends is None else self.ends
+        return replace(self, neighbours=k, ends=public.whole("ends", ends, 1, MOST_NEIGHBOURS))
 
     def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         if not spent.exact:
@@ -113,7 +137,7 @@ class Neighbours(PureTest):
         place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
         return pair_sums(
             values_of(rows.x), values_of(rows.y), rows.raw[:, place], cells_of(rows.given),
-            dealt_order(rows.n, coins, rows.keys), rows.kept, self.neighbours or 1,
+            dealt_order(rows.n, coins, rows.keys), rows.kept, self.neighbours or 1, self.ends or ENDS,
         )  # fmt: skip
 
     def release(
@@ -140,14 +164,14 @@ class Neighbours(PureTest):
         if self.tied(question):
             return None
         k, deviation = self.neighbours or 1, self.deviation(question)
-        pairs = question.cells * pair_counts(max(question.n // question.cells, k + 1), k)[0]
+        pairs = question.cells * pair_counts(max(question.n // question.cells, k + 1), k, self.ends or ENDS)[0]
         scale = laplace_scale(signed_sensitivity(k, question.unit).bound, spent)
         farthest = farthest_of(lambda sum: normal_laplace_pvalue(sum, deviation, scale) <= question.alpha, deviation)
         return noisy_power(pairs * 2 / math.pi * math.asin(abs(correlation)), deviation, scale, farthest)
 
     def deviation(self, question: Hypothesis, untied: float | None = None) -> float:
         """Return the deviation of the signed sum under independence, at most."""
-        return math.sqrt(max(1.0, null_variance(question.n, self.neighbours or 1, untied)))
+        return math.sqrt(max(1.0, null_variance(question.n, self.neighbours or 1, untied, self.ends or ENDS)))
 
     def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
         book_exact("sign products", allotment)
