@@ -1,4 +1,4 @@
-"""Graphs of many columns and many rows: 40 two-valued columns, alarm, 20 continuous ones, ten million rows, speed.
+"""Graphs of many columns and many rows: 40 two-valued columns, alarm, 20 continuous ones, 300, ten million rows, speed.
 
 n = 100,000 and delta = 1e-6 where nothing else is said.  Noise is simulated, of the stated laws; the last part, of
 speed, draws real noise.
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
+from benchmarks.discovery_wide import generated
 from benchmarks.networks import random_binary, random_linear, read
 from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
@@ -74,6 +75,23 @@ def alarm(seeds: int, targets: dict[str, bool]) -> None:
     gap = scores[None] - scores[2.0]
     targets[f"alarm, epsilon 2: {gap:.3f} below the noise-free, within .10"] = gap <= 0.1
     targets[f"alarm, epsilon 1: skeleton F1 {scores[1.0]:.3f}, at least .75"] = scores[1.0] >= 0.75
+
+
+def wide() -> None:
+    """Print the graph of 100 and of 300 generated columns by the default: one draw each, with the peak of memory."""
+    import resource
+
+    for columns, epsilon in ((100, 0.1), (100, 1.0), (300, 1.0)):
+        network = generated(columns, 8_000 + columns)
+        found, seconds = asked(network.sample(ROWS, columns), network.schema, epsilon, columns)
+        truth, skeleton = network.truth.skeleton, found.graph.skeleton
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # of the process so far
+        print(
+            f"{columns} columns, epsilon {epsilon:g}, {found.method}: skeleton F1 "
+            f"{found.graph.skeleton_f1(network.truth):.3f}  class F1 {found.graph.f1(network.truth):.3f}  "
+            f"true {len(skeleton & truth)} of {len(truth)}, false {len(skeleton - truth)}  {found.tests:,} tests  "
+            f"{seconds:.0f} s of a processor  {peak:.1f} GiB at most", flush=True,
+        )  # fmt: skip
 
 
 def larger(seeds: int) -> None:
@@ -220,7 +238,8 @@ def priv_pc_with_scipy(rows: np.ndarray, epsilon: float) -> Any:  # type: ignore
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--parts", nargs="*", default=["binary", "continuous", "alarm", "larger", "database", "speed"])
+    known = ["binary", "continuous", "alarm", "larger", "wide", "database", "speed"]
+    parser.add_argument("--parts", nargs="*", default=known, choices=known)
     options = parser.parse_args()
     targets: dict[str, bool] = {}
     parts: dict[str, Callable[[], None]] = {
@@ -228,6 +247,7 @@ def main() -> int:
         "continuous": lambda: continuous(options.seeds, targets),
         "alarm": lambda: alarm(min(options.seeds, 5), targets),
         "larger": lambda: larger(min(options.seeds, 5)),
+        "wide": wide,
         "database": lambda: database(targets),
         "speed": lambda: speed(targets),
     }

@@ -104,7 +104,7 @@ def test_support_is_drawn_without_cost(name: str) -> None:
     assert found.support is not None and found.support.redraws == 20
     assert all(found.support.edges[edge] == 1 for edge in CHAIN)
     assert all(0 <= share <= 1 for share in found.support.edges.values())
-    # Of whitened pairs support is put together of two searches, and is no share of draws.
+    # Of whitened pairs support is put together of three searches, and is no share of draws.
     assert ("support 100%" if name in ("whitened", "triples") else "in 100% of re-drawn noise") in found.summary()
 
 

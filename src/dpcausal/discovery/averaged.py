@@ -72,7 +72,7 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
     separating, weakest = _separating(release, terms, edges), _weakest(release, terms, edges - required)
     skeleton = replace(first, edges=edges, separating=separating, weakest=weakest)
     clearness = math.inf if release.exact else release.count / release.deviation
-    support = {edge: calibrated(share, clearness) if release.is_calibrated else share for edge, share in shares.items()}
+    support = {edge: calibrated(share, clearness, release.steepest) for edge, share in shares.items()}
     return skeleton, Support(len(drawn), support, {arc: count / len(drawn) for arc, count in arrows.items()})
 
 

@@ -44,9 +44,10 @@ class Discovery(Result):
         Edges that stand though no test of them was made, for want of counts or because knowledge requires them: lines
         without support, and without an arrow but from knowledge.
     support : Support or None
-        Shares of re-drawn noise in which each edge and arrow is tested and stands, of ``whitened`` edges the mean root
-        of the shares of two searches, calibrated on generated networks; ``None`` without noise, where the method
-        releases decisions only, or where the search takes over 2,500 tests.
+        Shares of re-drawn noise in which each edge and arrow is tested and stands, of edges of
+        ``whitened`` and ``triples`` the mean of the shares of three searches, calibrated on generated and published
+        networks; ``None`` without noise, where the method releases decisions only, or where the search takes over
+        2,500 tests.
     tests : int
         Tests made.
     n : int
@@ -83,8 +84,8 @@ class Discovery(Result):
         return self.as_found or self.graph
 
     @property
-    def _of_two(self) -> bool:
-        """Whether the support puts together the shares of two searches."""
+    def _of_three(self) -> bool:
+        """Whether the support puts together the shares of three searches, calibrated."""
         return isinstance(self.release, NoisyWhitened)
 
     @property
@@ -201,8 +202,11 @@ class Discovery(Result):
         )
         if self.support is not None and self.graph.skeleton:
             lines.append("Shares of re-drawn noise count the noise alone: no chances that an edge or arrow is right.")
-            if isinstance(self.release, NoisyWhitened) and self.release.is_calibrated:
-                lines.append("Support of an edge: the share of such edges that was right in generated networks.")
+            if self._of_three:
+                lines.append(
+                    "Support of an edge: about the share of such edges that was right in generated and published "
+                    "networks; below .8 no closer than .2, and on a single network it may be far lower."
+                )
         if self.support is None and self.release is not None and not without_noise(self.release):
             lines.append("The search is too long to repeat unasked: with_support(20) tells what arrows noise may make.")
         if self.reported:
@@ -211,7 +215,7 @@ class Discovery(Result):
 
     def _shares_in_words(self, row: dict[str, Any]) -> list[str]:
         a, b = row["from"], row["to"]
-        words = [f"support {row['support']:.0%}" if self._of_two else f"in {row['support']:.0%} of re-drawn noise"]
+        words = [f"support {row['support']:.0%}" if self._of_three else f"in {row['support']:.0%} of re-drawn noise"]
         for tail, head in ((a, b), (b, a)):
             if (tail, head) in self._pointed.directed:
                 known = self.knowledge.joined(a, b) or not self.knowledge.allows(head, tail)
@@ -243,5 +247,5 @@ class Discovery(Result):
         from dpcausal.discovery.picture import draw_graph
 
         width = "share of re-drawn noise in which the edge stands" if self.support else "margin of the edge"
-        width = "support of the edge by two searches" if self.support and self._of_two else width
+        width = "support of the edge by three searches" if self.support and self._of_three else width
         return draw_graph(ax, graph=self.graph, edges=self.edges(), width=width, stamp=self.stamp())

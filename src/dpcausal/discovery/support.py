@@ -21,15 +21,15 @@ REDRAW_SEED = 8_215_049_346_517_203
 """Of the re-drawn noise: public, and of no use to whoever knows it, since nothing hidden is in what it is added to."""
 
 
-CLEAR, STEEPEST = 60.0, 3.0
-"""Rows' weight over noise above which draws tell too much, and the largest power: fitted on generated networks."""
+CLEAR = 60.0
+"""Rows' weight over noise above which searches tell too much: fitted on generated and named networks."""
 
 
 @dataclass(frozen=True)
 class Support:
     """Shares of re-drawn noise in which an edge is tested and stands, and in which it is an arrow (cause, effect).
 
-    An edge of whitened pairs has the mean root of the shares of two searches, as ``calibrated``.
+    An edge of whitened pairs has the mean of the shares of three searches, as ``calibrated``.
     """
 
     redraws: int
@@ -43,12 +43,12 @@ def usual_redraws(columns: int, tests: int = 1) -> int:
     return most if most >= LEAST_REDRAWS else 0
 
 
-def calibrated(share: float, clearness: float) -> float:
-    """Return which share of such edges was right in generated networks: where noise is small, draws tell too much.
+def calibrated(share: float, clearness: float, steepest: float) -> float:
+    """Return about which share of such edges was right: where noise is small, searches tell too much.
 
-    share^p,  p = (w/60)² between 1 and 3,  w = Σ weight² over the deviation of the noise of an entry
+    share^p,  p = (w/60)² between 1 and the steepest,  w = Σ weight² over the deviation of the noise of an entry
     """
-    return float(share ** min(max((clearness / CLEAR) ** 2, 1.0), STEEPEST))
+    return float(share ** min(max((clearness / CLEAR) ** 2, 1.0), steepest))
 
 
 def supported(graph: Cpdag, shares: Support | None, known: Knowledge) -> Cpdag:

@@ -34,7 +34,7 @@ class NoisyTriples(NoisyWhitened):
     """
 
     kind: ClassVar[str] = "triples"
-    is_calibrated: ClassVar[bool] = False
+    steepest: ClassVar[float] = 1.5
 
     triples: tuple[Triple, ...]
     thirds: Reals
