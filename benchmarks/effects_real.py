@@ -13,6 +13,7 @@ import csv
 import gzip
 import io
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ def told(title: str, study: tuple[Any, Any, dict[str, Any]], loss: Any, runs: in
         print(f"  {found[0].method}: noise {noise:.4g}, distance to {aim:.4g} {error:.4g}", end="")
     half = float(np.mean([high - low for low, high in shown])) / 2 if shown else math.nan
     held = float(np.mean([low <= aim <= high for low, high in shown])) if shown else math.nan
-    reasons = {one.interval_reason for one in found if one.interval is None}
+    reasons = {re.sub(r" \(.*?\)", "", one.interval_reason) for one in found if one.interval is None}
     rest = f"holds it in {held:.2f}, shown in {len(shown) / runs:.2f}"
     print(f"  half-width {half:.4g}, {rest}", *sorted(reasons), flush=True)
 
@@ -125,7 +126,7 @@ def main(arguments: list[str]) -> int:
     for epsilon in (1, 4, 16):
         told("NSW treated + CPS", survey, dpc.ApproxDP(epsilon, 1e-6), runs, aim)
     few = ("sex", "race", "age", "smokeintensity", "smokeyrs", "wt71")
-    for epsilon in (1, 2, 4):
+    for epsilon in (1, 2, 4, 8):
         told("NHEFS, 6 adjusted for", smoking(few), dpc.ApproxDP(epsilon, 1e-6), runs)
         told("NHEFS, 9 adjusted for", smoking((*few, "education", "exercise", "active")),
              dpc.ApproxDP(epsilon, 1e-6), runs)  # fmt: skip
