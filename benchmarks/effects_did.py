@@ -114,6 +114,8 @@ SHAPES: dict[str, Callable[[Any, int], Drawn]] = {
     "steps of 5": lambda rng, n: staggered(rng, n, effects={g: [5.0] * (T + 1 - g) for g in STARTS[:-1].tolist()}),
     "no effect": lambda rng, n: staggered(rng, n, effects={g: [0.0] * (T + 1 - g) for g in STARTS[:-1].tolist()}),
     "a cohort of 2 %": lambda rng, n: staggered(rng, n, shares=(0.02, 0.33, 0.32, 0.33)),
+    "3 % never treated": lambda rng, n: staggered(rng, n, shares=(0.33, 0.32, 0.32, 0.03)),
+    "3 % never, a cohort of 2 %": lambda rng, n: staggered(rng, n, shares=(0.02, 0.48, 0.47, 0.03)),
     "t4 errors": lambda rng, n: staggered(rng, n, noise=tailed),
     "whole numbers": ties,
     "a third with gaps": gaps,

@@ -181,6 +181,7 @@ TAILS = {
         "treated log-normal": tail(lognormal, normal),
         "treated gamma": tail(lambda rng, n: 0.25 * (rng.gamma(4, size=n) - 4), normal),
         "a sixth treated, exponential": tail(exponential, exponential, 1 / 6),
+        "t of 2.5 to the right": tail(lambda rng, n: 0.3 * np.abs(rng.standard_t(2.5, size=n)) - 0.36, normal),
     }.items()
 }
 UNSEEN = {
@@ -192,7 +193,13 @@ UNSEEN = {
         "treated: nine tenths zero": tail(
             lambda rng, n: np.where(rng.random(n) < 0.9, 0, rng.exponential(2, size=n)) - 0.2, normal
         ),
-        "t of 2.5 to the right": tail(lambda rng, n: 0.3 * np.abs(rng.standard_t(2.5, size=n)) - 0.36, normal),
+        "untreated of Pareto's law 3": tail(normal, lambda rng, n: 0.5 * rng.pareto(3, size=n) - 0.25, 0.4),
+        "both log-normal, of two spreads": tail(
+            lambda rng, n: 0.5 * rng.lognormal(sigma=0.8, size=n), lambda rng, n: 0.2 * rng.lognormal(sigma=1.2, size=n)
+        ),
+        "one in twenty treated far off": tail(
+            lambda rng, n: normal(rng, n) + (rng.random(n) < 0.05) * (3 + rng.normal(size=n)), normal, 1 / 3
+        ),
     }.items()
 }
 """Named after where scores are cut was frozen."""

@@ -17,14 +17,14 @@ def test_normal_scores_are_cut_near_and_a_long_side_far_out() -> None:
     rng, cuts = np.random.default_rng(1), cuts_of(100_000, 10.0)
     normal = rng.normal(size=100_000) / 1.2
     long = np.where(rng.random(100_000) < 0.5, rng.exponential(size=100_000) - 1, normal)
-    near, even = best_cut(cuts, counted(normal, cuts), (10.0, 20.0), 1.0)
-    far, leaning = best_cut(cuts, counted(long, cuts), (10.0, 20.0), 1.0)
-    assert near <= 3 and not even and far > 4 and leaning
+    near, short = best_cut(cuts, counted(normal, cuts), (10.0, 20.0), 1.0)
+    far, long_tailed = best_cut(cuts, counted(long, cuts), (10.0, 20.0), 1.0)
+    assert near <= 3 and not short and far > 4 and long_tailed
 
 
-def test_tails_that_are_alike_do_not_lean_however_long() -> None:
+def test_long_tails_are_seen_though_they_are_alike() -> None:
     rng, cuts = np.random.default_rng(2), cuts_of(100_000, 10.0)
-    assert not best_cut(cuts, counted(rng.standard_t(3, size=100_000), cuts), (10.0, 20.0), 1.0)[1]
+    assert best_cut(cuts, counted(rng.standard_t(3, size=100_000), cuts), (10.0, 20.0), 1.0)[1]
 
 
 @pytest.mark.parametrize("law", ["exponential", "lognormal", "gamma"])
@@ -36,7 +36,7 @@ def test_what_a_long_side_has_beyond_the_cut_is_allowed_for(law: str, cut: float
     scores = (scores - scores.mean()) / scores.std() / 1.2
     above, below = float((scores > cut).sum()), float((scores < -cut).sum())
     truly = np.maximum(scores - cut, 0).sum() - np.maximum(-cut - scores, 0).sum()
-    assert truly <= 1.25 * taken_by(cut, (below, above), 0.0, 1.0, lean=True)
+    assert truly <= 1.25 * taken_by(cut, (below, above), 0.0, 1.0, long=True)
 
 
 def test_the_difference_of_two_counts_is_unsure_by_noise_and_chance() -> None:

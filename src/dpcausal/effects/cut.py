@@ -16,12 +16,12 @@ NEAREST, FURTHER, FARTHEST = (2.5, 3.0), 3, 1.0
 deviation, where noise is nearly twice the sampling error."""
 WIDER = 1.2
 """The spread of the scores is taken for so many times what the lines foretell."""
-NET, LEANING, BOTH = 0.5, 0.65, 1 / 12
-"""Beyond a cut scores go on for so much of it, where tails lean for so much, or as exponential errors of the smaller
-arm, if that is farther; what is cut on either side cancels but for so much of it."""
-LEAN, PATIENCE, EAGER = 1.7, 1.5, 0.5
-"""Tails lean where they differ by so many deviations.  In choosing, those that do not are taken to differ by so many
-deviations less than counted; those that do, by so many more."""
+NET, LONG_TAIL, BOTH = 0.5, 1.0, 1 / 12
+"""Beyond a cut scores go on for so much of it, long tails for so much, or as exponential errors of the smaller arm, if
+that is farther; what is cut on either side cancels but for so much of it."""
+LEAN, LONG, ALLOWED, EAGER = 1.8, 1.9, 1.5, 0.5
+"""Tails are long where the two differ by so many deviations, or where so many lie beyond the second cut.  Others are
+taken to differ by so many deviations less than counted; long ones, in choosing, by so many more."""
 
 
 def cuts_of(n: int, deviation: float) -> Reals:
@@ -35,7 +35,7 @@ def cuts_of(n: int, deviation: float) -> Reals:
 
 
 def best_cut(cuts: Reals, far: Reals, deviations: tuple[float, float], weight: float) -> tuple[float, bool]:
-    """Return the cut whose interval is foretold as the shortest, and whether the tails lean to one side.
+    """Return the cut whose interval is foretold as the shortest, and whether the tails are long.
 
     Parameters
     ----------
@@ -53,12 +53,12 @@ def best_cut(cuts: Reals, far: Reals, deviations: tuple[float, float], weight: f
         unsure_of(one, other, math.sqrt(len(cuts) - place) * deviations[1])
         for place, (one, other) in enumerate(zip(below, above, strict=True))
     ]
-    lean = abs(float(above[0] - below[0])) > LEAN * unsure[0]
+    long = abs(float(above[0] - below[0])) > LEAN * unsure[0] or float(above[1] + below[1]) > LONG * unsure[1]
     for cut, one, other, doubt in zip(cuts, below, above, unsure, strict=True):
         error = math.hypot(1 / WIDER / math.sqrt(count), 2 * cut * deviations[0] * math.sqrt(noise @ noise) / count)
-        taken = taken_by(float(cut), (one, other), (-EAGER if lean else PATIENCE) * doubt, weight, lean)
+        taken = taken_by(float(cut), (one, other), (-EAGER if long else ALLOWED) * doubt, weight, long)
         widths.append(1.96 * error + taken / count)
-    return float(cuts[int(np.argmin(widths))]), lean
+    return float(cuts[int(np.argmin(widths))]), long
 
 
 def unsure_of(below: float, above: float, deviation: float) -> float:
@@ -66,12 +66,12 @@ def unsure_of(below: float, above: float, deviation: float) -> float:
     return math.sqrt(2 * deviation**2 + max(below + above, 0.0))
 
 
-def taken_by(cut: float, beyond: tuple[float, float], unsure: float, weight: float, lean: bool = False) -> float:
+def taken_by(cut: float, beyond: tuple[float, float], unsure: float, weight: float, long: bool = False) -> float:
     """Return how many spreads a cut may have taken from the sum of scores; so many scores are not told from none.
 
     >>> taken_by(3.0, (100.0, 100.0), 0.0, 1.0), taken_by(3.0, (0.0, 100.0), 20.0, 1.0)
     (50.0, 140.0)
     """
     below, above = beyond
-    net = max((LEANING if lean else NET) * cut, weight) * abs(above - below) - NET * cut * unsure
+    net = max((LONG_TAIL if long else NET) * cut, weight) * abs(above - below) - NET * cut * unsure
     return float(max(net, 0.0) + BOTH * cut * max(above + below - unsure, 0.0))

@@ -28,7 +28,7 @@ from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.effects.contrast import UNMEASURED, arms_of, e_values, notes, void
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
-from dpcausal.effects.cut import WIDER, best_cut, cuts_of, taken_by, unsure_of
+from dpcausal.effects.cut import ALLOWED, WIDER, best_cut, cuts_of, taken_by, unsure_of
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
@@ -117,7 +117,7 @@ class Lines:
     spread: float
     weight: float
     cut: float = math.inf
-    lean: bool = False
+    long: bool = False
 
     @property
     def reach(self) -> float:
@@ -209,8 +209,8 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         bound = corner_counts_sensitivity(1, Norm.L2)
         query = Query(summed.over(_Far(lines, design, cuts * lines.spread)), bound, "far scores")
         far = np.asarray(gaussian(query, allotment, rho.part(FAR)), dtype=np.float64) / GRID
-        cut, lean = best_cut(cuts, far, (deviations[0], _deviation(rho, FAR)), lines.weight)
-        lines = replace(lines, cut=cut, lean=lean)
+        cut, long = best_cut(cuts, far, (deviations[0], _deviation(rho, FAR)), lines.weight)
+        lines = replace(lines, cut=cut, long=long)
         tally = _Scores.of(question, lines, design)
         counts, told = tally.apart(summed.over(tally))
         query = Query(counts, bound, "scores")
@@ -318,8 +318,8 @@ class _Mean:
         self.estimate = lines.centre + width * (middle - 0.5)
         self.error = math.hypot(width * math.sqrt(spread / self.count), self.noise)
         below, above = float(told[:, 2].sum()), float(told[:, 3].sum())
-        unsure = 0.0 if lines.lean else unsure_of(below, above, math.sqrt(len(told)) * deviations[1])
-        taken = lines.spread * taken_by(lines.cut, (below, above), unsure, lines.weight, lines.lean) / self.count
+        unsure = 0.0 if lines.long else ALLOWED * unsure_of(below, above, math.sqrt(len(told)) * deviations[1])
+        taken = lines.spread * taken_by(lines.cut, (below, above), unsure, lines.weight, lines.long) / self.count
         self.reason = ""
         if self.count < 30 + 6 * math.sqrt(3 * variance):
             self.reason = "too few records for the noise"
