@@ -330,3 +330,21 @@ def test_one_replaced_row_moves_the_sums_of_a_stream_by_its_own_share_alone() ->
 
     assert np.abs(counts(rows) - counts(other)).sum() <= 2
     assert counts(rows).sum() == counts(other).sum() == N
+
+
+@pytest.mark.parametrize("change", ["UPDATE told SET x = x + 1 WHERE rowid = 7", "UPDATE told SET x = y, y = x"])
+def test_a_table_that_another_connection_writes_to_between_two_passes_is_refused(change: str, tmp_path: Path) -> None:
+    """The number of rows stays.  A change of a column that is not read does not show."""
+    connection = duckdb.connect(str(tmp_path / "told.db"))
+    connection.execute("CREATE TABLE told AS SELECT i / 1000 AS x, (i % 7) / 10 AS y, i AS z FROM range(1000) AS r(i)")
+    schema = dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(0, 1)})
+    table = dpc.Table(connection.table("told"), schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    records = table.records(["x", "y"])
+    first, again = (records.sum(lambda rows: np.array([rows.n])) for _ in range(2))
+    other = connection.cursor()
+    other.execute("UPDATE told SET z = 0")
+    assert first == again == records.sum(lambda rows: np.array([rows.n])) == 1000
+    other.execute(change)
+    with pytest.raises(SchemaError, match="a row was written to between two passes"):
+        records.sum(lambda rows: np.array([rows.n]))
+    assert table.records(["x", "y"]).sum(lambda rows: np.array([rows.n])) == 1000

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import cleaned
+from dpcausal.data.frame import FrameColumns, FrameSource
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.source import Collected, Kind, withheld
@@ -28,6 +29,8 @@ Kernel = Callable[[Rows], Integers]
 CHANGED = (
     "the frame no longer has the number of rows counted when the table was made; what a call was charged stays spent"
 )
+
+WRITTEN = "a row was written to between two passes over the frame; what a call was charged stays spent"
 
 HELD = 1 << 20
 """So many records are held between passes; more are read again, a batch at a time."""
@@ -93,19 +96,30 @@ class Records:
         self._table, self._names = table, names
         held = table.unit is not Unit.ROW or (table.n <= HELD and not table._source.afar)
         self._rows = table.to_sum(names, parts) if held else None
+        self._mark: int | None = None
 
     def sum(self, kernel: Kernel) -> Integers:
-        """Return Σ kernel; a SchemaError if the rows were not those that were counted."""
+        """Return Σ kernel; a SchemaError if the rows were not those that were counted, or of the pass before."""
         if self._rows is not None:
             return kernel(self._rows)
         table, reading = self._table, Reading.of(self._table, self._names)
         source, stamp = table._source, table._stamp
+        summand, marks = Summand(reading, kernel), [0]
+
+        def marked(collected: Collected) -> Integers:
+            marks.append(collected.mark if isinstance(collected, FrameColumns) else 0)
+            return summand(collected)
+
         rows, total = withheld(
-            lambda: source.summed(reading.needed, Summand(reading, kernel)),
+            lambda: source.summed(reading.needed, marked if isinstance(source, FrameSource) else summand),
             f"the {source.backend} columns cannot be read",
         )
         if rows < 0:
             raise SchemaError(f"the {source.backend} columns cannot be read")
         if rows != table._rows or total is None or (stamp is not None and Stamp.of(stamp.path) != stamp):
             raise SchemaError(CHANGED)
+        mark = sum(marks) % 2**64
+        if self._mark not in (None, mark):
+            raise SchemaError(WRITTEN)
+        self._mark = mark
         return total

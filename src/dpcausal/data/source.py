@@ -26,8 +26,11 @@ CHUNK = 1 << 18
 """Rows turned into Python objects at a time, so that a long column of text does not exist twice."""
 
 
-BATCH = 1 << 17
-"""Rows summed over at a time."""
+BATCH = 1 << 15
+"""Rows summed over at a time: their columns stay in a processor's cache."""
+
+MARK = "dpcausal mark"
+"""The column of hashes of rows that could be written to between two passes."""
 
 
 class Kind(Enum):

@@ -167,16 +167,18 @@ class Units:
         lower, width = np.array(bounds).T
         return cls(names, lower, width)
 
-    def columns(self, rows: Rows, part: slice = slice(None)) -> Reals:
-        """Return the columns of some rows, shape (columns, rows)."""
+    def columns(self, rows: Rows, part: slice = slice(None), beside: int = 0) -> Reals:
+        """Return the columns of some rows, shape (columns, rows), with room for so many rows more below them.
+
+        In [0, 1] as they come: both steps round monotonely, and take a column's ends to 0 and 1.
+        """
         kept, whole = rows.kept[part], rows.values
-        all_kept = bool(kept.all())
-        found = np.empty((len(self.names), int(kept.sum())))
-        for column, name in zip(found, self.names, strict=True):
-            column[:] = whole[name][part] if all_kept else whole[name][part][kept]
-        found -= self.lower[:, None]
-        found /= self.width[:, None]
-        return np.clip(found, 0.0, 1.0, out=found)
+        many = int(np.count_nonzero(kept))
+        found = np.empty((len(self.names) + beside, many))
+        for name, column, lower, width in zip(self.names, found, self.lower, self.width, strict=False):
+            np.subtract(whole[name][part] if many == len(kept) else whole[name][part][kept], lower, out=column)
+            column /= width
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,12 +207,11 @@ class Products:
     def __call__(self, rows: Rows) -> Integers:
         total = np.zeros(2 * [len(self.middles) + 1])  # of whole numbers, exact in any order
         for start in range(0, rows.n, CHUNK):
-            unit = self.units.columns(rows, slice(start, start + CHUNK))
-            both = np.empty((len(unit) + 1, unit.shape[1]))
-            np.subtract(unit, self.middles[:, None], out=both[:-1])
-            both[:-1] /= self.widths[:, None]
-            both[-1] = BESIDE
-            grid = clip_rows(both.T, self.radius, self.bits)
+            unit = self.units.columns(rows, slice(start, start + CHUNK), beside=1)
+            unit[:-1] -= self.middles[:, None]
+            unit[:-1] /= self.widths[:, None]
+            unit[-1] = BESIDE
+            grid = clip_rows(unit.T, self.radius, self.bits)
             total += grid.T @ grid
         return upper_of(total).astype(np.int64)
 

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from duckdb import CaseExpression, ColumnExpression, ConstantExpression, FunctionExpression
+from duckdb import CaseExpression, ColumnExpression, ConstantExpression, FunctionExpression, StarExpression
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import Cuts, Grid, Key, Matches, Rule
-from dpcausal.data.source import BATCH
+from dpcausal.data.source import BATCH, MARK
 
 Expression = Any
 
@@ -74,15 +74,20 @@ def changes(relation: Any) -> bool:
 
 def ordered(relation: Any) -> bool:
     """Whether its rows come in the order in which they are kept: no step of the plan may move them."""
+    return all(
+        name in _STEADY or name.endswith("SCAN") or name.startswith("READ_") for name in _steps(relation)
+    )
+
+
+def _steps(relation: Any) -> set[str]:
+    """Return the names of the steps of its plan."""
     ((_, plan),) = relation.query("dpcausal_plan", "EXPLAIN (FORMAT json) SELECT * FROM dpcausal_plan").fetchall()
-    steps = json.loads(plan)
+    steps, found = json.loads(plan), set()
     while steps:
         step = steps.pop()
-        name = step["name"].strip()
-        if name not in _STEADY and not name.endswith("SCAN") and not name.startswith("READ_"):
-            return False
+        found.add(step["name"].strip())
         steps += step["children"]
-    return True
+    return found
 
 
 def evaluate(relation: Any, names: Sequence[str]) -> None:
@@ -92,9 +97,12 @@ def evaluate(relation: Any, names: Sequence[str]) -> None:
 
 
 def batches(relation: Any) -> Iterator[Any]:
-    """Yield the rows as Arrow tables, in bounded memory."""
+    """Yield the rows as Arrow tables, in bounded memory; those of a database with a hash each, of the same scan."""
     import pyarrow
 
+    if "SEQ_SCAN" in _steps(relation):
+        row = (ColumnExpression(name) for name in relation.columns)
+        relation = relation.select(StarExpression(), FunctionExpression("hash", *row).alias(MARK))
     for batch in relation.to_arrow_reader(BATCH):
         yield pyarrow.Table.from_batches([batch])
 
