@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcausal.effects.cut import best_cut, cuts_of, taken_by, unsure_of
+from dpcausal.effects.cut import LONG_TAIL, best_cut, cuts_of, taken_by, unsure_of
 
 
 def counted(scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
@@ -36,7 +36,7 @@ def test_what_a_long_side_has_beyond_the_cut_is_allowed_for(law: str, cut: float
     scores = (scores - scores.mean()) / scores.std() / 1.2
     above, below = float((scores > cut).sum()), float((scores < -cut).sum())
     truly = np.maximum(scores - cut, 0).sum() - np.maximum(-cut - scores, 0).sum()
-    assert truly <= 1.25 * taken_by(cut, (below, above), 0.0, 1.0, long=True)
+    assert truly <= 1.25 * taken_by(cut, (below, above), 0.0, 1.0, LONG_TAIL)
 
 
 def test_the_difference_of_two_counts_is_unsure_by_noise_and_chance() -> None:

@@ -16,9 +16,9 @@ NEAREST, FURTHER, FARTHEST = (2.5, 3.0), 3, 1.0
 deviation, where noise is nearly twice the sampling error."""
 WIDER = 1.2
 """The spread of the scores is taken for so many times what the lines foretell."""
-NET, LONG_TAIL, BOTH = 0.5, 1.0, 1 / 12
-"""Beyond a cut scores go on for so much of it, long tails for so much, or as exponential errors of the smaller arm, if
-that is farther; what is cut on either side cancels but for so much of it."""
+NET, LONG_TAIL, USUAL_TAIL, BOTH = 0.5, 1.0, 0.65, 1 / 12
+"""Beyond a cut scores go on for so much of it, long tails for so much at most and usually so much, or as exponential
+errors of the smaller arm, if that is farther; what is cut on either side cancels but for so much of it."""
 LEAN, LONG, ALLOWED, EAGER = 1.8, 1.9, 1.5, 0.5
 """Tails are long where the two differ by so many deviations, or where so many lie beyond the second cut.  Others are
 taken to differ by so many deviations less than counted; long ones, in choosing, by so many more."""
@@ -56,7 +56,8 @@ def best_cut(cuts: Reals, far: Reals, deviations: tuple[float, float], weight: f
     long = abs(float(above[0] - below[0])) > LEAN * unsure[0] or float(above[1] + below[1]) > LONG * unsure[1]
     for cut, one, other, doubt in zip(cuts, below, above, unsure, strict=True):
         error = math.hypot(1 / WIDER / math.sqrt(count), 2 * cut * deviations[0] * math.sqrt(noise @ noise) / count)
-        taken = taken_by(float(cut), (one, other), (-EAGER if long else ALLOWED) * doubt, weight, long)
+        tail, doubts = (USUAL_TAIL, -EAGER) if long else (NET, ALLOWED)
+        taken = taken_by(float(cut), (one, other), doubts * doubt, weight, tail)
         widths.append(1.96 * error + taken / count)
     return float(cuts[int(np.argmin(widths))]), long
 
@@ -66,12 +67,12 @@ def unsure_of(below: float, above: float, deviation: float) -> float:
     return math.sqrt(2 * deviation**2 + max(below + above, 0.0))
 
 
-def taken_by(cut: float, beyond: tuple[float, float], unsure: float, weight: float, long: bool = False) -> float:
+def taken_by(cut: float, beyond: tuple[float, float], unsure: float, weight: float, tail: float = NET) -> float:
     """Return how many spreads a cut may have taken from the sum of scores; so many scores are not told from none.
 
     >>> taken_by(3.0, (100.0, 100.0), 0.0, 1.0), taken_by(3.0, (0.0, 100.0), 20.0, 1.0)
     (50.0, 140.0)
     """
     below, above = beyond
-    net = max((LONG_TAIL if long else NET) * cut, weight) * abs(above - below) - NET * cut * unsure
+    net = max(tail * cut, weight) * abs(above - below) - NET * cut * unsure
     return float(max(net, 0.0) + BOTH * cut * max(above + below - unsure, 0.0))

@@ -28,7 +28,7 @@ from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.effects.contrast import UNMEASURED, arms_of, e_values, notes, void
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
-from dpcausal.effects.cut import ALLOWED, WIDER, best_cut, cuts_of, taken_by, unsure_of
+from dpcausal.effects.cut import ALLOWED, LONG_TAIL, NET, WIDER, best_cut, cuts_of, taken_by, unsure_of
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
@@ -319,7 +319,8 @@ class _Mean:
         self.error = math.hypot(width * math.sqrt(spread / self.count), self.noise)
         below, above = float(told[:, 2].sum()), float(told[:, 3].sum())
         unsure = 0.0 if lines.long else ALLOWED * unsure_of(below, above, math.sqrt(len(told)) * deviations[1])
-        taken = lines.spread * taken_by(lines.cut, (below, above), unsure, lines.weight, lines.long) / self.count
+        tail = LONG_TAIL if lines.long else NET
+        taken = lines.spread * taken_by(lines.cut, (below, above), unsure, lines.weight, tail) / self.count
         self.reason = ""
         if self.count < 30 + 6 * math.sqrt(3 * variance):
             self.reason = "too few records for the noise"
