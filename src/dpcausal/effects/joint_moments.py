@@ -14,9 +14,11 @@ from dpcausal.asking import public
 from dpcausal.data.rows import Rows
 from dpcausal.effects.contrast import checked_names
 from dpcausal.effects.instruments import Instrumented, two_stage
+from dpcausal.effects.line_effect import effect_of_line
 from dpcausal.effects.meat import Meat
 from dpcausal.effects.mediation import mediated, partial, shaken
 from dpcausal.effects.regression import Regression, Terms, line, regress
+from dpcausal.effects.result import Effect
 from dpcausal.effects.rounds import Moments, Noise
 from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.noise import PublicGenerator
@@ -111,6 +113,32 @@ class JointMoments(Release):
         """
         named, on = self._named(outcome=outcome), self._listed("regressors", regressors, 1, outcome)
         return regress(self, named, on, _terms(constant_spread, coverage, normal_rows))
+
+    @called
+    def effect(
+        self, *, treatment: str, outcome: str, adjust: Sequence[str], constant_spread: bool = False,
+        normal_rows: bool = False, coverage: float = 0.95,
+    ) -> Effect:  # fmt: skip
+        """Return the slope of a treatment, others held fixed, as an effect: free, however often.
+
+        Parameters
+        ----------
+        treatment, outcome : str
+        adjust : list of str
+            Every common cause of both; empty if treatment was drawn by lot.
+        constant_spread, normal_rows, coverage
+            As for ``ols``, whose slope and interval it has.
+
+        Returns
+        -------
+        Effect
+            ``estimand`` is ``"slope"``: the mean change by one unit of the treatment where outcomes follow a line.
+        """
+        named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
+        if named == moved:
+            raise ParameterError("outcome and treatment must be different columns")
+        held = self._listed("adjust", adjust, 0, outcome, treatment)
+        return effect_of_line(self, moved, named, held, _terms(constant_spread, coverage, normal_rows))
 
     @called
     def iv(

@@ -60,7 +60,7 @@ class Effect(Result):
     treated, control : str
         The levels that are compared.
     estimand : str
-        ``"ate"``, everybody's mean effect; ``"att"``, that of the treated.
+        ``"ate"``, everybody's mean effect; ``"att"``, that of the treated; ``"slope"``, one unit more along a line.
     adjusted_for : tuple of str
     estimate : float or None
         Mean outcome if treated less that if not, in the outcome's unit.  ``None``: see ``interval_reason``.
@@ -131,7 +131,8 @@ class Effect(Result):
 
     def headline(self) -> list[str]:
         inside = self.guarantee.subgroup
-        whom = ("everybody" if self.estimand == "ate" else "the treated") + (f" with {inside}" if inside else "")
+        of = {"ate": "everybody", "att": "the treated", "slope": "along a line"}[self.estimand]
+        whom = of + (f" with {inside}" if inside else "")
         head = f"{self.treatment} ({self.treated} against {self.control}) on {self.outcome}, {whom}"
         lines = [f"{head}: no answer." if self.estimate is None else f"{head}: {self.estimate:+.4g}."]
         if self.interval is not None:
@@ -153,6 +154,10 @@ class Effect(Result):
                 f"E-value {self.e_value:.3g} (of the interval: {self.e_value_limit:.3g}), robustness value "
                 f"{self.robustness_value:.3g} ({self.robustness_value_limit:.3g})."
             )
+        elif self.robustness_value is not None:
+            limit = self.robustness_value_limit
+            told = "" if limit is None else f" (of the interval: {limit:.3g})"
+            lines.append(f"Robustness value {self.robustness_value:.3g}{told}.")
         elif self.estimate is not None and self.interval is not None:
             lines.append("No E-value and robustness value: noise outweighs what they are made of.")
         lines += [f"Note: {note}." for note in self.notes]

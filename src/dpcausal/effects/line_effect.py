@@ -1,0 +1,34 @@
+"""The effect that a regression of released moments reads as: a slope, what it rests on, and what could explain it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpcausal.effects.regression import Terms, regress
+from dpcausal.effects.result import Effect
+
+if TYPE_CHECKING:
+    from dpcausal.effects.joint_moments import JointMoments
+
+WEIGHTED = (
+    "one unit more along a line; where the effect differs, records whose treatment varies more, given what is adjusted "
+    "for, weigh more: that is everybody's mean effect only if it is the same for all or the treatment varies alike"
+)
+
+
+def effect_of_line(
+    release: JointMoments, treatment: str, outcome: str, adjust: tuple[str, ...], terms: Terms
+) -> Effect:
+    """Return ``JointMoments.effect`` of checked arguments: the slope of ``ols``, nothing else is computed."""
+    fit = regress(release, outcome, (treatment, *adjust), terms)
+    slope = fit[treatment]
+    return Effect(
+        treatment=treatment, outcome=outcome, treated="one more", control="as it is", estimand="slope",
+        adjusted_for=adjust, estimate=slope.estimate, interval=slope.interval, interval_reason=fit.interval_reason,
+        coverage=terms.coverage, standard_error=slope.standard_error, noise_error=slope.noise_error, mean_treated=None,
+        mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=fit.signal_to_noise, share_supported=1.0,
+        e_value=None, e_value_limit=None, robustness_value=slope.robustness_value,
+        robustness_value_limit=slope.robustness_value_limit, by_group=(), balance=(),
+        notes=(WEIGHTED, *((fit.assumed,) if fit.assumed else ())), method="ols", settings={}, n=release.n,
+        release=release, guarantee=release.guarantee,
+    )  # fmt: skip
