@@ -20,7 +20,7 @@ BENCHMARKS = (
     "paper1_tables", "training_privacy",
     "effects", "effects_readings", "effects_literature", "effects_real", "effects_shapes", "effects_fresh",
     "effects_rare", "effects_parts", "shown",
-    "effects_did", "rows",
+    "effects_did", "effects_cutoff", "rows",
     "discovery", "discovery_level", "discovery_scale", "discovery_wide", "discovery_support", "discovery_fresh",
     "independence", "independence_level", "independence_peers", "sample_cost", "independence_bounds",
     "independence_speed", "independence_rows", "independence_data", "independence_figures", "independence_unseen",
