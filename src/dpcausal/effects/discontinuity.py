@@ -18,7 +18,7 @@ from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.table import Table
 from dpcausal.effects.at_cutoff import Discontinuity
 from dpcausal.effects.cells import CellSums, Paid, cell_claims, cell_variance, noisy_cells, pay_cells
-from dpcausal.effects.jump import LEAST_STRENGTH, line_within, sides
+from dpcausal.effects.jump import line_within, sides
 from dpcausal.effects.noisy_bins import NoisyBins
 from dpcausal.effects.noisy_cells import value_of
 from dpcausal.effects.question import alike
@@ -30,6 +30,9 @@ from dpcausal.privacy.noise import PublicGenerator
 Reals = npt.NDArray[np.float64]
 
 BINS, LEAST_BINS, MOST_BINS = 12, 5, 100
+FORETOLD = 20.0
+"""How far lines on whole sides must stand above their noise if rows lie evenly: noise then moves the jump, at the
+widest bandwidth, by a twentieth of the outcome's range or less."""
 
 SHARP = "right if nothing else that moves the outcome changes at the cutoff, and nobody could choose a side"
 FUZZY = "the effect on those whom the cutoff moves, if it moves the outcome through the treatment alone"
@@ -139,11 +142,11 @@ class ByBins(Method[Cutoff, PureDP | ZCDP]):
     def settle(self, question: Cutoff, spent: Paid) -> ByBins:
         variance = cell_variance(1, spent)
         strength = _foretold(question, variance)
-        if strength < LEAST_STRENGTH:
-            enough = math.ceil(question.table.n * LEAST_STRENGTH / strength)
+        if strength < FORETOLD:
+            n, more = question.table.n, FORETOLD / strength
             raise InfeasibleError(
-                f"{question.table.n} rows at {spent} foretell lines at {strength:.2g} times their noise, and "
-                f"{LEAST_STRENGTH:g} is needed: about {enough} rows would do, or a larger epsilon or fewer bins"
+                f"{n} rows at {spent} foretell lines at {strength:.2g} times their noise, and {FORETOLD:g} is needed: "
+                f"about {math.ceil(n * more)} rows would do, or {more:.2g} times the epsilon, or fewer bins"
             )
         return self
 
