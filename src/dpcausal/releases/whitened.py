@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar, NamedTuple, Self
@@ -80,7 +81,8 @@ class NoisyWhitened(Release):
     """A noisy matrix Σ v vᵀ of rows v = w·(F_1(r_1), …, F_d(r_d), 1), each with a weight w that shortens it.
 
     ``places``: of each column, which kept level a declared one counts as; ``shares``: of its kept levels, by which F_i
-    is made; ``deviation``: of the noise of an entry off the diagonal, on the diagonal √2 times that.
+    is made; ``deviation``: of the noise of an entry off the diagonal, on the diagonal √2 times that; ``cuts``: where
+    numbers were cut, of columns whose cuts were learnt from the data.
     """
 
     kind: ClassVar[str] = "whitened"
@@ -90,6 +92,7 @@ class NoisyWhitened(Release):
     shares: tuple[tuple[float, ...], ...]
     matrix: Reals
     deviation: float
+    cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict, kw_only=True)
 
     @property
     def exact(self) -> bool:
@@ -309,7 +312,12 @@ class NoisyWhitened(Release):
                 for place, share in zip(self.places, self.shares, strict=True)
             ],
             "matrix": self.matrix.tolist(), "deviation": self.deviation,
+            **({"cuts": {name: list(at) for name, at in self.cuts.items()}} if self.cuts else {}),
         }  # fmt: skip
+
+    def told(self) -> list[str]:
+        listed = [f"{name} at {', '.join(f'{cut:.4g}' for cut in at)}" for name, at in self.cuts.items()]
+        return [f"Cut at noisy quartiles: {'; '.join(listed)}."] if listed else []
 
     @classmethod
     def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
@@ -328,4 +336,16 @@ class NoisyWhitened(Release):
         matrix = form.array("matrix")
         if matrix.shape != (row_entries([np.array(one) for one in shares]),) * 2 or (matrix != matrix.T).any():
             raise form.refuse("matrix")
-        return cls(names, n, tuple(places), tuple(shares), matrix, form.size("deviation"))
+        return cls(names, n, tuple(places), tuple(shares), matrix, form.size("deviation"), cuts=_cuts_in(form, names))
+
+
+def _cuts_in(form: Form, names: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
+    if not form.has("cuts"):
+        return {}
+    part, found = form.part("cuts"), {}
+    for name in (name for name in names if part.has(name)):
+        cuts = part.array(name) if part.entry(name) else np.empty(0)
+        if cuts.ndim != 1 or (np.diff(cuts) <= 0).any():
+            raise form.refuse("cuts")
+        found[name] = tuple(cuts.tolist())
+    return found
