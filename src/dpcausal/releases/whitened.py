@@ -206,19 +206,21 @@ class NoisyWhitened(Release):
         if not given:
             return self._unconditional[x, y]
         h, sampling, noise = self._link(x, y, given)
-        spread = (sampling / self.count + noise).reshape(p * q, p * q)
-        flat = h.ravel()
-        if flat.size == 1:
-            statistic = float(flat[0] ** 2 / (spread[0, 0] + 1e-12))
+        if p * q == 1:
+            squared, variance = h.item() ** 2, sampling.item() / self.count + noise.item()
+            found = Residual(squared / (variance + 1e-12), 1, squared - variance)
         else:
+            spread, flat = (sampling / self.count + noise).reshape(p * q, p * q), h.ravel()
             statistic = float(flat @ np.linalg.solve(spread + 1e-12 * np.eye(p * q), flat))
-        found = Residual(statistic, p * q, float(flat @ flat - np.trace(spread)))
+            found = Residual(statistic, p * q, float(flat @ flat - np.trace(spread)))
         self._residuals[x, y, given] = found
         return found
 
     def _link(self, x: int, y: int, given: Columns) -> tuple[Reals, Reals, Reals]:
         """Return H in units of what is left of the columns, its covariance by sampling times Σw², and by noise."""
         one, other = self._left(x, given), self._left(y, given)
+        if one.root.size == other.root.size == 1:
+            return self._link_of_two_levels(x, y, given, one, other)
         h = one.root @ (self.covariance[self.block(x), self.block(y)]
                         - one.slopes @ self.covariance[one.inside, self.block(y)]) @ other.root  # fmt: skip
         G = one.root @ one.among @ other.slopes.T @ other.root
@@ -230,6 +232,22 @@ class NoisyWhitened(Release):
         else:
             sampling = of_factors(one.spread, other.spread)
         return h, sampling, (self.deviation / self.count) ** 2 * noise
+
+    def _link_of_two_levels(
+        self, x: int, y: int, given: Columns, one: _Left, other: _Left
+    ) -> tuple[Reals, Reals, Reals]:
+        """Return the same of two columns of two levels, all but slopes single numbers: in a third of the time."""
+        scale, beside = one.root.item() * other.root.item(), self.covariance[:, self.ends[y] - 1]
+        h = scale * (beside[self.ends[x] - 1] - one.slopes[0] @ beside[one.inside])
+        cross = scale * (one.among[0] @ other.slopes[0])
+        sampling: float
+        if len(given) == 1 and len(one.inside):
+            weights, of_x = self._within(x, given[0])
+            sampling = scale**2 * float(weights @ (of_x * self._within(y, given[0])[1]).ravel())
+        else:
+            sampling = one.spread.item() * other.spread.item()
+        noise = (self.deviation / self.count) ** 2 * (one.noise.item() * other.noise.item() + cross**2)
+        return np.array([[h]]), np.array([[[[sampling]]]]), np.array([[[[noise]]]])
 
     @cached_property
     def _unconditional(self) -> dict[tuple[int, int], Residual]:
@@ -261,6 +279,10 @@ class NoisyWhitened(Release):
         return found
 
     @cached_property
+    def _features(self) -> list[Reals]:
+        return [features(np.array(shares)) for shares in self.shares]
+
+    @cached_property
     def _withins(self) -> dict[tuple[int, int], tuple[Reals, Reals]]:
         return {}
 
@@ -271,7 +293,7 @@ class NoisyWhitened(Release):
         joint = self.pair(x, z)
         weights = joint.sum(axis=0)
         laws = joint / weights
-        F = (features(np.array(self.shares[x])) - self._means[self.block(x)]) @ self._roots[x].T
+        F = (self._features[x] - self._means[self.block(x)]) @ self._roots[x].T
         means = laws.T @ F
         spread = np.einsum("rz,ra,rb->zab", laws, F, F) - means[:, :, None] * means[:, None, :]
         self._withins[x, z] = weights, spread
@@ -280,7 +302,7 @@ class NoisyWhitened(Release):
     def pair(self, x: int, z: int) -> Reals:
         """Return the noisy joint law of the kept levels of two columns: no share below a tenth of a row."""
         px, pz = np.array(self.shares[x]), np.array(self.shares[z])
-        Fx, Fz = features(px), features(pz)
+        Fx, Fz = self._features[x], self._features[z]
         mx, mz = self._means[self.block(x)], self._means[self.block(z)]
         core = 1 + (Fx @ mx)[:, None] + (Fz @ mz)[None, :] + Fx @ self._second[self.block(x), self.block(z)] @ Fz.T
         joint = np.maximum(px[:, None] * pz[None, :] * core, 0.1 / self.n)
