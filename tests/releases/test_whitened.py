@@ -141,3 +141,16 @@ def test_two_levels_are_tested_by_the_same_numbers_as_more(given: tuple[int, ...
     assert found is not None and found.freedom == 1
     assert found.statistic == pytest.approx(h**2 / spread, rel=1e-9)
     assert found.strength == pytest.approx((h**2 - spread) / (left[x] * left[y]), rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [-1e6, 1e6, 1e12])
+def test_numbers_that_no_rows_have_are_tested_too(size: float) -> None:
+    """Whatever is released is searched: noise may be anything."""
+    shares = [np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.5, 0.2, 0.3]), np.array([0.25] * 4)]
+    D = row_entries(shares)
+    places = tuple(tuple(range(len(p))) for p in shares)
+    release = NoisyWhitened(NAMES, 30, places, tuple(tuple(p.tolist()) for p in shares), np.full((D, D), size), 22.0)
+    for x, z, y in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        for given in ((), (z,)):
+            found = release.residual(x, y, given)
+            assert found is not None and np.isfinite(found.statistic)

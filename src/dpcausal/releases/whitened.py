@@ -76,6 +76,12 @@ def floored(covariance: Reals, least: float = LEAST_LEFT) -> tuple[Reals, Reals]
     return (vectors * values) @ vectors.T, (vectors / np.sqrt(values)) @ vectors.T
 
 
+def ridged(spread: Reals) -> Reals:
+    """Return covariances, shape (…, k, k), that no released value makes singular."""
+    ridge = 1e-12 * np.maximum(np.trace(spread, axis1=-2, axis2=-1), 1.0)
+    return np.asarray(spread + ridge[..., None, None] * np.eye(spread.shape[-1]))
+
+
 @dataclass(frozen=True, eq=False)
 class NoisyWhitened(Release):
     """A noisy matrix Σ v vᵀ of rows v = w·(F_1(r_1), …, F_d(r_d), 1), each with a weight w that shortens it.
@@ -211,7 +217,7 @@ class NoisyWhitened(Release):
             found = Residual(squared / (variance + 1e-12), 1, squared - variance)
         else:
             spread, flat = (sampling / self.count + noise).reshape(p * q, p * q), h.ravel()
-            statistic = float(flat @ np.linalg.solve(spread + 1e-12 * np.eye(p * q), flat))
+            statistic = float(flat @ np.linalg.solve(ridged(spread), flat))
             found = Residual(statistic, p * q, float(flat @ flat - np.trace(spread)))
         self._residuals[x, y, given] = found
         return found
@@ -270,7 +276,7 @@ class NoisyWhitened(Release):
                 spread = sampling / self.count + noise * noise * cross
                 spread = spread.transpose(0, 1, 3, 2, 4).reshape(-1, p * q, p * q)
                 flat, column = h.reshape(-1, 1, p * q), h.reshape(-1, p * q, 1)
-                statistics = flat @ np.linalg.solve(spread + 1e-12 * np.eye(p * q), column)
+                statistics = flat @ np.linalg.solve(ridged(spread), column)
                 strengths = (flat @ column).ravel() - np.trace(spread, axis1=1, axis2=2)
                 found |= {
                     pair: Residual(float(statistic), p * q, float(strength))
