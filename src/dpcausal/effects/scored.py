@@ -199,7 +199,13 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         return "scale-histograms", "ellipse-moments", "corner-counts", "gaussian"
 
     def caveats(self, question: Contrast, spent: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
-        return ("right if the outcome, or the probability of treatment, is linear in what is adjusted for",)
+        right = "right if the outcome, or the probability of treatment, is linear in what is adjusted for"
+        if spent.exact:
+            return (right,)
+        d, n, rho = len(Design.of(question).names), question.n, affordable_zcdp(spent)
+        signal = foretold(d, n, rho.part(moments_share(d, n, rho)))
+        far = f"public numbers foretell moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
+        return (right, far) if signal < 2 * LEAST_SIGNAL else (right,)
 
     def release(
         self, private: Table, question: Contrast, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
