@@ -33,6 +33,9 @@ LEAST_EIGENVALUE = 0.1
 LEAST_LEFT = 0.05
 """Least eigenvalue that is taken of what is left of a column given others."""
 
+RIDGE = 1e-13
+"""Part of its trace that is added to a covariance of noise: where all is noise, rounding makes it singular."""
+
 
 AT_ONCE = 1 << 22
 """Numbers in the covariances of the pairs that are tested at once."""
@@ -208,7 +211,8 @@ class NoisyWhitened(Release):
         if flat.size == 1:
             statistic = float(flat[0] ** 2 / (spread[0, 0] + 1e-12))
         else:
-            statistic = float(flat @ np.linalg.solve(spread + 1e-12 * np.eye(p * q), flat))
+            added = max(1e-12, RIDGE * float(np.trace(spread)))
+            statistic = float(flat @ np.linalg.solve(spread + added * np.eye(p * q), flat))
         found = Residual(statistic, p * q, float(flat @ flat - np.trace(spread)))
         self._residuals[x, y, given] = found
         return found
