@@ -170,6 +170,8 @@ ERRORS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "line, mostly zero": lambda rng, a, x: 10 * rng.exponential(size=len(a)) * (rng.random(len(a)) < 0.05) - 0.5,
 }
 """Four numbers are adjusted for; what is added to the line."""
+SHORT = ("line", "line, rare arm", "line, own effects")
+"""Of normal errors: it is said that their tails are short."""
 
 
 def scored(name: str, n: int, epsilon: float, seed: int, exact: bool) -> Any:
@@ -182,7 +184,8 @@ def scored(name: str, n: int, epsilon: float, seed: int, exact: bool) -> Any:
     columns = {"a": a, "y": y, **{name: x[:, place] for place, name in enumerate(NUMBERS)}}
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-15, 15), **NUMBERS})
     table, loss = _paid(columns, schema, dpc.ApproxDP(epsilon, 1e-6), exact)
-    return dpc.effect(table, treatment="a", outcome="y", adjust=list(NUMBERS), loss=loss, method="moments")
+    method = dpc.methods.Orthogonal(short_tails=name in SHORT)
+    return dpc.effect(table, treatment="a", outcome="y", adjust=list(NUMBERS), loss=loss, method=method)
 
 
 LINES: dict[str, Callable[[Any, Any], Any]] = {

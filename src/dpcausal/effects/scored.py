@@ -28,12 +28,13 @@ from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.effects.contrast import UNMEASURED, arms_of, e_values, notes, void
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
-from dpcausal.effects.cut import ALLOWED, LONG_TAIL, NET, WIDER, best_cut, cuts_of, taken_by, unsure_of
+from dpcausal.effects.cut import ALLOWED, LONG_TAIL, NET, best_cut, cuts_of, taken_by, unsure_of
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval
 from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, foretold, learnt_moments, noise_of, tail_radius
+from dpcausal.effects.score_lines import TREATMENT, Lines, lines_of
 from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
@@ -54,18 +55,23 @@ FAR, TOLD = Fraction(12, 100), Fraction(1, 10)
 and of those of what was cut; the scores have the rest."""
 LEAST_SHARE, RARE_ARM = 0.95, 0.1
 """No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not made up for."""
-LEAST_PROBABILITY = 0.05
 LEAST_SIGNAL, ENOUGH_SIGNAL = 2.5, 3.6
 """No interval where the moments are nearer to their noise, and no answer where they would be by public numbers; what is
 enough for nearly all intervals to be shown."""
 MOST_CUT = 2.0
 """No interval where cut scores could move the mean by so many standard errors; where they could move it by less, it is
 so much wider at both ends."""
+SEEN_FROM, MOST_HIDDEN = 9_500, 0.19
+"""No interval, unless tails are said to be short, of fewer rows or where the deviation of a count of far scores is more
+of √n: what a cut takes of a long tail on one side is then more than the error, and not seen."""
 MOST_COLUMNS = 40
-OUTCOME, TREATMENT = 0, 1
 
 CUT = "scores were cut at {cut:.3g} times their spread, too many for the interval: the outcome is too skewed"
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
+BLIND = (
+    "with so few rows at this loss a long tail of the outcome on one side, which moves the estimate, would not be "
+    "seen: more rows, a larger loss, or say methods.Orthogonal(short_tails=True) if lines leave none of the outcome"
+)
 OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probability of treatment near 0 or 1"
 
 
@@ -108,58 +114,23 @@ class Design:
         return np.clip((np.stack(columns, axis=1) - self.middles) / self.halves, -1.0, 1.0)
 
 
-@dataclass(frozen=True)
-class Lines:
-    """What the moments say, in units of the columns: lines of outcome and treatment, where scores lie and are cut."""
-
-    outcome: Reals
-    treatment: Reals
-    centre: float
-    spread: float
-    weight: float
-    cut: float = math.inf
-    long: bool = False
-
-    @property
-    def reach(self) -> float:
-        """Return how far from the centre scores are cut."""
-        return self.cut * self.spread
-
-    def scores(self, raw: Reals) -> tuple[Reals, Mask]:
-        """Return ψ, and whether the probability was cut, each row from itself alone, one column after another."""
-        a, m, e = raw[:, TREATMENT], np.full(len(raw), self.outcome[-1]), np.full(len(raw), self.treatment[-1])
-        for place in range(2, raw.shape[1]):
-            m += self.outcome[place - 1] * raw[:, place]
-            e += self.treatment[place - 2] * raw[:, place]
-        effect = self.outcome[0]
-        probability = np.clip(e, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        residual = raw[:, OUTCOME] - m - effect * a
-        return effect + residual * (a / probability - (1 - a) / (1 - probability)), probability != e
-
-
-def lines_of(moments: JointMoments) -> Lines:
-    """Return the lines, and where scores lie, from released moments."""
-    outcome, *others = moments.names
-    first = moments.ols(outcome, others)
-    second = moments.ols(others[0], others[1:]) if others[1:] else None
-    mean = moments.mean(TREATMENT)
-    spread = math.sqrt(max(moments.residual(outcome, others), 0.0))
-    least = 1e-6 * float(moments.halves[OUTCOME])
-    sharp = float(np.clip(mean, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY))
-    treatment = np.array([mean]) if second is None else np.array([one.estimate for one in second.coefficients])
-    slopes = np.array([one.estimate for one in first.coefficients])
-    odds, wide = sharp / (1 - sharp), WIDER * max(spread, least) / math.sqrt(sharp * (1 - sharp))
-    return Lines(slopes, treatment, float(slopes[0]), wide, math.sqrt(max(odds, 1 / odds)))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
-    """Lines for outcome and treatment from noisy moments, then the noisy mean of a doubly robust score."""
+    """Lines for outcome and treatment from noisy moments, then the noisy mean of a doubly robust score.
+
+    Parameters
+    ----------
+    short_tails : bool
+        Whether what the lines leave of the outcome has no long tail on one side, as about normal errors have none:
+        needed for an interval of fewer than 9,500 rows, or of more where noise would hide one.
+    """
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "a doubly robust score from noisy moments"
     at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
+
+    short_tails: bool = False
 
     def pay(self, loss: Loss, question: Contrast) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
         return gaussian_part(loss, "method 'moments'")
@@ -205,7 +176,12 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         d, n, rho = len(Design.of(question).names), question.n, affordable_zcdp(spent)
         signal = foretold(d, n, rho.part(moments_share(d, n, rho)))
         far = f"public numbers foretell moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
-        return (right, far) if signal < 2 * LEAST_SIGNAL else (right,)
+        hidden = (f"no interval: {BLIND}",) if self._blind(n, rho) else ()
+        return (right, *((far,) if signal < 2 * LEAST_SIGNAL else ()), *hidden)
+
+    def _blind(self, n: int, rho: ZCDP) -> bool:
+        hidden = n < SEEN_FROM or _deviation(rho, FAR) > MOST_HIDDEN * math.sqrt(n)
+        return hidden and not self.short_tails
 
     def release(
         self, private: Table, question: Contrast, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
@@ -222,7 +198,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         query = Query(summed.over(_Far(lines, design, cuts * lines.spread)), bound, "far scores")
         far = np.asarray(gaussian(query, allotment, rho.part(FAR)), dtype=np.float64) / GRID
         cut, long = best_cut(cuts, far, (deviations[0], _deviation(rho, FAR)), lines.weight)
-        lines = replace(lines, cut=cut, long=long)
+        lines = replace(lines, cut=cut, long=long, blind=self._blind(n, rho))
         tally = _Scores.of(question, lines, design)
         counts, told = tally.apart(summed.over(tally))
         query = Query(counts, bound, "scores")
@@ -341,6 +317,8 @@ class _Mean:
             self.reason = OVERLAP
         elif signal < LEAST_SIGNAL:
             self.reason = WEAK.format(signal=signal)
+        elif lines.blind:
+            self.reason = BLIND
         elif taken > MOST_CUT * self.error:
             self.reason = CUT.format(cut=lines.cut)
         half = reach * self.error + taken

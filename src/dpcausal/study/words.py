@@ -149,7 +149,7 @@ def uncertainty(answer: Any) -> str:
         if answer.support is None:
             return "The tests and scores know the noise; its share in each edge was not drawn again."
         shares = "; ".join(f"{' – '.join(sorted(edge))} {share:.0%}" for edge, share in answer.support.edges.items())
-        return f"Each edge stands in this share of fresh draws of the noise: {shares or 'none'}."
+        return f"The support of each edge: {shares or 'none'}."
     if isinstance(answer, SyntheticControl):
         noise = "" if answer.path_noise is None else f"; noise in each period {answer.path_noise:.3g}"
         reach = f"no interval: {answer.interval_reason}" if answer.interval is None else (

@@ -1,0 +1,63 @@
+"""The two lines that a doubly robust score is made of, read off released moments, and a row's score by them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.effects.cut import WIDER
+from dpcausal.effects.joint_moments import JointMoments
+
+Reals = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+OUTCOME, TREATMENT = 0, 1
+LEAST_PROBABILITY = 0.05
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What the moments say, in units of the columns: lines of outcome and treatment, where scores lie and are cut."""
+
+    outcome: Reals
+    treatment: Reals
+    centre: float
+    spread: float
+    weight: float
+    cut: float = math.inf
+    long: bool = False
+    blind: bool = False
+
+    @property
+    def reach(self) -> float:
+        """Return how far from the centre scores are cut."""
+        return self.cut * self.spread
+
+    def scores(self, raw: Reals) -> tuple[Reals, Mask]:
+        """Return ψ, and whether the probability was cut, each row from itself alone, one column after another."""
+        a, m, e = raw[:, TREATMENT], np.full(len(raw), self.outcome[-1]), np.full(len(raw), self.treatment[-1])
+        for place in range(2, raw.shape[1]):
+            m += self.outcome[place - 1] * raw[:, place]
+            e += self.treatment[place - 2] * raw[:, place]
+        effect = self.outcome[0]
+        probability = np.clip(e, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        residual = raw[:, OUTCOME] - m - effect * a
+        return effect + residual * (a / probability - (1 - a) / (1 - probability)), probability != e
+
+
+def lines_of(moments: JointMoments) -> Lines:
+    """Return the lines, and where scores lie, from released moments."""
+    outcome, *others = moments.names
+    first = moments.ols(outcome, others)
+    second = moments.ols(others[0], others[1:]) if others[1:] else None
+    mean = moments.mean(TREATMENT)
+    spread = math.sqrt(max(moments.residual(outcome, others), 0.0))
+    least = 1e-6 * float(moments.halves[OUTCOME])
+    sharp = float(np.clip(mean, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY))
+    treatment = np.array([mean]) if second is None else np.array([one.estimate for one in second.coefficients])
+    slopes = np.array([one.estimate for one in first.coefficients])
+    odds, wide = sharp / (1 - sharp), WIDER * max(spread, least) / math.sqrt(sharp * (1 - sharp))
+    return Lines(slopes, treatment, float(slopes[0]), wide, math.sqrt(max(odds, 1 / odds)))
