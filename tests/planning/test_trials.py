@@ -16,7 +16,7 @@ ONE, MANY = dpc.PureDP(1), 3_000
 
 
 @pytest.mark.parametrize(("method", "words"), [
-    (Assigned(sizes=[150, 350]), {}), (Assigned(sizes=SIZES), {"cells": 2, "treated": 2, "control": 0}),
+    (Assigned(sizes=SIZES), {"cells": 2, "treated": 2, "control": 0}),
     (Coin(probabilities=[0.6, 0.4]), {"spread": 0.1}),
 ])  # fmt: skip
 def test_n_and_epsilon_that_are_sought_give_back_what_they_were_sought_for(method: Any, words: Any) -> None:

@@ -70,7 +70,7 @@ class OfTrial:
         reason = self.reason or (SKEWED if skewed > MOST_SKEW else "")
         normal = float(ndtri(0.5 + question.coverage / 2))
         tails = (self.of_one / max(self.sampling + self.drowned, 1e-100)) ** 2  # Cornish & Fisher: its kurtosis is 3
-        reach = (normal + max(normal**3 - 3 * normal, 0.0) / 8 * tails) * error * width
+        reach = float(normal + max(normal**3 - 3 * normal, 0.0) / 8 * tails) * error * width
         ends = None if reason else (estimate - reach, estimate + reach)
         told: dict[str, Any] = dict.fromkeys(UNMEASURED)
         adjusted = means(sums, question.estimand == "att")

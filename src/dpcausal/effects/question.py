@@ -127,4 +127,4 @@ class EffectMethod(Method[Contrast, Spent]):
     def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> Rehearsal:
         """Return n made-up records as this method supposes them to be assigned: a share of them by a coin."""
         arms = (coins.random(n) < share).astype(np.int64)
-        return Rehearsal(self, 2, arms, coins.integers(0, strata, n))
+        return Rehearsal(self, 2, arms, coins.integers(0, strata, n) if strata > 1 else np.zeros(n, dtype=np.int64))

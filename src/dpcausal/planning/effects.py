@@ -128,8 +128,7 @@ class EffectProspect(WidthProspect, TableProspect):
         method: Any = "auto", treated: object = None, control: object = None, **more: Any,
     ) -> Self:  # fmt: skip
         arms = levels_of(schema.column(treatment))
-        if len(arms) == 2 or treated is not None or control is not None:
-            more["control"], more["treated"] = arms_of(arms, treatment, treated, control)
+        more["control"], more["treated"] = arms_of(arms, treatment, treated, control)
         declared = schema.column(outcome)
         sizes = [levels(schema.column(name)) for name in adjust]
         width = declared.width if isinstance(declared, Bounded) else 1.0
