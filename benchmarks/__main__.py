@@ -19,7 +19,7 @@ BENCHMARKS = (
     "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "engines", "igci",
     "paper1_tables", "training_privacy",
     "effects", "effects_readings", "effects_literature", "effects_real", "effects_shapes", "effects_fresh",
-    "effects_rare", "effects_parts", "shown",
+    "effects_rare", "effects_parts", "effects_coin", "shown",
     "effects_did", "effects_cutoff", "rows",
     "discovery", "discovery_level", "discovery_scale", "discovery_wide", "discovery_mixed", "discovery_support",
     "discovery_fresh",

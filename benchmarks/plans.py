@@ -129,6 +129,17 @@ def in_sites(n: int, coins: Coins) -> dict[str, Any]:
     return {"a": a, "y": 0.5 * site + 0.3 * a + heavy(coins, n), "site": site}
 
 
+def by_design(share: float, law: Any, method: Any, drawn: bool = False) -> Callable[[int, Any, Coins], float | None]:
+    """A trial by lot of such a share of n, or drawn by a coin; its method is the one that was planned."""
+    def run(n: int, loss: Any, coins: Coins) -> float | None:
+        a = (coins.random(n) < share if drawn else np.arange(n) < round(share * n)).astype(np.int64)
+        found = dpc.effect(table({"a": a, "y": 0.3 * a + law(coins, n)}), treatment="a", outcome="y", adjust=[],
+                           loss=loss, method=method(n))  # fmt: skip
+        return half(found.interval)
+
+    return run
+
+
 def sloped(law: Any, errors: Any, columns: int) -> Callable[[int, Any, Coins], float | None]:
     def run(n: int, loss: Any, coins: Coins) -> float | None:
         x = law(coins, columns - 1, n)
@@ -212,6 +223,15 @@ DESIGNS = (
            trial(in_sites), 30),
     Design("effect", "two confounders", 3_000, BOTH, {"width": 12, "spread": 1 / 12, "adjust": 2},
            trial(arms(0.5, flat, 2)), 30),
+    Design("effect", "sizes of a third, skewed", 1_500, PURE,
+           {"width": 12, "spread": 1 / 12, "method": dpc.methods.Assigned(sizes=[2, 1])},
+           by_design(1 / 3, skewed, lambda n: dpc.methods.Assigned(sizes=[n - n // 3, n // 3])), 30),
+    Design("effect", "sizes of a half, t of 5", 5_000, LITTLE,
+           {"width": 12, "spread": 1 / 12, "method": dpc.methods.Assigned(sizes=[1, 1])},
+           by_design(0.5, heavy, lambda n: dpc.methods.Assigned(sizes=[n - n // 2, n // 2])), 30),
+    Design("effect", "a coin of .2, uniform", 4_000, LITTLE,
+           {"width": 12, "spread": 1 / 12, "method": dpc.methods.Coin(probabilities=[0.8, 0.2])},
+           by_design(0.2, flat, lambda n: dpc.methods.Coin(probabilities=[0.8, 0.2]), drawn=True), 30),
     Design("moments", "uniform, t of 5", 3_000, BOTH, {"columns": 4, "reach": 6, "explained": 0.21} | NORMAL,
            sloped(flat, heavy, 4), 30),
     Design("moments", "t of 5, uniform", 5_000, BOTH, {"columns": 6, "reach": 6, "explained": 0.31} | NORMAL,

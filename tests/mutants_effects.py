@@ -15,6 +15,7 @@ from tests.registry.effects import (
     of_two_numbers,
     paths_of,
     scales_of,
+    scores_of,
     shortened_apart,
     sums_by_cell,
 )
@@ -25,6 +26,7 @@ MUTANTS: list[Case] = [
     by_falsifier("sums by cells by the bound of a record added", sums_by_cell, GRID, norm=Norm.L1, **DOMAIN),
     by_falsifier("a difference of arms by one end of the range", difference_of, 2 * GRID - GRID // 10, norm=Norm.L1,
                  **DOMAIN),
+    by_falsifier("a score by the reach of the treated", scores_of, GRID - GRID // 20, norm=Norm.L1, **DOMAIN),
     by_falsifier("several scales by the bound of one", scales_of, 2**0.5 * WHOLE, norm=Norm.L2, columns=3, low=-1.0,
                  high=1.0),
     by_falsifier("moments with free counts of shortened rows", moments_of,

@@ -270,6 +270,12 @@ def _of_bins() -> Way:
     return Way("discontinuity", "bins", ask, _columns(False), SCHEMA, dpc.PureDP(10))
 
 
+def _by_coin(table: dpc.Table) -> Any:
+    parts = levels_of(table.schema["x"])
+    return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE,
+                      method=dpc.methods.Coin(probabilities=[0.25] * 4))  # fmt: skip
+
+
 def _of_paths() -> Way:
     persons, periods = 300, np.arange(3)
     fixed = {"id": np.repeat(np.arange(persons), 3), "t": np.tile(periods, persons),
@@ -323,6 +329,7 @@ WAYS = (
     _of_table("effect", "cells", _effect),
     _of_table("effect", "assigned", _assigned),
     _of_bins(),
+    _of_table("effect", "coin", _by_coin),
     _of_paths(),
     _of_panel("synthetic_control", "output-perturbation"),
     _of_panel("synthetic_control", "matched"),

@@ -11,6 +11,7 @@ import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.effects.assigned import assigned_sum, assigned_sum_sensitivity
 from dpcausal.effects.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity
+from dpcausal.effects.coin import centred_score, centred_score_sensitivity
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.ellipsoid import (
     WHOLE,
@@ -47,6 +48,19 @@ def difference_of(rows: Rows) -> Any:
     """Return the sum of a number by arms and strata; a row below a half in the last column is left out."""
     codes = np.rint(rows[:, :2]).astype(np.int64)
     return assigned_sum(rows[:, 2], WEIGHTS[codes[:, 0], codes[:, 1]], np.where(rows[:, 3] >= 0.5, GRID, 0))
+
+
+CENTRES, CHANCES = np.array([[0.1, 0.4, 0.2], [0.6, 0.3, 0.2]]), np.array([[0.7, 0.5, 0.8], [0.3, 0.5, 0.2]])
+GAPS = CENTRES[1] - CENTRES[0]
+REACH = max(*(GAPS + (1 - CENTRES[1]) / CHANCES[1]), *(GAPS + CENTRES[0] / CHANCES[0]))
+BELOW = min(*(GAPS - CENTRES[1] / CHANCES[1]), *(GAPS - (1 - CENTRES[0]) / CHANCES[0]))
+
+
+def scores_of(rows: Rows) -> Any:
+    """Return the sum of a number's centred scores; a row below a half in the last column is left out."""
+    a, z = np.rint(rows[:, :2]).astype(np.int64).T
+    scores = GAPS[z] + (2 * a - 1) * (np.clip(rows[:, 2], 0, 1) - CENTRES[a, z]) / CHANCES[a, z]
+    return centred_score(scores / (REACH - BELOW), -BELOW / (REACH - BELOW), np.where(rows[:, 3] >= 0.5, GRID, 0))
 
 
 RADIUS = 1.5
@@ -88,6 +102,8 @@ SENSITIVITIES = (
                    {"columns": 3, "low": -3.0, "high": 3.0, "starts": {"apart": shortened_apart}}),
     SensitivityRow("assigned-sum", difference_of, lambda m: assigned_sum_sensitivity(), (4, 9), 0.99,
                    ("a difference of arms by one end of the range",), {"columns": 4, "high": HIGH.tolist()}),
+    SensitivityRow("centred-score", scores_of, lambda m: centred_score_sensitivity(), (4, 9), 0.99,
+                   ("a score by the reach of the treated",), {"columns": 4, "high": HIGH.tolist()}),
     SensitivityRow("corner-counts", sums_by_cell, lambda m: corner_counts_sensitivity(1), (4, 9), 0.99,
                    ("sums by cells by the bound of a record added",),
                    {"columns": 4, "high": HIGH.tolist()}),
@@ -162,6 +178,11 @@ def scored(table: dpc.Table, loss: Any) -> Any:
 def assigned(table: dpc.Table, loss: Any) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=[], loss=loss,
                       method=dpc.methods.Assigned(sizes=[ROWS // 2, ROWS // 2]))  # fmt: skip
+
+
+def by_coin(table: dpc.Table, loss: Any) -> Any:
+    return dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=loss,
+                      method=dpc.methods.Coin(probabilities=[0.5, 0.5]))  # fmt: skip
 
 
 PURE = dpc.PureDP(1)
@@ -255,6 +276,10 @@ TASKS = (
             asked_on_neighbours(lambda table: plain_of(assigned(table, PURE)), PURE),
             of_effect(assigned, dpc.PureDP), 0.0,
             ("a difference of arms by one end of the range", "sums by cells by the bound of a record added")),
+    TaskRow("effect coin", "effect", ("centred-score", "corner-counts", "geometric"),
+            asked_on_neighbours(lambda table: plain_of(by_coin(table, PURE)), PURE),
+            of_effect(by_coin, dpc.PureDP), 0.0,
+            ("a score by the reach of the treated", "sums by cells by the bound of a record added")),
 )  # fmt: skip
 
 

@@ -23,14 +23,14 @@ from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.effects.cells import Paid, cell_claims, cell_variance, noisy_cells
-from dpcausal.effects.contrast import MOST_SKEW, SKEWED, UNMEASURED, arms_of, e_values
+from dpcausal.effects.contrast import arms_of
 from dpcausal.effects.corner_counts import GRID, functionals
 from dpcausal.effects.noisy_cells import NoisyCells, levels_of, value_of
-from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.of_trial import OfTrial, told_numbers
+from dpcausal.effects.question import Contrast, EffectMethod, Rehearsal
 from dpcausal.effects.result import Effect
-from dpcausal.effects.standardise import LEAST_COUNT, UNSEEN, Sums, means, third_cumulant
+from dpcausal.effects.standardise import LEAST_COUNT, Sums
 from dpcausal.effects.stratified import sums_of
-from dpcausal.effects.unmeasured import robustness_limit, robustness_value
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.privacy.allotment import Allotment
@@ -91,10 +91,7 @@ class _Arms:
     def of(cls, question: Contrast, sizes: Any) -> _Arms:
         levels = levels_of(question.column(question.treatment))
         strata = [len(levels_of(question.column(name))) for name in question.strata]
-        try:
-            told = np.array(sizes, dtype=np.float64)
-        except (TypeError, ValueError):
-            told = np.zeros(0)
+        told = told_numbers(sizes)
         shape = (len(levels), *strata)
         if told.shape != shape or not np.all((told == np.floor(told)) & (told >= 0) & (told <= question.n)):
             raise ParameterError(
@@ -139,14 +136,18 @@ class _Arms:
 class Assigned(EffectMethod[PureDP]):
     """The difference of means of a trial with arms of public sizes; ``PureDP``.
 
-    ``sizes``: rows (or persons) of each level of the treatment in the schema's order; by strata, where some are named
-    in ``adjust``, one list a level.
+    Parameters
+    ----------
+    sizes : list
+        Rows (or persons) of each level of the treatment in the schema's order, as 150,350. By strata, where some are
+        named in ``adjust``, one list a level, as text 60,90;80,40.
     """
 
     name: ClassVar[str] = "assigned"
     about: ClassVar[str] = "one sum over the arms of a trial"
     at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
+    is_trial: ClassVar[bool] = True
 
     sizes: Any = None
 
@@ -167,7 +168,7 @@ class Assigned(EffectMethod[PureDP]):
                 f"arms of {arms.counts.min():.0f} at {spent} foretell noise of {noise:.2g} of the outcome's range, "
                 f"and {MOST_NOISE:g} is the most: {noise / MOST_NOISE:.2g} times the epsilon, or rows, would do"
             )
-        return replace(self, sizes=np.array(self.sizes, dtype=np.int64).tolist())
+        return replace(self, sizes=told_numbers(self.sizes).astype(np.int64).tolist())
 
     def claims(self, question: Contrast, spent: PureDP) -> tuple[str, ...]:
         return "assigned-sum", *cell_claims(spent)
@@ -205,6 +206,28 @@ class Assigned(EffectMethod[PureDP]):
     def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
         return self.release(private, question, NoPrivacy(), coins, allotment)
 
+    def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> Rehearsal:
+        """Return n made-up records in arms whose sizes are in the proportions of ``sizes``."""
+        counts = _in_proportion(self.sizes, n, strata)
+        arms, places = (np.repeat(axis.ravel(), counts.ravel()) for axis in np.indices(counts.shape))
+        sizes = counts[:, 0] if strata == 1 else counts
+        return Rehearsal(replace(self, sizes=sizes.tolist()), len(counts), arms, places)
+
+
+def _in_proportion(sizes: Any, n: int, strata: int) -> Integers:
+    """Return sizes of levels by strata that add up to n, in the proportions of those told: by largest remainders."""
+    told = told_numbers(sizes)
+    fits = told.size > 0 and told.size == len(told) * strata
+    if not fits or len(told) < 2 or not 0 < told.min() <= told.max() < math.inf:
+        raise ParameterError(
+            f"a plan of method 'assigned' needs sizes: of each level of the treatment, by {strata} strata"
+        )
+    shares = told.reshape(len(told), strata) * n / told.sum()
+    counts: Integers = np.floor(shares).astype(np.int64)
+    most = np.argsort(-(shares - counts), axis=None, kind="stable")[: n - int(counts.sum())]
+    counts.ravel()[most] += 1
+    return counts
+
 
 def _deviation(arms: _Arms, spent: Paid) -> float:
     """Return the deviation of the noise of the difference, in widths of the outcome's range."""
@@ -216,42 +239,19 @@ def _deviation(arms: _Arms, spent: Paid) -> float:
 
 def _answer(question: Contrast, arms: _Arms, sum_of_all: float, noise: float, cells: NoisyCells) -> Effect:
     """Return the effect, in the outcome's unit: both releases weighed by their noise."""
-    from scipy.special import ndtri
-
-    found = cells.effect(
-        treatment=question.treatment, outcome=question.outcome, adjust=question.adjust, groups=question.groups,
-        estimand=question.estimand, treated=question.treated, control=question.control, coverage=question.coverage,
-    )  # fmt: skip
     sums, of_squares, astray = arms.sums(cells, question)
-    width, shares = value_of(question.outcome, question.column(question.outcome)).width, arms.shares
-    within = sums.T / sums.N
+    shares, within = arms.shares, sums.T / sums.N
     other, other_noise = float((shares * sums.N * within * [[-1], [1]]).sum()), sums.noise[1, 1] * (shares**2).sum()
     first = 1.0 if other_noise == 0 else other_noise / (other_noise + noise**2)
-    estimate = first * sum_of_all + (1 - first) * other
     drowned = first**2 * noise**2 + (1 - first) ** 2 * float(other_noise)
     spread = sums.Q - (sums.T**2 - sums.noise[1, 1]) / sums.N
     degrees = sums.N / (sums.N - 1)
     sampling = float((shares**2 * spread * degrees).sum())
     unsure = math.sqrt(float((shares**4 * (of_squares + 4 * within**2 * sums.noise[1, 1])).sum()))
     most = float((shares**2 * sums.N * degrees).sum()) / 4
-    sampling = min(max(sampling + MARGIN * unsure, 0.0), most)
-    error, far = math.sqrt(sampling + drowned), float(shares.max())
-    wide = np.maximum(spread, 0.0) / sums.N + 2 * math.sqrt(of_squares) / sums.N
-    third = min(far * sampling, third_cumulant(sums.N, within, wide, shares[1], shares[0]))
-    skewed = max((third + more * far**3) / max(sampling + drowned + more * far**2, 1e-100) ** 1.5
-                 for more in (0, UNSEEN))  # fmt: skip
-    reason = OTHERWISE if astray > ASTRAY else SKEWED if skewed > MOST_SKEW else ""
-    reach = float(ndtri(0.5 + question.coverage / 2))
-    ends = None if reason else ((estimate - reach * error) * width, (estimate + reach * error) * width)
-    told: dict[str, Any] = dict.fromkeys(UNMEASURED)
-    adjusted = means(sums, question.estimand == "att")
-    if ends is not None and adjusted.partial_r2 < 1:
-        robust = robustness_value(adjusted.partial_r2)
-        told |= {"robustness_value": robust, "robustness_value_limit": robustness_limit(robust, estimate * width, ends)}
-        told |= e_values(estimate * width, ends, math.sqrt(adjusted.spread) * width)
-    return replace(
-        found, estimate=estimate * width, interval=ends, interval_reason=reason, standard_error=error * width,
-        noise_error=math.sqrt(drowned) * width, share_supported=1.0, **told, release=cells, method="assigned",
-        signal_to_noise=math.inf if drowned == 0 else abs(estimate) / math.sqrt(drowned),
-        notes=tuple(note for note in found.notes if "supported" not in note),
-    )  # fmt: skip
+    return OfTrial(
+        estimate=first * sum_of_all + (1 - first) * other, drowned=drowned, weights=shares, within=within,
+        sampling=min(max(sampling + MARGIN * unsure, 0.0), most),
+        wide=np.maximum(spread, 0.0) / sums.N + 2 * math.sqrt(of_squares) / sums.N,
+        reason=OTHERWISE if astray > ASTRAY else "",
+    ).told(question, cells, sums, "assigned")  # fmt: skip

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from dpcausal.asking import public
 from dpcausal.asking.about_table import AboutTable
@@ -17,6 +20,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.noise import PublicGenerator
 
 LEAST_ROWS = 20
 
@@ -27,6 +31,7 @@ ALIKE = (
 BEFORE = "causal if all that causes both treatment and outcome is adjusted for, and nothing that the treatment changes"
 
 Spent = TypeVar("Spent", bound=Loss)
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -100,9 +105,26 @@ def alike(unit: Unit) -> str:
     return ALIKE.format("rows" if unit is Unit.ROW else "persons")
 
 
+class Rehearsal(NamedTuple):
+    """Who is in which arm and stratum of made-up records, and the method for so many."""
+
+    method: Any
+    levels: int
+    """Of the treatment."""
+    arms: Integers
+    strata: Integers
+
+
 @dataclass(frozen=True, kw_only=True)
 class EffectMethod(Method[Contrast, Spent]):
     """One way to release an effect, from sums in which nobody's place counts."""
 
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
+    is_trial: ClassVar[bool] = False
+    """Whether its options say who is in which arm."""
+
+    def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> Rehearsal:
+        """Return n made-up records as this method supposes them to be assigned: a share of them by a coin."""
+        arms = (coins.random(n) < share).astype(np.int64)
+        return Rehearsal(self, 2, arms, coins.integers(0, strata, n) if strata > 1 else np.zeros(n, dtype=np.int64))

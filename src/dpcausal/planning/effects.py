@@ -14,8 +14,12 @@ from dpcausal.asking import public
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.effects.ask import effect
+from dpcausal.effects.contrast import arms_of
 from dpcausal.effects.did import did
 from dpcausal.effects.moments import moments
+from dpcausal.effects.noisy_cells import levels_of
+from dpcausal.effects.question import EffectMethod
+from dpcausal.effects.stratified import Stratified
 from dpcausal.errors import ParameterError
 from dpcausal.planning.independence import levels
 from dpcausal.planning.prospect import REACH, Expected, Prospect, TableProspect, normal, pays_for_anything, rehearsals
@@ -87,7 +91,10 @@ class EffectProspect(WidthProspect, TableProspect):
     coverage : float
         Of the interval.
     method : str or method
-        As in ``effect``.
+        As in ``effect``.  A trial's method is planned for arms as it has them: for n records ``Assigned`` takes
+        sizes in the proportions of those told, ``Coin`` its probabilities, and ``share`` says nothing.
+    treated, control : int
+        Of a trial of several arms: the places of the levels that are compared, −1 the last.
     """
 
     task: ClassVar[str] = "effect"
@@ -103,6 +110,8 @@ class EffectProspect(WidthProspect, TableProspect):
     cells: int = 1
     coverage: float = 0.95
     method: Any = "auto"
+    treated: int = -1
+    control: int = 0
 
     def __post_init__(self) -> None:
         public.number("width", self.width, 1e-9, 1e12)
@@ -116,9 +125,10 @@ class EffectProspect(WidthProspect, TableProspect):
     @classmethod
     def of(
         cls, schema: Schema, *, treatment: str, outcome: str, adjust: Any, coverage: float = 0.95,
-        method: Any = "auto", **more: Any,
+        method: Any = "auto", treated: object = None, control: object = None, **more: Any,
     ) -> Self:  # fmt: skip
-        schema.column(treatment)
+        arms = levels_of(schema.column(treatment))
+        more["control"], more["treated"] = arms_of(arms, treatment, treated, control)
         declared = schema.column(outcome)
         sizes = [levels(schema.column(name)) for name in adjust]
         width = declared.width if isinstance(declared, Bounded) else 1.0
@@ -129,21 +139,30 @@ class EffectProspect(WidthProspect, TableProspect):
 
     @property
     def supposed(self) -> str:
-        return f" if {self.share:.0%} are treated: wider if fewer are"
+        return "" if self.design.is_trial else f" if {self.share:.0%} are treated: wider if fewer are"
+
+    @property
+    def design(self) -> EffectMethod[Any]:
+        """Whose way to assign is rehearsed."""
+        return self.method if isinstance(self.method, EffectMethod) else Stratified()
 
     def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         half, flags, numbers = self.width / 2, Levels([0, 1]), [f"z{place}" for place in range(self.adjust)]
         columns: dict[str, Any] = {name: normal(coins, n) for name in numbers}
-        columns["a"] = (coins.random(n) < self.share).astype(np.int64)
+        made = self.design.rehearsal(n, self.cells, self.share, coins)
+        columns["a"] = made.arms
+        pair = (self.control % made.levels, self.treated % made.levels) if made.levels > 2 else (0, 1)
         around = np.clip(self.spread * self.width * normal(coins, n), -half, half)
         columns["y"] = (coins.random(n) < self.rate).astype(np.int64) if self.outcome else around
-        schema: dict[str, Column] = {"a": flags, "y": flags if self.outcome else Bounded(-half, half)}
+        schema: dict[str, Column] = {"y": flags if self.outcome else Bounded(-half, half)}
+        schema["a"] = Levels(range(made.levels))
         schema |= {name: Bounded(-REACH, REACH) for name in numbers}
         if self.cells > 1:
-            columns["cell"], schema["cell"] = coins.integers(0, self.cells, n), Levels(range(self.cells))
+            columns["cell"], schema["cell"] = made.strata, Levels(range(self.cells))
         found = effect(
             self.table(columns, schema), treatment="a", outcome="y", adjust=[*numbers, *(["cell"] * (self.cells > 1))],
-            loss=loss, coverage=self.coverage, method=self.method, accept_large_epsilon=True,
+            loss=loss, coverage=self.coverage, method=self.method if isinstance(self.method, str) else made.method,
+            control=pair[0], treated=pair[1], accept_large_epsilon=True,
         )  # fmt: skip
         return found.interval, found.interval_reason
 

@@ -1,0 +1,52 @@
+"""Plans of trials: arms as the design has them, n and ε sought, and widths as they are then found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.errors import ParameterError
+from dpcausal.methods import Assigned, Coin
+
+SIZES: Any = [[60, 90], [80, 40], [100, 130]]
+ONE, MANY = dpc.PureDP(1), 3_000
+
+
+@pytest.mark.parametrize(("method", "words"), [
+    (Assigned(sizes=SIZES), {"cells": 2, "treated": 2, "control": 0}),
+    (Coin(probabilities=[0.6, 0.4]), {"spread": 0.1}),
+])  # fmt: skip
+def test_n_and_epsilon_that_are_sought_give_back_what_they_were_sought_for(method: Any, words: Any) -> None:
+    there = dpc.plan("effect", n=MANY, loss=ONE, method=method, **words)
+    n = dpc.plan("effect", loss=ONE, accuracy=there.accuracy, method=method, **words)
+    epsilon = dpc.plan("effect", n=MANY, accuracy=there.accuracy, delta=0.0, method=method, **words)
+    assert abs(n.n / MANY - 1) < 0.05 and abs(epsilon.loss.epsilon - 1) < 0.12
+    assert "treated:" not in there.summary()
+
+
+def test_a_trial_is_foretold_within_a_tenth_of_what_is_found() -> None:
+    schema = dpc.Schema({"arm": dpc.Levels(["c", "d", "e"]), "site": dpc.Levels(["n", "s"]), "y": dpc.Bounded(0, 10)})
+    asked: Any = {"treatment": "arm", "outcome": "y", "adjust": ["site"], "treated": "e", "control": "d"}
+    told = dpc.plan("effect", schema=schema, **asked, n=MANY, loss=ONE, spread=0.15, method=Assigned(sizes=SIZES))
+    sizes = (MANY // 500 * np.array(SIZES)).tolist()
+    wide = []
+    for seed in range(100, 125):
+        rng = np.random.default_rng(seed)
+        arm, site = (np.repeat(axis.ravel(), np.ravel(sizes)) for axis in np.indices((3, 2)))
+        y = np.clip(5 + 1.5 * rng.standard_t(6, MANY) / 1.5**0.5, 0, 10)
+        frame = {"arm": np.array(["c", "d", "e"])[arm], "site": np.array(["n", "s"])[site], "y": y}
+        with dpc.simulated_noise(seed):
+            found = dpc.effect(dpc.Table(frame, schema, dpc.Ledger.in_memory(ONE)), **asked, loss=ONE,
+                               method=Assigned(sizes=sizes))  # fmt: skip
+        assert found.interval is not None
+        wide.append((found.interval[1] - found.interval[0]) / 2)
+    assert told.accuracy == pytest.approx(float(np.median(wide)), rel=0.1)
+
+
+def test_a_design_that_does_not_fit_is_named() -> None:
+    for method in (Assigned(), Assigned(sizes=[1, 2, 3]), Coin(probabilities=[0.5, 0.2]), Coin()):
+        with pytest.raises(ParameterError, match="a plan of method"):
+            dpc.plan("effect", n=MANY, loss=ONE, method=method, cells=2)
