@@ -1,6 +1,7 @@
 """Level of the independence tests under true nulls, shape by shape: share of rejections at nominal .05.
 
     python -m benchmarks independence_level [repetitions] [slow repetitions] [--rows=300,2000] [--write]
+    python -m benchmarks independence_level 0 6 --rows=20000 "--shapes=additive in d = 5;step in d = 3"
 
 Of `neighbours` and of blocks the sum is computed once a table, and the share of the noise that makes it significant is
 added up, not drawn: one table serves every ε, and the noise costs no runs.
@@ -39,7 +40,7 @@ LEVEL, MOST, FAILING = 0.05, 0.07, 3
 TABLES = {"shapes": (300, 1_000, 2_000, 5_000, 20_000), "ends": (200, 250, 100_000, 1_000_000)}
 """Numbers of rows of the page's tables."""
 
-SEVERAL = (250, 2_000)
+SEVERAL = (250, 2_000, 20_000)
 """Those where several numbers are given: two blocks have 250 rows, and nothing else is asked there."""
 
 HEAD = """Made column by column by `python -m benchmarks independence_level TABLES SLOW --rows=N --write`: how often
@@ -202,11 +203,13 @@ def columns_of(table: str) -> dict[str, dict[str, str]]:
     return {name: {line[0]: line[at] for line in lines[1:]} for at, name in enumerate(lines[0]) if at}
 
 
-def column(n: int, repetitions: int, slow: int) -> tuple[str, dict[str, str], list[bool]]:
+def column(
+    n: int, repetitions: int, slow: int, only: list[str]
+) -> tuple[str, dict[str, str], list[bool]]:
     """Return the heading of the column of so many rows, its cells by shape, and which calls were answered."""
     cells, answered = {}, []
     for shape in (*SHAPES, *FRESH):
-        if n not in SEVERAL if shape in SLOW else n == SEVERAL[0]:
+        if shape not in only if only else n not in SEVERAL if shape in SLOW else n == SEVERAL[0]:
             continue
         _, words, one = levels(shape, n, slow if shape in SLOW else repetitions)
         cells[shape], answered = words, [*answered, one]
@@ -237,11 +240,12 @@ def main(arguments: list[str]) -> int:
     """Print the levels; return 1 if more than three shapes fail."""
     numbers = [int(one) for one in arguments if not one.startswith("--")]
     repetitions, slow = (*numbers, *(2_000, 100)[len(numbers) :])[:2]
+    only = next((one.removeprefix("--shapes=").split(";") for one in arguments if one.startswith("--shapes=")), [])
     picked = [one.removeprefix("--rows=") for one in arguments if one.startswith("--rows=")]
     asked = [int(n) for one in picked for n in one.split(",")] or list(TABLES["shapes"])
     failing: list[str] = []
     for n in asked:
-        heading, cells, answered = column(n, repetitions, slow)
+        heading, cells, answered = column(n, repetitions, slow, only)
         print(f"{heading}: {sum(answered) / len(answered):.2g} of the shapes answered")
         failing += [shape for shape, words in cells.items() if "**" in words]
         if "--write" not in arguments:

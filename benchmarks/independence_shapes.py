@@ -20,6 +20,9 @@ Draw = Callable[[int, Any, float], SimulatedRows]
 
 NUMBER, TWO = Bounded(-12, 12), Levels([0, 1])
 
+WEAK = "a weak curve beside four idle numbers"
+"""A twelfth of the variance of x and of y, as in Figure 1 of Kalemaj, Kasiviswanathan & Ramdas (2024), s = 1, d = 5."""
+
 
 def rows(x: Reals, y: Reals, given: dict[str, Reals], schema: dict[str, Any]) -> SimulatedRows:
     """Return the columns, numbers clipped to their bounds."""
@@ -348,6 +351,7 @@ FRESH: dict[str, Draw] = {
     "falls and calls by hour and ward": _wards,
     "wage and rent by age and schooling": _wages,
     "larger, smaller and size of three": _sensors,
+    WEAK: several(5, lambda Z: np.exp(-2 * Z[0] ** 2) * np.sin(2 * Z[0]), -1.0),
     **NULLS,
 }
 """Named after the defaults had been fixed, and left as they were found."""
@@ -356,7 +360,7 @@ SLOW = (
     "XOR of numbers", "z₀z₁ in d = 5", "additive in d = 5", "step in d = 3", "treatment by a product of scores",
     "wave along z₀ + z₁", "checkerboard of two numbers", "two jumps and a slope in d = 4",
     "40 schools and a whole mark", "spread along one of three numbers", "wage and rent by age and schooling",
-    "larger, smaller and size of three",
+    "larger, smaller and size of three", WEAK,
 )  # fmt: skip
 """They need blocks."""
 
