@@ -44,7 +44,7 @@ def loss_of(method: Any, epsilon: float) -> dpc.PureDP | dpc.ApproxDP:
     loss = dpc.PureDP(epsilon)
     try:
         if method != "auto":
-            method.pay(loss)
+            method.pay(loss, None)
     except LossError:
         return dpc.ApproxDP(epsilon, 1e-6)
     return loss
@@ -58,17 +58,18 @@ def reported(found: dpc.Discovery) -> float:
 def curve(
     network: Network, frames: list[Any], grid: Iterable[float], method: Any = "auto"
 ) -> list[tuple[float, ...]]:
-    """Return (ε, mean CPDAG F1, sd, mean skeleton F1, sd, seconds) for each parameter of a grid."""
+    """Return (ε, mean CPDAG F1, sd, mean skeleton F1, sd, seconds, CPDAG F1 before lines) for parameters of a grid."""
     rows = []
     for epsilon in grid:
         loss = loss_of(method, epsilon)
         scores, spent = [], []
         for seed, frame in enumerate(frames):
             found, seconds = run(network, frame, loss, seed, method)
-            scores.append((found.graph.f1(network.truth), found.graph.skeleton_f1(network.truth), seconds))
+            before = (found.as_found or found.graph).f1(network.truth)  # before weak arrows became lines
+            scores.append((found.graph.f1(network.truth), found.graph.skeleton_f1(network.truth), seconds, before))
             spent.append(reported(found) if found.reported else epsilon)
         means, deviations = np.mean(scores, axis=0), np.std(scores, axis=0)
-        rows.append((float(np.mean(spent)), means[0], deviations[0], means[1], deviations[1], means[2]))
+        rows.append((float(np.mean(spent)), means[0], deviations[0], means[1], deviations[1], *means[2:]))
     return rows
 
 
@@ -78,11 +79,11 @@ def first_good(rows: list[tuple[float, ...]], least: float = 0.9) -> float:
 
 
 def show(name: str, rows: list[tuple[float, ...]]) -> None:
-    print(f"\n{name}\n{'epsilon':>10}  {'CPDAG F1':>14}  {'skeleton F1':>14}  {'ms':>8}")
-    for epsilon, cpdag, cpdag_sd, skeleton, skeleton_sd, seconds in rows:
+    print(f"\n{name}\n{'epsilon':>10}  {'CPDAG F1':>14}  {'skeleton F1':>14}  {'ms':>8}  {'as found':>8}")
+    for epsilon, cpdag, cpdag_sd, skeleton, skeleton_sd, seconds, before in rows:
         print(
             f"{epsilon:>10.3g}  {cpdag:>6.3f} +- {cpdag_sd:.3f}  {skeleton:>6.3f} +- {skeleton_sd:.3f}"
-            f"  {1000 * seconds:>8.1f}"
+            f"  {1000 * seconds:>8.1f}  {before:>8.3f}"
         )
 
 

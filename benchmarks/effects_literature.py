@@ -9,6 +9,8 @@ Fold-splitting is our own reading of abstracts, made as good as it can be: a rid
 each of K folds, for a record the mean of the other folds' predictions (the harmonic mean of propensities, in
 [.05, .95]), G-formula, weighting or both, one Laplace draw at its least proved bound (see ``bounds``), all of
 ε on the point; K and estimator are those of the least true error.  Its noise is added in closed form.
+
+The ratio of ε at equal error is printed for each ε that is answered, and where one is refused for the least that is.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,7 +54,8 @@ def ask(kind: str, n: int, loss: Any, seed: int) -> Any:
     bounds = dict.fromkeys(columns, dpc.Bounded(-1, 1))
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-REACH, REACH), **bounds})
     table = dpc.Table({"a": a, "y": y, **columns}, schema, ledger)
-    return dpc.effect(table, treatment="a", outcome="y", adjust=list(columns), loss=loss, method="moments")
+    return dpc.effect(table, treatment="a", outcome="y", adjust=list(columns), loss=loss, method="moments",
+                      accept_large_epsilon=True)  # fmt: skip
 
 
 def folds(kind: str, n: int, seed: int, K: int) -> Any:
@@ -115,6 +119,55 @@ def epsilon_for(squares: Any, moved: Any, error: float) -> float:
     return float(np.min(np.where(left > 0, np.sqrt(2) * moved / np.sqrt(np.maximum(left, 1e-300)), np.inf)))
 
 
+def least(kind: str, n: int) -> float:
+    """Return the least ε, to a tenth, that is answered: public numbers alone decide."""
+    epsilon = 0.1
+    while True:
+        try:
+            ask(kind, n, dpc.ApproxDP(epsilon, 1e-6), 0)
+        except InfeasibleError:
+            epsilon = float(f"{epsilon * 1.1:.2g}") if epsilon >= 1 else round(epsilon + 0.05, 2)
+        else:
+            return epsilon
+
+
+def answered(kind: str, n: int, epsilon: float, runs: int, plain: list[Any], peer: tuple[Any, Any]) -> str:
+    """Return the line of a cell that is answered."""
+    found = []
+    for seed in range(runs):
+        with dpc.simulated_noise(seed):
+            found.append(ask(kind, n, dpc.ApproxDP(epsilon, 1e-6), seed))
+    own, error = (math.sqrt(float(np.mean([(one.estimate - EFFECT) ** 2 for one in some]))) for some in (plain, found))
+    held = [one.interval[0] <= EFFECT <= one.interval[1] for one in found if one.interval]
+    half, width = (1.96 * float(np.mean([one.standard_error for one in some])) for some in (found, plain))
+    low = " LOW" if held and np.mean(held) < 0.93 - 3 * math.sqrt(0.0475 / len(held)) else ""
+    floor, times = math.sqrt(float(peer[0].min())), epsilon_for(*peer, error) / epsilon
+    told = f"× {times:.3g}" if math.isfinite(times) else f"at no ε (its error without noise is {floor:.4f})"
+    return (f"RMSE {error:.4f} (× {error / own:.2f}), coverage {np.mean(held) if held else math.nan:.3f}{low}, "
+            f"half-width {half:.4f} (× {half / width:.2f}), intervals in {len(held) / runs:.2f} of {runs} runs; "
+            f"fold-splitting RMSE {least_at(*peer, epsilon):.4f}, ε at equal RMSE {told}")  # fmt: skip
+
+
+def least_at(squares: Any, moved: Any, epsilon: float) -> float:
+    """Return fold-splitting's least error at ε."""
+    return float(np.sqrt(squares + 2 * (moved / epsilon) ** 2).min())
+
+
+def lines(kind: str, n: int, epsilons: Sequence[float], runs: int) -> Iterator[str]:
+    """Yield a line for each ε; where it is refused, also that of the least ε that is answered."""
+    plain = [ask(kind, n, dpc.NoPrivacy(), seed) for seed in range(runs)]
+    own = math.sqrt(float(np.mean([(one.estimate - EFFECT) ** 2 for one in plain])))
+    width = 1.96 * float(np.mean([one.standard_error for one in plain]))
+    peer, first = peers(kind, n, max(min(runs, 400_000 // n), 8)), least(kind, n)
+    yield f"{kind}, n = {n}: RMSE {own:.4f} and half-width {width:.4f} without privacy; answered from ε = {first:g} on"
+    refused = [epsilon for epsilon in epsilons if epsilon < first]
+    for epsilon in refused:
+        peers_error = least_at(*peer, epsilon)
+        yield f"  ε = {epsilon:<4g} refused before the spend, see ε = {first:g}; fold-splitting RMSE {peers_error:.4f}"
+    for epsilon in ([first] if refused else []) + [epsilon for epsilon in epsilons if epsilon >= first]:
+        yield f"  ε = {epsilon:<4g} {answered(kind, n, epsilon, runs, plain, peer)}"
+
+
 def main(arguments: list[str]) -> int:
     """Return 0 if no interval that was shown covers less than it should."""
     options = argparse.ArgumentParser()
@@ -126,32 +179,9 @@ def main(arguments: list[str]) -> int:
     for kind in asked.kinds.split(","):
         for n in map(int, asked.rows.split(",")):
             runs = asked.runs if n <= 10_000 else max(asked.runs // 5, 1)
-            plain = [ask(kind, n, dpc.NoPrivacy(), seed) for seed in range(runs)]
-            own = math.sqrt(float(np.mean([(one.estimate - EFFECT) ** 2 for one in plain])))
-            width = float(np.mean([one.standard_error for one in plain]))
-            squares, moved = peers(kind, n, max(min(runs, 400_000 // n), 8))
-            print(f"{kind}, n = {n}: RMSE {own:.4f} and half-width {1.96 * width:.4f} without privacy", flush=True)
-            for epsilon in map(float, asked.epsilons.split(",")):
-                best = float(np.sqrt(squares + 2 * (moved / epsilon) ** 2).min())
-                found = []
-                try:
-                    for seed in range(runs):
-                        with dpc.simulated_noise(seed):
-                            found.append(ask(kind, n, dpc.ApproxDP(epsilon, 1e-6), seed))
-                except InfeasibleError:
-                    print(f"  ε = {epsilon:<4g} refused before the spend; fold-splitting RMSE {best:.4f}", flush=True)
-                    continue
-                error = math.sqrt(float(np.mean([(one.estimate - EFFECT) ** 2 for one in found])))
-                held = [one.interval[0] <= EFFECT <= one.interval[1] for one in found if one.interval]
-                half = 1.96 * float(np.mean([one.standard_error for one in found]))
-                low = bool(held) and np.mean(held) < 0.93 - 3 * math.sqrt(0.0475 / len(held))
-                failed |= low
-                times = epsilon_for(squares, moved, error) / epsilon
-                told = f"× {times:.3g}" if math.isfinite(times) else "no ε"
-                print(f"  ε = {epsilon:<4g} RMSE {error:.4f} (× {error / own:.2f}), coverage "
-                      f"{np.mean(held) if held else math.nan:.3f}{' LOW' if low else ''}, half-width {half:.4f} "
-                      f"(× {half / width / 1.96:.2f}), intervals in {len(held) / runs:.2f} of {runs} runs; "
-                      f"fold-splitting RMSE {best:.4f}, ε at equal RMSE {told}", flush=True)  # fmt: skip
+            for line in lines(kind, n, [float(one) for one in asked.epsilons.split(",")], runs):
+                failed |= " LOW" in line
+                print(line, flush=True)
     return int(failed)
 
 

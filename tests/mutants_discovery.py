@@ -18,7 +18,8 @@ from dpcausal.dependence.contrasts import complete_square, contrast_of
 from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
 from dpcausal.dependence.triples import third_moments, third_moments_sensitivity, weight_sums
 from dpcausal.dependence.whitened import merged_levels, whitened_moments, whitened_moments_sensitivity
-from dpcausal.discovery import parities
+from dpcausal.discovery import parities, whitened
+from dpcausal.discovery.cuts import learned_cuts
 from dpcausal.discovery.table import ContingencyTable
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.papers.rank_scores import claimed_sensitivity, published_score
@@ -133,11 +134,22 @@ ONE = np.array([[0, 0, 0]] + [[1, 2, 1]] * 8 + [[0, 0, 0]])
 OTHER = np.array([[1, 0, 1]] + [[1, 2, 1]] * 8 + [[0, 0, 0]])
 
 
-def by_grey_box(name: str, method: str, loss: Any, *patches: Any) -> Case:
+MIXED = dpc.Schema({"a": dpc.Bounded(0, 1), "b": dpc.Levels([0, 1, 2]), "c": dpc.Bounded(0, 1)})
+
+
+def quartiles_of_the_rows(joint: Any, question: Any, allotment: Any, loss: Any) -> Any:
+    """Releases the rounds, and cuts elsewhere: where the exact counts say."""
+    halves = joint.recut({"a": np.array([0.5]), "c": np.array([0.5])})([(0,), (2,)])
+    learned_cuts(joint, question, allotment, loss)
+    return {name: np.array([counts[0] / counts.sum()]) for name, counts in zip("ac", halves, strict=True)}
+
+
+def by_grey_box(name: str, method: str, loss: Any, *patches: Any, schema: dpc.Schema = SCHEMA) -> Case:
     def ask(rows: Rows) -> Callable[[], Any]:
         def run() -> Any:
             columns = {key: rows[:, place].copy() for place, key in enumerate("abc")}
-            dpc.discover(dpc.Table(columns, SCHEMA, Ledger.in_memory(loss)), method=method, loss=loss)
+            found = dpc.discover(dpc.Table(columns, schema, Ledger.in_memory(loss)), method=method, loss=loss)
+            return None if found.release is None else found.release.numbers()
 
         return run
 
@@ -216,6 +228,8 @@ MUTANTS: list[Case] = [
     by_black_box("the raw answer, called published", raw),
     by_grey_box("only the cells that occur", "table", PureDP(1), (ContingencyTable, "release", only_cells_that_occur)),
     by_grey_box("tests chosen by exact counts", "parities", ApproxDP(1, 1e-6), (parities, "Releaser", Peeking)),
+    by_grey_box("quartiles of the rows themselves", "whitened", ApproxDP(1, 1e-6),
+                (whitened, "learned_cuts", quartiles_of_the_rows), schema=MIXED),
 ]  # fmt: skip
 
 CONTROLS: list[Case] = [
@@ -227,6 +241,7 @@ CONTROLS: list[Case] = [
     by_falsifier("whitened rows by their bound", whitened_alone,
                  lambda m: whitened_moments_sensitivity(5, 2.0, m).bound, norm=Norm.L2, **CODED),
     by_grey_box("discovery by whitened pairs", "whitened", ApproxDP(1, 1e-6)),
+    by_grey_box("discovery by whitened pairs beside numbers", "whitened", ApproxDP(1, 1e-6), schema=MIXED),
     by_falsifier("third moments by their bound", thirds, thirds_bound, **BINARY),
     by_grey_box("discovery by triples", "triples", ApproxDP(1, 1e-6)),
     by_black_box("the sparse vector's law", first_of(2.0, 4.0)),

@@ -19,7 +19,7 @@ NAMES = {
     "ci_test",
     "ci_tests", "Relation", "Release", "Schema", "Study", "SyntheticControl", "Table", "Unit", "ZCDP",
     "average_effect", "calculators",
-    "cells", "did", "direction", "direction_all", "discover", "effect", "errors", "explain", "interop",
+    "cells", "did", "direction", "direction_all", "discontinuity", "discover", "effect", "errors", "explain", "interop",
     "Plan", "plan", "plan_synthetic_control",
     "power", "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
 }  # fmt: skip
@@ -39,6 +39,7 @@ def test_a_loss_is_keyword_only_and_has_no_default() -> None:
     for call in (
         dpc.direction, dpc.direction_all, dpc.synthetic_control, dpc.synthetic_controls, dpc.ci_test, dpc.ci_tests,
         dpc.discover, dpc.effect, dpc.cells, dpc.moments, dpc.did,
+        dpc.discontinuity,
     ):  # fmt: skip
         parameter = inspect.signature(call).parameters["loss"]
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY

@@ -22,6 +22,7 @@ from dpcausal.discovery.result import Discovery as Discovery
 from dpcausal.effects.ask import effect as effect
 from dpcausal.effects.cells import cells as cells
 from dpcausal.effects.did import did as did
+from dpcausal.effects.discontinuity import discontinuity as discontinuity
 from dpcausal.effects.moments import moments as moments
 from dpcausal.effects.result import Effect as Effect
 from dpcausal.independence.ask import ci_test as ci_test

@@ -77,6 +77,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "cells": lambda to, s=None: dpc.cells(table(to, s), by=["b", "a"], values=["u"], loss=PURE),
     "moments": lambda to, s=None: dpc.moments(table(to, s), ["v", "u"], meat=("u", ["v"]), loss=GAUSSIAN),
     "did": lambda to, s=None: dpc.did(persons(to, s), time="t", outcome="y", cohort="g", loss=dpc.ApproxDP(4, 1e-6)),
+    "discontinuity": lambda to, s=None: dpc.discontinuity(
+        table(to, s), running="u", outcome="v", cutoff=0, treatment="a", bins=6, curvature=2, loss=dpc.PureDP(4)),
     "synthetic_control": lambda to, s=None: dpc.synthetic_control(
         panel(to, s), loss=dpc.PureDP(1), coverage=0.8, method=methods.Matched(kernel_width=1.0, cut=0.5)),
 }  # fmt: skip

@@ -25,6 +25,8 @@ from dpcausal.report import Guarantee
 from tests.asking import golden
 
 LEDGER = dpc.Ledger.in_memory(dpc.ApproxDP(50, 1e-4))
+PAID = tuple(f"paid for it on {when} UTC" for when in ("2026-11-22 22:31", "2026-11-23 15:49"))
+"""When the answers were put on record."""
 
 
 def form(call: Callable[[], Any], loss: dpc.PureDP = golden.PURE) -> str:
@@ -42,7 +44,7 @@ def test_answers_that_an_earlier_version_kept_are_found_and_read(name: str, tmp_
     spends = sum('"kind":"spend"' in line for line in source.read_text().splitlines())
     with dpc.Ledger.open(tmp_path / "l") as ledger:
         answer = golden.CALLS[name](ledger)
-        assert answer.guarantee.kept.endswith("paid for it on 2026-11-22 22:31 UTC")
+        assert answer.guarantee.kept.endswith(PAID)
         assert len(ledger.entries()) == spends and answer.summary()
 
 

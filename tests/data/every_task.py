@@ -83,6 +83,9 @@ SUMS: dict[str, About] = {
     "`moments`": lambda table: dpc.moments(table, ["x", "y", "arm"], loss=LOSS),
     "`moments`, `meat=`": lambda table: dpc.moments(table, ["x", "y", "arm"], loss=LOSS, meat=("y", ["x"])),
     "`cells`": lambda table: dpc.cells(table, by=["arm", "site"], values=["y"], loss=PURE),
+    "`discontinuity`": lambda table: dpc.discontinuity(
+        table, running="x", outcome="y", cutoff=0.5, bins=5, loss=dpc.PureDP(10)
+    ),
     "`effect`, `cells`": effect("cells", "yes"),
     "`effect`, `moments`": effect("moments", "x"),
     "`discover`, `table`": graph("table", "arm", "site", "day", "yes"),

@@ -156,3 +156,10 @@ def test_true_independences_of_shortened_rows_are_rejected_no_oftener_than_nomin
                 correlation, variance = again.partial_correlation(x, y, given)  # type: ignore[misc]
                 found.append(abs(math.atanh(correlation)) > 2.576 * math.sqrt(variance))
         assert least <= np.mean(found) <= most
+
+
+def test_a_graph_of_shortened_rows_says_what_its_tests_take_columns_for() -> None:
+    for loss, said in ((ZCDP(1), True), (NoPrivacy(), False)):
+        ledger = dpc.Ledger.in_memory(ZCDP(1)) if said else dpc.Ledger.without_privacy()
+        found = dpc.discover(dpc.Table(rows(300), SCHEMA, ledger), loss=loss, method="moments")
+        assert ("as if columns were normal" in found.summary()) == said

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import dpcausal as dpc
 from dpcausal.discovery.averaged import averaged
@@ -57,9 +58,10 @@ def test_climbing_ends_where_gains_go_round() -> None:
 
 
 def test_draws_of_little_noise_count_for_less_than_their_share(monkeypatch: Any) -> None:
-    """A share of .6 is taken at its word where noise is large, and as .6² where it is small, or none."""
+    """A share of .6 is told as .6^.8 where noise is large, and as .6² where it is small, or none."""
     monkeypatch.setattr("dpcausal.discovery.averaged.in_orders", lambda *asked: {})
-    assert [calibrated(0.6, w, 2.0) for w in (5.0, 60.0)] == [0.6, 0.6] and calibrated(0.6, 72.0, 2.0) == 0.6**1.44
+    assert [calibrated(0.6, w, 2.0) for w in (5.0, 60.0, 70.0)] == [0.6**0.8, 0.6**0.8, 0.6]
+    assert calibrated(0.6, 84.0, 2.0) == pytest.approx(0.6**1.44)
     assert calibrated(0.6, 1e9, 2.0) == calibrated(0.6, math.inf, 2.0) == 0.6**2 and calibrated(1.0, 1e9, 2.0) == 1.0
     release = released(epsilon=0.02)
     faint = np.where(np.eye(len(release.matrix)) == 1, release.matrix, 0.06 * release.matrix)
@@ -67,7 +69,7 @@ def test_draws_of_little_noise_count_for_less_than_their_share(monkeypatch: Any)
     shares, told = (averaged(one, TERMS, 16)[1].edges for one in (release, clear))
     assert release.count / release.deviation < 60 and len({*shares.values()}) > 1 and len({*told.values()}) > 1
     draws = {both / 48 for both in range(33)}
-    assert all(min(abs(share - one) for one in draws) < 1e-9 for share in shares.values())
+    assert all(min(abs(share - one**0.8) for one in draws) < 1e-9 for share in shares.values())
     assert all(min(abs(share - one**2) for one in draws) < 1e-9 for share in told.values())
     assert averaged(replace(release, deviation=0.0), TERMS, 2)[1].edges
 

@@ -29,14 +29,15 @@ def test_the_blocks_of_the_readme_run_on_a_table_like_the_one_they_speak_of(
     import numpy as np
 
     rng = np.random.default_rng(1)
-    dose = rng.uniform(0, 50, 2000)
-    frame = {"dose": dose, "pressure": 150 - 25 * np.tanh(dose / 15) + rng.normal(0, 5, 2000)}
+    dose, smokes = rng.uniform(0, 50, 2000), rng.random(2000) < 0.5
+    pressure = 150 - 25 * np.tanh(dose / 15) + 8 * smokes + rng.normal(0, 5, 2000)
+    frame = {"dose": dose.round(3), "pressure": pressure.round(3), "smokes": np.where(smokes, "yes", "no")}
     found = list(blocks(ROOT / "README.md"))
     for language in ("python", "bash"):
         folder = tmp_path / language
         folder.mkdir()
         monkeypatch.chdir(folder)
-        np.savetxt("study.csv", np.column_stack(list(frame.values())), "%.3f", ",", header=",".join(frame), comments="")
+        np.savetxt("study.csv", np.column_stack(list(frame.values())), "%s", ",", header=",".join(frame), comments="")
         names: dict[str, Any] = {"__name__": "__main__", "frame": frame}
         for block in found:
             assert block.language in LANGUAGES, block.line

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -155,6 +157,18 @@ def test_there_is_no_interval_without_a_declared_spread_nor_where_the_noise_is_t
         weak = released(made(2_000), dpc.ApproxDP(0.5, 1e-6))
     fit = weak.ols("y", ["x", "w", "a"], constant_spread=True)
     assert weak.signal_to_noise < 5 and fit["x"].interval is None and "noise" in fit.interval_reason
+
+
+def test_no_error_is_told_where_the_moments_drown_or_the_rounds_have_lost_the_rows() -> None:
+    # Of 4,000 releases of 1,000 rows some slopes were off by 2 and said errors of .001; of those lost, by ten errors.
+    with dpc.simulated_noise(1):
+        good = released(made())
+    for bad in (replace(good, deviation=5 * good.deviation * good.signal_to_noise), replace(good, shortened=6_000.0)):
+        fit = bad.ols("y", ["x", "w", "a"], constant_spread=True, normal_rows=True)
+        assert math.isinf(fit["x"].standard_error) and fit["x"].interval is None and fit.interval_reason
+        assert bad.mediation("a", "w", "y", constant_spread=True)["direct"].noise_error == math.inf
+        assert bad.effect(treatment="a", outcome="y", adjust=["x"], constant_spread=True).standard_error is None
+    assert good.ols("y", ["x", "w", "a"], constant_spread=True)["x"].standard_error < 0.1
 
 
 def test_skewed_rows_whose_slopes_shortening_moves_get_no_interval() -> None:

@@ -9,8 +9,11 @@ import pytest
 import statsmodels.api as sm
 
 import dpcausal as dpc
+from dpcausal.effects.rounds import foretold
+from dpcausal.effects.scored import FAR, MOMENTS, TOLD, moments_share
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import Orthogonal
+from dpcausal.privacy.loss import affordable_zcdp
 
 SCHEMA = dpc.Schema({
     "a": dpc.Levels(["no", "yes"]), "y": dpc.Bounded(-15, 15), "x": dpc.Bounded(-5, 5), "w": dpc.Bounded(-5, 5),
@@ -132,6 +135,19 @@ def test_what_it_cannot_answer_is_refused_before_the_spend() -> None:
         assert asked.ledger.entries() == []
         if refused is InfeasibleError:
             assert "rows would do" in str(told.value) and "epsilon" in str(told.value)
+
+
+def test_public_numbers_foretell_the_signal_within_30_percent_and_pay_for_it_where_it_is_short() -> None:
+    for n, epsilon, more in ((10_000, 1, False), (3_000, 1, True)):
+        loss = dpc.ApproxDP(epsilon, 1e-6)
+        rho = affordable_zcdp(loss)
+        share, columns = moments_share(4, n, rho), made(n)
+        assert (share > MOMENTS[0]) is more and share + FAR + TOLD < 1
+        told = foretold(4, n, rho.part(share))
+        for seed in range(3):
+            with dpc.simulated_noise(seed):
+                found = ask(columns, loss)
+            assert found.interval is not None and abs(told / found.signal_to_noise - 1) < 0.3
 
 
 def test_its_moments_are_asked_again_free_and_rows_that_lack_a_column_are_left_out() -> None:

@@ -268,6 +268,14 @@ def _by_coin(table: dpc.Table) -> Any:
                       method=dpc.methods.Coin(probabilities=[0.25] * 4))  # fmt: skip
 
 
+def _of_bins() -> Way:
+    def ask(data: Data, schema: dpc.Schema, ledger: dpc.Ledger) -> Any:
+        table = dpc.Table(data, schema, ledger)
+        return plain(dpc.discontinuity(table, running="x", outcome="y", cutoff=0.0, bins=5, loss=dpc.PureDP(10)))
+
+    return Way("discontinuity", "bins", ask, _columns(False), SCHEMA, dpc.PureDP(10))
+
+
 def _of_paths() -> Way:
     persons, periods = 300, np.arange(3)
     fixed = {"id": np.repeat(np.arange(persons), 3), "t": np.tile(periods, persons),
@@ -321,6 +329,7 @@ WAYS = (
     _of_table("effect", "cells", _effect),
     _of_table("effect", "assigned", _assigned),
     _of_table("effect", "coin", _by_coin),
+    _of_bins(),
     _of_paths(),
     _of_panel("synthetic_control", "output-perturbation"),
     _of_panel("synthetic_control", "matched"),

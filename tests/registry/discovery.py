@@ -162,6 +162,8 @@ NAMES = ("a", "b", "c")
 LOSSES = PureDP(1), ApproxDP(1, 1e-6)
 DISCRETE = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
 BOUNDED = dpc.Schema({name: dpc.Bounded(-1, 1) for name in NAMES})
+MIXED = dpc.Schema({"a": dpc.Bounded(0, 1), "b": dpc.Levels([0, 1, 2]), "c": dpc.Bounded(0, 1)})
+"""Two numbers beside levels, whose cuts are learnt."""
 
 
 def columns(rows: Rows, discrete: bool) -> dict[str, Any]:
@@ -180,14 +182,13 @@ def asked_on_neighbours(name: str, **options: Any) -> Neighbours:
     With ``missing="drop"`` a row of no level, −1, is left out, and a row may take its place.
     """
     discrete, missing = name != "moments", options.pop("missing", "impute")
+    schema = options.pop("schema", DISCRETE if discrete else BOUNDED)
     bottom = np.full(3, -1.0 if missing == "drop" else 0.0)
     way = way_of(name, **options)
     loss = loss_of(way, LOSSES)
 
     def ask(rows: Rows) -> Any:
-        table = dpc.Table(
-            columns(rows, discrete), DISCRETE if discrete else BOUNDED, Ledger.in_memory(loss), missing=missing
-        )
+        table = dpc.Table(columns(rows, discrete), schema, Ledger.in_memory(loss), missing=missing)
         found = dpc.discover(table, method=way, loss=loss)
         released = {} if found.release is None else found.release.numbers()
         return found.graph.to_dict(), released
@@ -242,13 +243,18 @@ def of_contrasts(side: int, epsilon: float, size: int, counted: bool = False) ->
     return outputs
 
 
-def of_whitened(side: int, epsilon: float, size: int, triples: bool = False) -> list[float]:
+CODES = dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1])))
+CUT = dpc.Schema({"a": dpc.Bounded(0, 1), "b": dpc.Levels([0, 1])})
+
+
+def of_whitened(
+    side: int, epsilon: float, size: int, triples: bool = False, schema: dpc.Schema = CODES
+) -> list[float]:
     loss = ApproxDP(epsilon, 1e-6)
     a = np.array([side, *[0] * 9, *[1] * 10])
     outputs = []
     for _ in range(size):
-        table = dpc.Table({"a": a, "b": a}, dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1]))),
-                          Ledger.in_memory(loss), missing="impute")  # fmt: skip
+        table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(loss), missing="impute")
         allotment = table.ledger.allot(loss, task="audit")
         question, rho = Graph.of(table, None, None, None), rho_of(loss)
         terms = Triples(max_order=2).terms(None, dpc.Knowledge())
@@ -309,6 +315,9 @@ TASKS = (
         "tests chosen by exact counts", draw=of_contrasts),
     row("whitened", ("column-histograms", "whitened-moments", "gaussian"), "whitened rows without shortening",
         "levels merged by exact counts", "several histograms by the bound of one", draw=of_whitened),
+    replace(row("whitened", ("column-histograms", "whitened-moments", "gaussian"), "quartiles of the rows themselves",
+                "several histograms by the bound of one", draw=partial(of_whitened, schema=CUT), schema=MIXED),
+            name="discover whitened beside numbers"),
     row("triples", ("column-histograms", "whitened-moments", "third-moments", "gaussian"),
         "third moments without shortening", "third moments by the bound of an added row",
         "third moments with a bound 5 % too small", "whitened rows without shortening",
@@ -323,4 +332,4 @@ TASKS = (
     row("papers.SvtPc", (STEPS, "sparse-vector"), "sparse vector that tells every answer", *RANKS),
 )  # fmt: skip
 
-WAYS = {f"discover {name}" for name in (*METHODS, *ASKED["discovery"], "parities counted")}
+WAYS = {f"discover {name}" for name in (*METHODS, *ASKED["discovery"], "parities counted", "whitened beside numbers")}

@@ -233,7 +233,29 @@ def of_paths(side: int, epsilon: float, size: int) -> list[Any]:
     return [float(followed(paths_table(rows, loss), loss).release.sums[0, 0]) for _ in range(min(size, 200))]
 
 
+CLEAR = dpc.PureDP(8)
+
+
+def at_a_cutoff(table: dpc.Table, loss: Any = CLEAR) -> Any:
+    return dpc.discontinuity(table, running="x", outcome="y", cutoff=0.1, treatment="a", loss=loss, bins=5)
+
+
+def of_bins(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return the last corner of one bin less that of another, to which the replaced row moves."""
+    rows = np.zeros((20_000, 4))
+    rows[:, 3] = np.linspace(-1, 1, len(rows))
+    rows[0, 2:] = (1, 1) if side else (-1, -1)
+    loss, outputs = dpc.PureDP(epsilon), []
+    for _ in range(min(size, 200)):
+        counts = at_a_cutoff(table_of(rows, loss), loss).release.counts
+        outputs.append(float(counts[0, -1, -1] - counts[0, 0, 0]))
+    return outputs
+
+
 TASKS = (
+    TaskRow("discontinuity", "discontinuity", ("corner-counts", "geometric"),
+            asked_on_neighbours(lambda table: at_a_cutoff(table).release.numbers(), CLEAR), of_bins, 0.0,
+            ("sums by cells by the bound of a record added",)),
     TaskRow("did", "did", ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian"),
             asked_on_neighbours(lambda table: followed(table).release.numbers(), APPROXIMATE, paths_table), of_paths,
             0.0, ("cohorts with what was lost for nothing", "moments with free counts of shortened rows"), 1e-6),
@@ -265,4 +287,4 @@ def plain_of(result: Any) -> Any:
     return {name: value for name, value in result.to_dict().items() if name != "guarantee"}
 
 
-WAYS = {"cells", "did", "moments", *(f"effect {name}" for name in METHODS)}
+WAYS = {"cells", "did", "discontinuity", "moments", *(f"effect {name}" for name in METHODS)}

@@ -94,6 +94,16 @@ def test_a_column_of_one_kept_level_is_not_tested() -> None:
     assert alone is not None and given is not None and given.statistic == pytest.approx(alone.statistic)
 
 
+def test_where_all_is_noise_every_test_answers_and_tells_little() -> None:
+    """Their covariances are singular to rounding in a third of these."""
+    for seed in range(12):
+        noise = np.triu(np.random.default_rng(seed).normal(0, 1e6, (6, 6)))
+        release = exact(law(1), 1000, 1e6, noise + np.triu(noise, 1).T)
+        for x, y, z in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):
+            found = release.residual(x, y, (z,))
+            assert found is not None and 0 <= found.statistic < chi2.isf(1e-9, found.freedom)
+
+
 def test_every_number_comes_back_and_what_does_not_fit_is_refused() -> None:
     release = exact(law(2), 1000, 3.0)
     copy = dpc.Release.from_json(release.to_json())
@@ -108,3 +118,49 @@ def test_every_number_comes_back_and_what_does_not_fit_is_refused() -> None:
     ):  # fmt: skip
         with pytest.raises(ParameterError, match="this is no release"):
             dpc.Release.from_json(json.dumps({**told, **wrong}))
+
+
+@pytest.mark.parametrize("given", [(1,), (1, 3), (1, 2)])
+def test_two_levels_are_tested_by_the_same_numbers_as_more(given: tuple[int, ...]) -> None:
+    """Columns of two levels have a path of their own: against the matrices of the formula, written out."""
+    rng = np.random.default_rng(6)
+    sizes = (2, 3, 2, 2, 2)
+    shares = [rng.dirichlet(9 * np.ones(k)) for k in sizes]
+    D = row_entries(shares)
+    rows = rng.normal(size=(50, D))
+    rows[:, -1] = 1.0
+    release = NoisyWhitened(
+        ("a", "b", "c", "d", "e"), 50, tuple(tuple(range(k)) for k in sizes), tuple(tuple(p.tolist()) for p in shares),
+        rows.T @ rows, 2.0,
+    )  # fmt: skip
+    found, C, N = release.residual(0, 4, given), release.covariance, release._noise
+    inside = [place for z in given for place in range(*release.block(z).indices(D))]
+    x, y = release.block(0).start, release.block(4).start
+    inverse = np.linalg.inv(C[np.ix_(inside, inside)])
+    slopes = {end: inverse @ C[inside, end] for end in (x, y)}
+    noise = {end: N[end, end] + slopes[end] @ N[np.ix_(inside, inside)] @ slopes[end] for end in (x, y)}
+    cross = slopes[x] @ N[np.ix_(inside, inside)] @ slopes[y]
+    left = {end: C[end, end] - C[inside, end] @ slopes[end] for end in (x, y)}
+    sampling = left[x] * left[y]
+    if len(given) == 1:
+        weights, of_x = release._within(0, given[0])
+        sampling = (weights * of_x[:, 0, 0] * release._within(4, given[0])[1][:, 0, 0]).sum()
+    spread = sampling / release.count + (2.0 / release.count) ** 2 * (noise[x] * noise[y] + cross**2)
+    h = C[x, y] - C[inside, x] @ slopes[y]
+    assert min(left.values()) > 0.05 and np.linalg.eigvalsh(C[np.ix_(inside, inside)])[0] > 0.1  # nothing is floored
+    assert found is not None and found.freedom == 1
+    assert found.statistic == pytest.approx(h**2 / spread, rel=1e-9)
+    assert found.strength == pytest.approx((h**2 - spread) / (left[x] * left[y]), rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [-1e6, 1e6, 1e12])
+def test_numbers_that_no_rows_have_are_tested_too(size: float) -> None:
+    """Whatever is released is searched: noise may be anything."""
+    shares = [np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.5, 0.2, 0.3]), np.array([0.25] * 4)]
+    D = row_entries(shares)
+    places = tuple(tuple(range(len(p))) for p in shares)
+    release = NoisyWhitened(NAMES, 30, places, tuple(tuple(p.tolist()) for p in shares), np.full((D, D), size), 22.0)
+    for x, z, y in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        for given in ((), (z,)):
+            found = release.residual(x, y, given)
+            assert found is not None and np.isfinite(found.statistic)

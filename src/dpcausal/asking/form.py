@@ -35,6 +35,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "cells": ("by", "names"),
     "moments": ("names", "meat"),
     "did": ("time", "outcome", "cohort", "control", "coverage"),
+    "discontinuity": ("running", "outcome", "cutoff", "treatment", "bins", "bandwidth", "curvature", "coverage"),
     "synthetic control": ("targets", "coverage", "inference", "force", "early"),
 }
 """What each task's question is made of, but for its table or panel; the rest of its fields follows from these."""

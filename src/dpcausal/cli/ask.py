@@ -19,14 +19,16 @@ KnowledgeOption = Annotated[
     Path | None, typer.Option("--knowledge", help="TOML file: tiers, forbidden and required, as lists of lists.")
 ]
 
-QUESTIONS = {"discover": "discover", "effect": "effect", "regression": "ols", "did": "did"}
+QUESTIONS = {
+    "discover": "discover", "effect": "effect", "regression": "ols", "did": "did", "discontinuity": "discontinuity",
+}  # fmt: skip
 """What may be asked of a release, and the method that answers."""
 
 
 @app.command("ask")
 def ask_command(
     release: Annotated[Path, typer.Argument(help="A file of --save-release.")],
-    question: Annotated[str, typer.Argument(help="discover, effect, regression or did.")],
+    question: Annotated[str, typer.Argument(help="discover, effect, regression, did or discontinuity.")],
     alpha: Annotated[float | None, typer.Option(help="Level of the tests. Of discover.")] = None,
     max_order: Annotated[int | None, typer.Option(help="Largest conditioning set. Of discover.")] = None,
     search: Annotated[str | None, typer.Option(help="score or pc. Of discover.")] = None,
@@ -38,6 +40,9 @@ def ask_command(
     regressors: Annotated[list[str] | None, typer.Option(help="Columns, as a,b; repeatable. Of regression.")] = None,
     coverage: Annotated[float | None, typer.Option(help="Of the intervals. Of all but discover.")] = None,
     control: Annotated[str | None, typer.Option(help="never or not-yet. Of did; of effect a level.")] = None,
+    bandwidth: Annotated[float | None, typer.Option(help="How far records count. Of discontinuity.")] = None,
+    curvature: Annotated[float | None, typer.Option(help="The largest there is. Of discontinuity.")] = None,
+    donut: Annotated[float | None, typer.Option(help="Records nearer do not count. Of discontinuity.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a saved release again: it costs nothing, however often, and reads no data."""
@@ -45,7 +50,7 @@ def ask_command(
         given: dict[str, Any] = {
             "alpha": alpha, "max_order": max_order, "search": search, "treatment": treatment, "outcome": outcome,
             "adjust": names_in("--adjust", adjust) or None, "groups": groups, "coverage": coverage,
-            "control": control,
+            "control": control, "bandwidth": bandwidth, "curvature": curvature, "donut": donut,
             "regressors": names_in("--regressors", regressors) or None,
             "knowledge": None if knowledge is None else knowledge_in(knowledge),
         }  # fmt: skip

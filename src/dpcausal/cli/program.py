@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpcausal.cli import ask as ask
 from dpcausal.cli import did as did
 from dpcausal.cli import direction as direction
+from dpcausal.cli import discontinuity as discontinuity
 from dpcausal.cli import discovery as discovery
 from dpcausal.cli import effects as effects
 from dpcausal.cli import independence as independence

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,20 @@ class JointCounts:
     """The joint counts of sets of columns, by their places among the names.  *Private*: after the ledger allotted."""
 
     def __init__(self, table: Table, names: Sequence[str]) -> None:
-        self._sizes = sizes_of(table, names)
         self._columns = [(name, table.schema.column(name)) for name in names]
         self._records = table.records(names)
+        self._cuts: Mapping[str, NDArray[np.float64]] = {}
+
+    def recut(self, cuts: Mapping[str, NDArray[np.float64]]) -> JointCounts:
+        """Return the joint counts of the same records, some bounded columns cut elsewhere: at ascending points."""
+        found = copy(self)
+        found._cuts = cuts
+        return found
 
     def __call__(self, sets: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
         """Return the counts of each set's cells: those records that have all columns."""
-        sizes = self._sizes
+        cuts = self._cuts
+        sizes = [len(cuts[name]) + 1 if name in cuts else size_of(column) for name, column in self._columns]
         lengths = [math.prod(sizes[place] for place in members) for members in sets]
         narrow = np.min_scalar_type(-max(lengths))  # a joint place in an eighth of the time
 
@@ -80,9 +88,14 @@ class JointCounts:
 
     def over(self, kernel: Callable[[Codes], NDArray[np.int64]]) -> NDArray[np.int64]:
         """Return the sum of a function of the codes of records that have all columns."""
-        columns = self._columns
+        columns, cuts = self._columns, self._cuts
+
+        def codes(values: NDArray[Any], name: str, column: Column) -> NDArray[np.int64]:
+            own = cuts.get(name)
+            return _codes(values, column) if own is None else np.searchsorted(own, values, side="right")
+
         return self._records.sum(
-            lambda rows: kernel([_codes(rows.values[name], column)[rows.kept] for name, column in columns])
+            lambda rows: kernel([codes(rows.values[name], name, column)[rows.kept] for name, column in columns])
         )
 
 

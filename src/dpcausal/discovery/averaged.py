@@ -50,7 +50,7 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
     with progress(len(drawn), "draws of noise") as step:
         for one in drawn:
             among = (stand(one, first, terms), climbed(one, terms, first.edges, FULL_PENALTY)) if full else (
-                strongest_first(one, terms).edges, climbed(one, terms))  # fmt: skip
+                strongest_first(one, terms, edges_alone=True).edges, climbed(one, terms))  # fmt: skip
             tested.update(among[0] - first.untested)
             scored.update(among[1] - first.untested)
             step("draws of noise")

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self, TypeVar
 from dpcausal.asking import public
 from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.method import Method, Settled
-from dpcausal.data.coding import cuts_of
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import sizes_of
@@ -135,6 +134,8 @@ class GraphSearch(Method[Graph, Spent]):
     usual_alpha: ClassVar[float] = 0.01
     cuts: ClassVar[bool] = True
     """Whether bounded columns are cut into parts."""
+    learns_cuts: ClassVar[bool] = False
+    """Whether those without declared cuts are cut at noisy quartiles."""
 
     max_order: int | None = None
 
@@ -184,7 +185,8 @@ class GraphSearch(Method[Graph, Spent]):
         return ""
 
     def caveats(self, question: Graph, spent: Spent | NoPrivacy) -> tuple[str, ...]:
-        return (_cut_note(question) if self.cuts else "", self.foresee(question, spent))
+        notes = _cut_notes(question, self.learns_cuts) if self.cuts else ()
+        return (*notes, self.foresee(question, spent))
 
     @abstractmethod
     def release(
@@ -269,18 +271,25 @@ def _names(table: Table, columns: Any) -> tuple[str, ...]:
     return names
 
 
-def _cut_note(question: Graph) -> str:
-    """Return in words into how many parts bounded columns are cut; empty without any."""
+def _cut_notes(question: Graph, learned: bool) -> tuple[str, ...]:
+    """Return in words where bounded columns are cut, and what that loses; none without any."""
     schema = question.table.schema
-    parts = [
-        f"{name!r} into {len(cuts_of(one)) + 1}" for name in question.names
-        if isinstance(one := schema.column(name), Bounded)
-    ]  # fmt: skip
-    if not parts:
-        return ""
-    more = f" and {len(parts) - 10} more" if len(parts) > 10 else ""
-    listed = ", ".join(parts[:10])
-    return (
-        f"bounded columns were cut into parts at public points: {listed}{more}; what varies within a part is lost, and "
-        "what it causes alike can look linked"
-    )
+    bounded = {name: one for name in question.names if isinstance(one := schema.column(name), Bounded)}
+    if not bounded:
+        return ()
+    named = [f"{name!r} into {len(one.cuts) + 1}" for name, one in bounded.items() if one.cuts is not None]
+    others = [repr(name) for name, one in bounded.items() if one.cuts is None]
+    lost = "what varies within a part is lost, and what it causes alike can look linked"
+    notes = [f"bounded columns were cut into parts at their declared cuts: {_listed(named)}; {lost}"] if named else []
+    if others and learned:
+        notes.append(f"bounded columns were cut into four parts at noisy quartiles: {_listed(others)}; {lost}")
+    elif others:
+        notes.append(
+            f"bounded columns without cuts were cut into four parts of one width: {_listed(others)}; {lost}; "
+            "of a skewed column, or one in wide bounds, nearly all values can lie in one part: then its links are lost"
+        )
+    return tuple(notes)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

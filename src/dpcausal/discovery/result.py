@@ -200,6 +200,8 @@ class Discovery(Result):
             "An edge that is not shown may be weak, or lost in the noise; pairs that only a third column links, as in "
             "an exclusive or, are not seen."
         )
+        if self.release is not None and (note := self.release.for_graph().told_of_graph()):
+            lines.append(note)
         if self.support is not None and self.graph.skeleton:
             lines.append("Shares of re-drawn noise count the noise alone: no chances that an edge or arrow is right.")
             if self._of_three:

@@ -15,10 +15,11 @@ BAR = 0.05
 """Least share of its strength that a pair must keep given others: noise and near-faithfulness leave a rest."""
 
 
-def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR) -> Skeleton:
+def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR, edges_alone: bool = False) -> Skeleton:
     """Return the pairs that stand: first the strongest, each given what has joined one of its ends.
 
-    A pair of which one column has but one kept level is not tested, and not joined.
+    A pair of which one column has but one kept level is not tested, and not joined.  ``edges_alone``: any set that
+    separates a pair will do, where the best is not asked for.
     """
     names, known = release.names, terms.knowledge
     place = {name: number for number, name in enumerate(names)}
@@ -62,6 +63,8 @@ def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR) -> S
             gone = pvalue > terms.level(len(given)) or found.strength < bar * strength
             if gone and (best is None or pvalue > best[0]):
                 best = (pvalue, given)
+                if edges_alone:
+                    break
         if best is not None:
             separating[pair] = best[1]
         else:

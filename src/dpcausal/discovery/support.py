@@ -21,8 +21,11 @@ REDRAW_SEED = 8_215_049_346_517_203
 """Of the re-drawn noise: public, and of no use to whoever knows it, since nothing hidden is in what it is added to."""
 
 
-CLEAR = 60.0
-"""Rows' weight over noise above which searches tell too much: fitted on generated and named networks."""
+CLEAR, LEAST_POWER = 70.0, 0.8
+"""Rows' weight over noise above which searches tell too much; and the power below it, where they tell too little.
+
+Fitted on generated and named networks.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,9 @@ def usual_redraws(columns: int, tests: int = 1) -> int:
 def calibrated(share: float, clearness: float, steepest: float) -> float:
     """Return about which share of such edges was right: where noise is small, searches tell too much.
 
-    share^p,  p = (w/60)² between 1 and the steepest,  w = Σ weight² over the deviation of the noise of an entry
+    share^p,  p = (w/70)² between .8 and the steepest,  w = Σ weight² over the deviation of the noise of an entry
     """
-    return float(share ** min(max((clearness / CLEAR) ** 2, 1.0), steepest))
+    return float(share ** min(max((clearness / CLEAR) ** 2, LEAST_POWER), steepest))
 
 
 def supported(graph: Cpdag, shares: Support | None, known: Knowledge) -> Cpdag:

@@ -22,6 +22,7 @@ from dpcausal.dependence.triples import (
     third_moments_sensitivity,
     weight_sums,
 )
+from dpcausal.discovery.cuts import beside_cuts
 from dpcausal.discovery.full_tests import candidates, needed_triples
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.question import Graph, Outcome, deviation_of, rho_of
@@ -69,7 +70,7 @@ class Triples(Whitened):
         return "column-histograms", "whitened-moments", "third-moments", "gaussian"
 
     def foresee(self, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
-        last = third_part(rho_of(spent))
+        last = third_part(beside_cuts(question, rho_of(spent)))
         for entries, times in ((1, 2), (MOST_THIRDS, 200)):  # rounding is in no bound more than that
             deviation_of(times * length_of(entries, last), last)
         return super().foresee(question, spent)
@@ -94,7 +95,7 @@ def noisy_triples(
     """Release margins and pairs, then the third moments that the full tests of what these join need."""
     pairs, n = noisy_whitened(private, question, allotment, loss, BEFORE_TRIPLES), question.n
     # From here on triples, features, weights and length are functions of the noisy margins and pairs.
-    last, shares = third_part(loss), [np.array(p) for p in pairs.shares]
+    last, shares = third_part(beside_cuts(question, loss)), [np.array(p) for p in pairs.shares]
     ordered = pairs.by_name()
     named = needed_triples(ordered, candidates(ordered, terms), terms, [np.array(p) for p in ordered.shares])
     place = {name: number for number, name in enumerate(pairs.names)}
@@ -107,11 +108,12 @@ def noisy_triples(
     if triples:
         squared = squared_length(len(pairs.matrix), design=BEFORE_TRIPLES, loss=loss)
         length = length_of(third_entries(shares, triples), last)
-        joint = JointCounts(private, question.names)
+        joint = JointCounts(private, question.names).recut({name: np.array(own) for name, own in pairs.cuts.items()})
         sums = joint.over(lambda codes: weight_sums(codes, pairs.places, shares, squared, triples, length, n))
         sensitivity = third_moments_sensitivity(shares, triples, length, n)
         deviation = deviation_of(float(sensitivity.bound), last)
         thirds = gaussian(Query(third_moments(sums, shares, triples, n), sensitivity, "third moments"), allotment, last)
     return NoisyTriples(
-        pairs.names, n, pairs.places, pairs.shares, pairs.matrix, pairs.deviation, tuple(triples), thirds, deviation
-    )
+        pairs.names, n, pairs.places, pairs.shares, pairs.matrix, pairs.deviation, tuple(triples), thirds, deviation,
+        cuts=pairs.cuts,
+    )  # fmt: skip

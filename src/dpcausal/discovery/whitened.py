@@ -2,7 +2,8 @@
 
 A tenth of ρ tells the margins; by these, levels that are lost in the noise are merged and the others are measured so
 that each has variance one.  The rest of ρ tells the second moments; any test given one column, and the additive part of
-one given more, is read off them, and the search is free.
+one given more, is read off them, and the search is free.  Numbers without declared cuts are cut at noisy quartiles
+first, in a tenth of ρ.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from dpcausal.dependence.whitened import (
     whitened_moments_sensitivity,
     whitened_sums,
 )
+from dpcausal.discovery.cuts import beside_cuts, foresee_cuts, learned_cuts
 from dpcausal.discovery.foresight import too_few
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
@@ -93,6 +95,7 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
     at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
     usual_alpha: ClassVar[float] = 0.01
+    learns_cuts: ClassVar[bool] = True
     design: ClassVar[Design] = PAIRS
 
     def usual_order(self, columns: int) -> int:
@@ -116,7 +119,8 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
 
     def foresee(self, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         """Return it for even margins; the noise of every number of levels that may be kept is rehearsed."""
-        first, second = self.design.parts(rho_of(spent))
+        foresee_cuts(question, rho_of(spent))
+        first, second = self.design.parts(beside_cuts(question, rho_of(spent)))
         deviation_of(float(histograms_sensitivity(len(question.sizes)).bound), first)
         n, entries = question.n, declared(question)
         for kept in range(1, entries + 1):
@@ -146,13 +150,16 @@ def declared(question: Graph) -> int:
 def noisy_whitened(
     private: Table, question: Graph, allotment: Allotment, loss: ZCDP | NoPrivacy, design: Design = PAIRS
 ) -> NoisyWhitened:
-    """Read the columns and release their margins, then their whitened second moments."""
-    (first, second), sizes, n = design.parts(loss), question.sizes, question.n
+    """Read the columns and release where numbers are cut, their margins, then their whitened second moments."""
+    (first, second), n = design.parts(beside_cuts(question, loss)), question.n
     joint = JointCounts(private, question.names)
-    counts = np.concatenate(joint([(place,) for place in range(len(sizes))]))
-    bound = histograms_sensitivity(len(sizes))
-    noisy = gaussian(Query(counts, bound, "margins"), allotment, first)
-    margins = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum(sizes)[:-1])
+    cuts = learned_cuts(joint, question, allotment, loss)
+    # From here on the parts of numbers are functions of the noisy quartiles.
+    joint = joint.recut(cuts)
+    counts = joint([(place,) for place in range(len(question.names))])
+    bound = histograms_sensitivity(len(counts))
+    noisy = gaussian(Query(np.concatenate(counts), bound, "margins"), allotment, first)
+    margins = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum([len(one) for one in counts])[:-1])
     # From here on levels, shares and length are functions of the noisy margins.
     deviation = deviation_of(float(bound.bound), first)
     places, shares = zip(*(merged_levels(part, deviation) for part in margins), strict=True)
@@ -166,4 +173,5 @@ def noisy_whitened(
         names=question.names, n=n, places=places, shares=tuple(tuple(part.tolist()) for part in shares),
         matrix=unpacked(released, entries) * 4.0 ** -grid(squared, n).bits,
         deviation=moments_deviation(entries, n, second, design),
+        cuts={name: tuple(own.tolist()) for name, own in cuts.items()},
     )  # fmt: skip

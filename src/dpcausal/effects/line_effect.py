@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from dpcausal.effects.regression import Terms, regress
@@ -22,11 +23,12 @@ def effect_of_line(
     """Return ``JointMoments.effect`` of checked arguments: the slope of ``ols``, nothing else is computed."""
     fit = regress(release, outcome, (treatment, *adjust), terms)
     slope = fit[treatment]
+    error, noise = (one if math.isfinite(one) else None for one in (slope.standard_error, slope.noise_error))
     return Effect(
         treatment=treatment, outcome=outcome, treated="one more", control="as it is", estimand="slope",
         adjusted_for=adjust, estimate=slope.estimate, interval=slope.interval, interval_reason=fit.interval_reason,
-        coverage=terms.coverage, standard_error=slope.standard_error, noise_error=slope.noise_error, mean_treated=None,
-        mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=fit.signal_to_noise, share_supported=1.0,
+        coverage=terms.coverage, standard_error=error, noise_error=noise, mean_treated=None, mean_control=None,
+        risk_ratio=None, odds_ratio=None, signal_to_noise=fit.signal_to_noise, share_supported=1.0,
         e_value=None, e_value_limit=None, robustness_value=slope.robustness_value,
         robustness_value_limit=slope.robustness_value_limit, by_group=(), balance=(),
         notes=(WEIGHTED, *((fit.assumed,) if fit.assumed else ())), method="ols", settings={}, n=release.n,

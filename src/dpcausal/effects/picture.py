@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpcausal.plots import axes, titled
 
 if TYPE_CHECKING:
+    from dpcausal.effects.at_cutoff import Discontinuity
     from dpcausal.effects.result import Effect, Interval
 
 
@@ -47,3 +48,19 @@ def draw_balance(effect: Effect, ax: Any) -> Any:
     ax.set_ylim(len(effect.balance) - 0.5, -0.5)
     ax.set_xlabel("treated less control, in standard deviations, before the adjustment")
     return titled(ax, effect.stamp())
+
+
+def draw_bins(found: Discontinuity, ax: Any) -> Any:
+    """Draw the mean outcome of each bin that noise does not hide, larger where there are more records."""
+    ax = axes(ax, (6, 3.5))
+    shown = [one for one in found.bins if one.mean is not None]
+    most = max((one.count for one in shown), default=1.0)
+    for one in shown:
+        right = one.lower >= found.cutoff
+        ax.plot([one.lower, one.upper], [one.mean, one.mean], color="0.7", linewidth=1)
+        ax.plot([(one.lower + one.upper) / 2], [one.mean], marker="o", color="tab:blue" if right else "0.3",
+                markersize=3 + 5 * (one.count / most) ** 0.5)  # fmt: skip
+    ax.axvline(found.cutoff, color="0.6", linewidth=1, linestyle="--")
+    ax.set_xlabel(found.running)
+    ax.set_ylabel(f"mean {found.outcome}")
+    return titled(ax, found.stamp())

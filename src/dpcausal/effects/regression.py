@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,9 @@ Reals = npt.NDArray[np.float64]
 LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
 """No interval below: there its measured coverage falls short.  That of a slope holds from 3 on if the spread is
 constant; where it may not be, the side that shortened rows lie on is not seen so near the noise."""
+LEAST_TOLD, MOST_SHORTENED = 1.0, 0.4
+"""No error is told below that signal, or of a line if a larger share of rows was shortened, of which normal ones have a
+fifth at most: the rounds have lost the rows then, and what is read off the moments may be anything."""
 MOST_UNSURE = 0.5
 """No interval where what a step could not make up for is so many errors; where it is less, it widens the interval."""
 ONE_SIDED = 0.2
@@ -54,6 +57,10 @@ LINEAR = (
     "Intervals hold if the outcome follows a line: where it bends, rows far out were shortened and count less than in "
     "least squares, and they miss"
 )
+LOST = (
+    "most rows were shortened, so that the rounds have not found where the rows lie: more rows, a larger loss or fewer "
+    "columns"
+)
 NOWHERE = 1e50
 """A step is of no use where what was shortened of it may be so many times its noise: it was not far enough out."""
 
@@ -76,7 +83,10 @@ class Terms:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """One slope: its error, the part that noise has, its interval, its robustness value and that of its interval."""
+    """One slope: its error, the part that noise has, its interval, its robustness value and that of its interval.
+
+    Errors are infinite where the moments are too near their noise to tell one.
+    """
 
     name: str
     estimate: float
@@ -133,6 +143,8 @@ class Regression(Result):
         terms: Terms, assumed: str = ASSUMED,
     ) -> dict[str, Any]:  # fmt: skip
         """Return the fields of an answer about a release."""
+        if not tells(release):
+            coefficients = tuple(replace(one, standard_error=math.inf, noise_error=math.inf) for one in coefficients)
         return {
             "about": about, "outcome": outcome, "coefficients": coefficients, "interval_reason": reason,
             "assumed": "" if reason else assumed, "coverage": terms.coverage,
@@ -251,10 +263,22 @@ def coefficient(
     return Coefficient(name, estimate, error, noise, ends, robust, limit)
 
 
+def lost(release: JointMoments) -> bool:
+    """Return whether more rows were shortened than any that the rounds have found."""
+    return release.shortened > MOST_SHORTENED * release.count
+
+
+def tells(release: JointMoments) -> bool:
+    """Return whether what is read off these moments has an error."""
+    return release.signal_to_noise >= LEAST_TOLD and not lost(release)
+
+
 def reason_of(release: JointMoments, terms: Terms, sided: bool, least: float, spread_known: bool = False) -> str:
     """Return why what is read off these moments has no interval; empty if it has."""
     if release.signal_to_noise < least:
         return WEAK.format(least)
+    if lost(release):
+        return LOST
     if sided:
         return SIDED
     if release.deviation and not terms.normal_rows and lean_seen(release.n, release.noise) < LEAST_SEEN:

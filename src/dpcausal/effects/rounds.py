@@ -46,6 +46,9 @@ LEAN, LEAST_SEEN = 0.5, 5.0
 that were tried."""
 GROWTH = 1 / 3
 """Where noise does not bind, the last radius grows: R² ≥ μ √n / 3, so that nothing is shortened in the end."""
+BLUR, TAKEN = 1.75, (0.6, 0.05)
+"""The shape that rows are seen in is wider than they are by so many times the norm of its noise; of the last noise the
+least direction loses so many norms, and so many more a column.  Measured."""
 PATHS_GROWTH = 0.03
 """Likewise of paths: R² ≥ .03 μ² of a cohort's persons."""
 
@@ -113,6 +116,17 @@ def unseen_tail(columns: int, n: int, loss: ZCDP) -> float:
     """
     seen = lean_seen(n, noise_of(columns, n, tail_radius(columns, LAST_TAIL), loss.part(LAST)))
     return LAST_TAIL * min(max(LEAST_SEEN / seen, 1.0), columns / 2, 2.0)
+
+
+def foretold(columns: int, n: int, loss: ZCDP) -> float:
+    """Return by how many times the last moments stand above their noise, less what noise takes of their least
+    direction: public, for rows that are about normal."""
+    shape, signal = (
+        n * shrinkage(columns, radius) / noise_of(columns, n, radius, loss.part(share)).deviation
+        for radius, share in ((tail_radius(columns, TAIL), SHAPING[-1]), (last_radius(columns, n, loss), LAST))
+    )
+    norm = math.sqrt(2 * columns)
+    return signal / norm / (1 + BLUR * norm / shape) - TAKEN[0] - TAKEN[1] * columns
 
 
 def paths_radius(columns: int, mu: float, size: float) -> float:

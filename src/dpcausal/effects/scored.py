@@ -33,7 +33,7 @@ from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval
-from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, last_radius, learnt_moments, noise_of, tail_radius
+from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, foretold, learnt_moments, noise_of, tail_radius
 from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
@@ -48,15 +48,16 @@ Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-MOMENTS, FAR, TOLD = Fraction(23, 100), Fraction(12, 100), Fraction(1, 10)
-"""Shares of ρ of the moments, of the counts that the cut is chosen by, and of those of what was cut; the scores have
-the rest."""
-SCORES = 1 - MOMENTS - FAR - TOLD
+MOMENTS = tuple(Fraction(percent, 100) for percent in range(23, 51, 3))
+FAR, TOLD = Fraction(12, 100), Fraction(1, 10)
+"""Shares of ρ of the moments, the least of these that foretells enough signal; of the counts that the cut is chosen by,
+and of those of what was cut; the scores have the rest."""
 LEAST_SHARE, RARE_ARM = 0.95, 0.1
 """No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not made up for."""
 LEAST_PROBABILITY = 0.05
-LEAST_SIGNAL = 2.5
-"""No interval where the moments are nearer to their noise, and no answer where they would be by public numbers."""
+LEAST_SIGNAL, ENOUGH_SIGNAL = 2.5, 3.6
+"""No interval where the moments are nearer to their noise, and no answer where they would be by public numbers; what is
+enough for nearly all intervals to be shown."""
 MOST_CUT = 2.0
 """No interval where cut scores could move the mean by so many standard errors; where they could move it by less, it is
 so much wider at both ends."""
@@ -175,19 +176,22 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
             rho = affordable_zcdp(spent)
             try:
                 for share in (HISTOGRAM, *SHAPING, LAST):
-                    noise_of(d, n, tail_radius(d, 0.3), rho.part(MOMENTS).part(share))
-                _deviation(rho)
+                    noise_of(d, n, tail_radius(d, 0.3), rho.part(MOMENTS[0]).part(share))
+                _deviation(rho, TOLD)
             except FenceError:
                 raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
-            signal = _foretold(d, n, rho)
+            most = rho.part(MOMENTS[-1])
+            signal = foretold(d, n, most)
             if signal < LEAST_SIGNAL:
-                enough = n
-                while _foretold(d, enough, rho) < LEAST_SIGNAL:
+                enough, times = n, 1.0
+                while foretold(d, enough, most) < LEAST_SIGNAL:
                     enough = math.ceil(enough * 1.1)
+                while foretold(d, n, ZCDP(most.rho * times**2)) < LEAST_SIGNAL:
+                    times *= 1.05
                 raise InfeasibleError(
                     f"{n} rows at {spent} foretell moments of {d} columns at {max(signal, 0):.2g} times their noise, "
-                    f"and {LEAST_SIGNAL:g} is needed: about {enough} rows would do, or {LEAST_SIGNAL / signal:.2g} "
-                    "times the epsilon, or adjust for fewer columns"
+                    f"and {LEAST_SIGNAL:g} is needed: about {enough} rows would do, or {times:.2g} times the epsilon, "
+                    "or adjust for fewer columns"
                 )
         return self
 
@@ -195,16 +199,24 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         return "scale-histograms", "ellipse-moments", "corner-counts", "gaussian"
 
     def caveats(self, question: Contrast, spent: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
-        return ("right if the outcome, or the probability of treatment, is linear in what is adjusted for",)
+        right = "right if the outcome, or the probability of treatment, is linear in what is adjusted for"
+        if spent.exact:
+            return (right,)
+        d, n, rho = len(Design.of(question).names), question.n, affordable_zcdp(spent)
+        signal = foretold(d, n, rho.part(moments_share(d, n, rho)))
+        far = f"public numbers foretell moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
+        return (right, far) if signal < 2 * LEAST_SIGNAL else (right,)
 
     def release(
         self, private: Table, question: Contrast, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
     ) -> Effect:
         design, n, rho = Design.of(question), question.n, affordable_zcdp(spent)
         summed = Summed.of(question.table, _names(question, design), design.units)
-        found = learnt_moments(summed, len(design.names), n, allotment, rho.part(MOMENTS))
+        share = moments_share(len(design.names), n, rho)
+        scores = 1 - share - FAR - TOLD
+        found = learnt_moments(summed, len(design.names), n, allotment, rho.part(share))
         moments = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
-        deviations, lines = (_deviation(rho), _deviation(rho, TOLD)), lines_of(moments)
+        deviations, lines = (_deviation(rho, scores), _deviation(rho, TOLD)), lines_of(moments)
         cuts = cuts_of(n, deviations[0])
         bound = corner_counts_sensitivity(1, Norm.L2)
         query = Query(summed.over(_Far(lines, design, cuts * lines.spread)), bound, "far scores")
@@ -214,7 +226,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         tally = _Scores.of(question, lines, design)
         counts, told = tally.apart(summed.over(tally))
         query = Query(counts, bound, "scores")
-        noisy = np.asarray(gaussian(query, allotment, rho.part(SCORES)), dtype=np.float64)
+        noisy = np.asarray(gaussian(query, allotment, rho.part(scores)), dtype=np.float64)
         query = Query(told, bound, "scores that were cut, probabilities near 0 or 1")
         shares = np.asarray(gaussian(query, allotment, rho.part(TOLD)), dtype=np.float64)
         return _answer(question, moments, lines, noisy, shares, deviations)
@@ -291,14 +303,15 @@ class _Scores:
         return bin_codes(codes, self.column) if isinstance(self.column, Bounded) else codes
 
 
-def _deviation(rho: ZCDP, share: Fraction = SCORES) -> float:
+def _deviation(rho: ZCDP, share: Fraction) -> float:
     """Return the deviation of the noise of one corner of the scores, or of one of the counts."""
     return gaussian_scale(float(corner_counts_sensitivity(1, Norm.L2).bound), rho.part(share)) / GRID
 
 
-def _foretold(columns: int, n: int, rho: ZCDP) -> float:
-    noise = noise_of(columns, n, last_radius(columns, n, rho.part(MOMENTS)), rho.part(MOMENTS).part(LAST))
-    return 0.7 * n / (noise.deviation * math.sqrt(2 * columns))
+def moments_share(columns: int, n: int, rho: ZCDP) -> Fraction:
+    """Return the moments' share of ρ: public."""
+    enough = (share for share in MOMENTS if foretold(columns, n, rho.part(share)) >= ENOUGH_SIGNAL)
+    return next(enough, MOMENTS[-1])
 
 
 class _Mean:

@@ -82,6 +82,10 @@ class Release(Printed, ABC):
         """Return it in the form that a graph is searched in: itself, where there is no other."""
         return self
 
+    def told_of_graph(self) -> str:
+        """Return in a sentence what a graph that is found in it should say of its tests; empty if nothing."""
+        return ""
+
     def under(self, guarantee: Guarantee) -> Self:
         """Return it with the guarantee under which it left."""
         return self if guarantee is self.guarantee else replace(self, guarantee=guarantee)

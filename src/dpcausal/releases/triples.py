@@ -172,4 +172,4 @@ class NoisyTriples(NoisyWhitened):
         if thirds.shape != (third_entries([np.array(p) for p in pairs.shares], triples) + 1,):
             raise form.refuse("thirds")
         return cls(names, n, pairs.places, pairs.shares, pairs.matrix, pairs.deviation, triples, thirds,
-                   form.size("thirds_deviation"))  # fmt: skip
+                   form.size("thirds_deviation"), cuts=pairs.cuts)  # fmt: skip

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar, NamedTuple, Self
@@ -75,12 +76,19 @@ def floored(covariance: Reals, least: float = LEAST_LEFT) -> tuple[Reals, Reals]
     return (vectors * values) @ vectors.T, (vectors / np.sqrt(values)) @ vectors.T
 
 
+def ridged(spread: Reals) -> Reals:
+    """Return covariances, shape (…, k, k), that no released value makes singular."""
+    ridge = 1e-12 * np.maximum(np.trace(spread, axis1=-2, axis2=-1), 1.0)
+    return np.asarray(spread + ridge[..., None, None] * np.eye(spread.shape[-1]))
+
+
 @dataclass(frozen=True, eq=False)
 class NoisyWhitened(Release):
     """A noisy matrix Σ v vᵀ of rows v = w·(F_1(r_1), …, F_d(r_d), 1), each with a weight w that shortens it.
 
     ``places``: of each column, which kept level a declared one counts as; ``shares``: of its kept levels, by which F_i
-    is made; ``deviation``: of the noise of an entry off the diagonal, on the diagonal √2 times that.
+    is made; ``deviation``: of the noise of an entry off the diagonal, on the diagonal √2 times that; ``cuts``: where
+    numbers were cut, of columns whose cuts were learnt from the data.
     """
 
     kind: ClassVar[str] = "whitened"
@@ -90,6 +98,7 @@ class NoisyWhitened(Release):
     shares: tuple[tuple[float, ...], ...]
     matrix: Reals
     deviation: float
+    cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict, kw_only=True)
 
     @property
     def exact(self) -> bool:
@@ -203,19 +212,21 @@ class NoisyWhitened(Release):
         if not given:
             return self._unconditional[x, y]
         h, sampling, noise = self._link(x, y, given)
-        spread = (sampling / self.count + noise).reshape(p * q, p * q)
-        flat = h.ravel()
-        if flat.size == 1:
-            statistic = float(flat[0] ** 2 / (spread[0, 0] + 1e-12))
+        if p * q == 1:
+            squared, variance = h.item() ** 2, sampling.item() / self.count + noise.item()
+            found = Residual(squared / (variance + 1e-12), 1, squared - variance)
         else:
-            statistic = float(flat @ np.linalg.solve(spread + 1e-12 * np.eye(p * q), flat))
-        found = Residual(statistic, p * q, float(flat @ flat - np.trace(spread)))
+            spread, flat = (sampling / self.count + noise).reshape(p * q, p * q), h.ravel()
+            statistic = float(flat @ np.linalg.solve(ridged(spread), flat))
+            found = Residual(statistic, p * q, float(flat @ flat - np.trace(spread)))
         self._residuals[x, y, given] = found
         return found
 
     def _link(self, x: int, y: int, given: Columns) -> tuple[Reals, Reals, Reals]:
         """Return H in units of what is left of the columns, its covariance by sampling times Σw², and by noise."""
         one, other = self._left(x, given), self._left(y, given)
+        if one.root.size == other.root.size == 1:
+            return self._link_of_two_levels(x, y, given, one, other)
         h = one.root @ (self.covariance[self.block(x), self.block(y)]
                         - one.slopes @ self.covariance[one.inside, self.block(y)]) @ other.root  # fmt: skip
         G = one.root @ one.among @ other.slopes.T @ other.root
@@ -227,6 +238,22 @@ class NoisyWhitened(Release):
         else:
             sampling = of_factors(one.spread, other.spread)
         return h, sampling, (self.deviation / self.count) ** 2 * noise
+
+    def _link_of_two_levels(
+        self, x: int, y: int, given: Columns, one: _Left, other: _Left
+    ) -> tuple[Reals, Reals, Reals]:
+        """Return the same of two columns of two levels, all but slopes single numbers: in a third of the time."""
+        scale, beside = one.root.item() * other.root.item(), self.covariance[:, self.ends[y] - 1]
+        h = scale * (beside[self.ends[x] - 1] - one.slopes[0] @ beside[one.inside])
+        cross = scale * (one.among[0] @ other.slopes[0])
+        sampling: float
+        if len(given) == 1 and len(one.inside):
+            weights, of_x = self._within(x, given[0])
+            sampling = scale**2 * float(weights @ (of_x * self._within(y, given[0])[1]).ravel())
+        else:
+            sampling = one.spread.item() * other.spread.item()
+        noise = (self.deviation / self.count) ** 2 * (one.noise.item() * other.noise.item() + cross**2)
+        return np.array([[h]]), np.array([[[[sampling]]]]), np.array([[[[noise]]]])
 
     @cached_property
     def _unconditional(self) -> dict[tuple[int, int], Residual]:
@@ -249,13 +276,17 @@ class NoisyWhitened(Release):
                 spread = sampling / self.count + noise * noise * cross
                 spread = spread.transpose(0, 1, 3, 2, 4).reshape(-1, p * q, p * q)
                 flat, column = h.reshape(-1, 1, p * q), h.reshape(-1, p * q, 1)
-                statistics = flat @ np.linalg.solve(spread + 1e-12 * np.eye(p * q), column)
+                statistics = flat @ np.linalg.solve(ridged(spread), column)
                 strengths = (flat @ column).ravel() - np.trace(spread, axis1=1, axis2=2)
                 found |= {
                     pair: Residual(float(statistic), p * q, float(strength))
                     for pair, statistic, strength in zip(part, statistics.flat, strengths, strict=True)
                 }
         return found
+
+    @cached_property
+    def _features(self) -> list[Reals]:
+        return [features(np.array(shares)) for shares in self.shares]
 
     @cached_property
     def _withins(self) -> dict[tuple[int, int], tuple[Reals, Reals]]:
@@ -268,7 +299,7 @@ class NoisyWhitened(Release):
         joint = self.pair(x, z)
         weights = joint.sum(axis=0)
         laws = joint / weights
-        F = (features(np.array(self.shares[x])) - self._means[self.block(x)]) @ self._roots[x].T
+        F = (self._features[x] - self._means[self.block(x)]) @ self._roots[x].T
         means = laws.T @ F
         spread = np.einsum("rz,ra,rb->zab", laws, F, F) - means[:, :, None] * means[:, None, :]
         self._withins[x, z] = weights, spread
@@ -277,7 +308,7 @@ class NoisyWhitened(Release):
     def pair(self, x: int, z: int) -> Reals:
         """Return the noisy joint law of the kept levels of two columns: no share below a tenth of a row."""
         px, pz = np.array(self.shares[x]), np.array(self.shares[z])
-        Fx, Fz = features(px), features(pz)
+        Fx, Fz = self._features[x], self._features[z]
         mx, mz = self._means[self.block(x)], self._means[self.block(z)]
         core = 1 + (Fx @ mx)[:, None] + (Fz @ mz)[None, :] + Fx @ self._second[self.block(x), self.block(z)] @ Fz.T
         joint = np.maximum(px[:, None] * pz[None, :] * core, 0.1 / self.n)
@@ -309,7 +340,12 @@ class NoisyWhitened(Release):
                 for place, share in zip(self.places, self.shares, strict=True)
             ],
             "matrix": self.matrix.tolist(), "deviation": self.deviation,
+            **({"cuts": {name: list(at) for name, at in self.cuts.items()}} if self.cuts else {}),
         }  # fmt: skip
+
+    def told(self) -> list[str]:
+        listed = [f"{name} at {', '.join(f'{cut:.4g}' for cut in at)}" for name, at in self.cuts.items()]
+        return [f"Cut at noisy quartiles: {'; '.join(listed)}."] if listed else []
 
     @classmethod
     def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
@@ -328,4 +364,16 @@ class NoisyWhitened(Release):
         matrix = form.array("matrix")
         if matrix.shape != (row_entries([np.array(one) for one in shares]),) * 2 or (matrix != matrix.T).any():
             raise form.refuse("matrix")
-        return cls(names, n, tuple(places), tuple(shares), matrix, form.size("deviation"))
+        return cls(names, n, tuple(places), tuple(shares), matrix, form.size("deviation"), cuts=_cuts_in(form, names))
+
+
+def _cuts_in(form: Form, names: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
+    if not form.has("cuts"):
+        return {}
+    part, found = form.part("cuts"), {}
+    for name in (name for name in names if part.has(name)):
+        cuts = part.array(name) if part.entry(name) else np.empty(0)
+        if cuts.ndim != 1 or (np.diff(cuts) <= 0).any():
+            raise form.refuse("cuts")
+        found[name] = tuple(cuts.tolist())
+    return found

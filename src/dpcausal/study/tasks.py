@@ -19,6 +19,7 @@ from dpcausal.discovery.methods import METHODS as GRAPHS
 from dpcausal.effects.ask import effect
 from dpcausal.effects.cells import cells
 from dpcausal.effects.did import did
+from dpcausal.effects.discontinuity import discontinuity
 from dpcausal.effects.methods import METHODS as EFFECTS
 from dpcausal.effects.moments import moments
 from dpcausal.errors import ParameterError, nearest
@@ -36,7 +37,8 @@ Kinds = Mapping[str, type[Method[Any, Any]]]
 TASKS: dict[str, tuple[Callable[..., Any], Kinds]] = {
     "direction": (direction, DIRECTIONS), "direction_all": (direction_all, DIRECTIONS), "ci_test": (ci_test, TESTS),
     "ci_tests": (ci_tests, TESTS), "discover": (discover, GRAPHS), "effect": (effect, EFFECTS), "cells": (cells, {}),
-    "moments": (moments, {}), "did": (did, {}), "synthetic_control": (synthetic_control, CONTROLS),
+    "moments": (moments, {}), "did": (did, {}), "discontinuity": (discontinuity, {}),
+    "synthetic_control": (synthetic_control, CONTROLS),
     "synthetic_controls": (synthetic_controls, CONTROLS),
 }  # fmt: skip
 """Every task that a study may ask: the function of the library, and its methods by short name."""

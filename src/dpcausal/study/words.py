@@ -39,6 +39,10 @@ ASSUMES = {
         "Without treatment, those treated later or never must have changed as the treated would have.",
         "Nobody may act on the treatment before it begins.",
     ),
+    "discontinuity": (
+        "Nothing else that moves the outcome may change at the cutoff, and nobody may choose a side of it.",
+        "The jump speaks of those at the cutoff alone.",
+    ),
     "synthetic_control": (
         "The donors must not be touched by the treatment, and must go on like the target would have.",
         "The target's own series is public and is not protected.",
@@ -68,6 +72,9 @@ def question_in_words(question: QuestionPart) -> str:
     if question.task == "did":
         over = f"by {told['cohort']} over {told['time']}"
         return f"How did {told['outcome']} change after treatment began, {over}{inside}?"
+    if question.task == "discontinuity":
+        through = f", where it moves {told['treatment']}" if told.get("treatment") else ""
+        return f"By how much does {told['outcome']} jump at {told['running']} = {told['cutoff']}{through}{inside}?"
     if question.task == "cells":
         what = f", and how large is {told['values']} in each" if told.get("values") else ""
         return f"How many are there by {told.get('by') or 'nothing'}{what}{inside}?"

@@ -1,0 +1,265 @@
+"""``discontinuity``: what happens at a cutoff of a running number, from noisy sums by public bins."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.asking import public
+from dpcausal.asking.about_table import AboutTable
+from dpcausal.asking.ask import ask, asks
+from dpcausal.asking.method import Method, Settled
+from dpcausal.data.schema import Bounded, Column, Levels
+from dpcausal.data.table import Table
+from dpcausal.effects.at_cutoff import Discontinuity
+from dpcausal.effects.cells import CellSums, Paid, cell_claims, cell_variance, noisy_cells, pay_cells
+from dpcausal.effects.jump import line_within, sides
+from dpcausal.effects.noisy_bins import NoisyBins
+from dpcausal.effects.noisy_cells import value_of
+from dpcausal.effects.question import alike
+from dpcausal.errors import InfeasibleError, ParameterError, SchemaError
+from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+
+Reals = npt.NDArray[np.float64]
+
+BINS, LEAST_BINS, MOST_BINS = 12, 5, 100
+FORETOLD = 20.0
+"""How far lines on whole sides must stand above their noise if rows lie evenly: noise then moves the jump, at the
+widest bandwidth, by a twentieth of the outcome's range or less."""
+
+SHARP = "right if nothing else that moves the outcome changes at the cutoff, and nobody could choose a side"
+FUZZY = "the effect on those whom the cutoff moves, if it moves the outcome through the treatment alone"
+EVEN = "records count as lying evenly within a bin: a running number of few values is declared as Levels"
+
+
+@dataclass(frozen=True)
+class Cutoff(AboutTable[Discontinuity]):
+    """The outcome on both sides of a cutoff of a running number."""
+
+    task: ClassVar[str] = "discontinuity"
+
+    running: str
+    outcome: str
+    cutoff: float
+    treatment: str | None
+    bins: int
+    bandwidth: float | None
+    curvature: float | None
+    coverage: float
+
+    @classmethod
+    def of(
+        cls, table: Any, running: Any, outcome: Any, cutoff: Any, treatment: Any, bins: Any, bandwidth: Any,
+        curvature: Any, coverage: Any,
+    ) -> Cutoff:  # fmt: skip
+        """Return the question of checked arguments."""
+        public.check_table(table, persons=True, weights=True)
+        if table.missing != "drop":
+            raise ParameterError("discontinuity leaves out what is missing: make the table with missing='drop'")
+        named = (running, outcome, *(() if treatment is None else (treatment,)))
+        number, summed, *arms = (public.column(table, name, "a discontinuity") for name in named)
+        if len(set(named)) < len(named):
+            raise ParameterError("running, outcome and treatment must be different columns")
+        value_of(outcome, summed)
+        if arms and not (isinstance(arms[0], Levels) and len(arms[0]) == 2):
+            raise SchemaError("the treatment must be Levels([untreated, treated])")
+        told = public.whole("bins", bins, LEAST_BINS, MOST_BINS)
+        lower, upper = _ends(running, number)
+        if not public.is_number(cutoff) or not lower < cutoff < upper:
+            raise ParameterError(f"cutoff must lie between {lower:g} and {upper:g}, the ends of {running!r}")
+        near = None if bandwidth is None else public.number("bandwidth", bandwidth, 0.0, upper - lower)
+        bent = None if curvature is None else public.number("curvature", curvature, 0.0, 1e300)
+        if near == 0:
+            raise ParameterError("bandwidth must be above 0")
+        question = cls(
+            table, running, outcome, float(cutoff), treatment, told, near, bent,
+            public.number("coverage", coverage, 0.5, 0.999),
+        )  # fmt: skip
+        left = int((question.edges[0] < question.cutoff).sum())
+        if min(left, len(question.edges[0]) - left) < LEAST_BINS:
+            raise ParameterError(f"there must be {LEAST_BINS} values of {running!r} on each side of the cutoff")
+        return question
+
+    @property
+    def edges(self) -> tuple[Reals, Reals]:
+        """Lower and upper ends of the bins: the values themselves of a column of levels."""
+        column = self.table.schema.column(self.running)
+        if isinstance(column, Levels):
+            values = np.array(column.labels, dtype=np.float64)
+            return values, values
+        # Fine next to the cutoff and wider away from it: any bandwidth has a like number of them.
+        steps = (np.arange(1, self.bins) / self.bins) ** 2
+        left = self.cutoff - (self.cutoff - column.lower) * steps[::-1]
+        right = self.cutoff + (column.upper - self.cutoff) * steps
+        ends = np.array([column.lower, *left, self.cutoff, *right, column.upper])
+        return ends[:-1], ends[1:]
+
+    @property
+    def sums(self) -> CellSums:
+        """The sums by bins, and by arms if a treatment was named."""
+        column = self.table.schema.column(self.running)
+        finer: tuple[tuple[str, Bounded], ...] = ()
+        if isinstance(column, Bounded):
+            finer = ((self.running, Bounded(column.lower, column.upper, self.edges[1][:-1].tolist())),)
+        by = (*(() if self.treatment is None else (self.treatment,)), self.running)
+        return CellSums.of(self.table, by, (self.outcome,), finer)
+
+    def detail(self) -> dict[str, Any]:
+        return {
+            "running": self.running, "outcome": self.outcome, "treatment": self.treatment, "cutoff": self.cutoff,
+            **self.table.declared,
+        }  # fmt: skip
+
+    def report(
+        self, settled: Settled[Any], released: NoisyBins, allotment: Allotment, seed: int | None
+    ) -> Discontinuity:
+        return released.under(self.guarantee(settled, allotment)).discontinuity(
+            bandwidth=self.bandwidth, curvature=self.curvature, coverage=self.coverage
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByBins(Method[Cutoff, PureDP | ZCDP]):
+    """Noisy counts, sums and sums of squares by bins that are fine next to the cutoff; ``PureDP`` or ``ZCDP``."""
+
+    name: ClassVar[str] = "bins"
+    about: ClassVar[str] = "noisy sums by bins"
+    at_once: ClassVar[bool] = False
+    leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
+    uses_coins: ClassVar[bool] = False
+
+    def pay(self, loss: Loss, question: Cutoff) -> tuple[Paid, str]:
+        return pay_cells(loss)
+
+    def settle(self, question: Cutoff, spent: Paid) -> ByBins:
+        variance = cell_variance(1, spent)
+        strength = _foretold(question, variance)
+        if strength < FORETOLD:
+            n, more = question.table.n, FORETOLD / strength
+            raise InfeasibleError(
+                f"{n} rows at {spent} foretell lines at {strength:.2g} times their noise, and {FORETOLD:g} is needed: "
+                f"about {math.ceil(n * more)} rows would do, or {more:.2g} times the epsilon, or fewer bins"
+            )
+        return self
+
+    def claims(self, question: Cutoff, spent: PureDP | ZCDP) -> tuple[str, ...]:
+        return cell_claims(spent)
+
+    def caveats(self, question: Cutoff, spent: Paid) -> tuple[str, ...]:
+        even = (EVEN,) if isinstance(question.table.schema.column(question.running), Bounded) else ()
+        return SHARP if question.treatment is None else FUZZY, *even, alike(question.unit)
+
+    def release(
+        self, private: Table, question: Cutoff, spent: Paid, coins: PublicGenerator, allotment: Allotment
+    ) -> NoisyBins:
+        cells, (lower, upper) = noisy_cells(question.sums, spent, allotment), question.edges
+        counts = cells.counts if question.treatment is not None else cells.counts[None]
+        names = (question.running, question.outcome, *(() if question.treatment is None else (question.treatment,)))
+        return NoisyBins(names, cells.n, question.cutoff, lower, upper, cells.values[0], counts, cells.variance)
+
+    def exact(self, private: Table, question: Cutoff, coins: PublicGenerator, allotment: Allotment) -> NoisyBins:
+        return self.release(private, question, NoPrivacy(), coins, allotment)
+
+
+def _ends(running: str, column: Column) -> tuple[float, float]:
+    """Return the ends of a running number, of values in order if it is a column of levels."""
+    if isinstance(column, Bounded):
+        return column.lower, column.upper
+    labels = column.labels
+    numbers = column.other is None and all(public.is_number(label) for label in labels)
+    if not numbers or list(labels) != sorted(labels):
+        raise SchemaError(f"{running!r} must be Bounded, or Levels of numbers in order without other=")
+    return float(labels[0]), float(labels[-1])
+
+
+def _foretold(question: Cutoff, variance: float) -> float:
+    """Return how far above their noise lines on whole sides would stand if rows were spread evenly: public."""
+    if variance == 0:
+        return math.inf
+    lower, upper = question.edges
+    span = upper - lower if (upper > lower).all() else np.ones(len(lower))
+    arms = 1 if question.treatment is None else 2
+    sums = np.zeros((arms, len(lower), 3))
+    sums[0, :, 0] = question.table.n * span / span.sum()
+    degree = question.sums.values[0].degree
+    found = []
+    for side in sides(lower, upper, sums, question.cutoff, 0.0, variance, degree):
+        line = line_within(side, float(side.far.max()) * 1.0001, least=0.0)
+        found.append(0.0 if line is None else line.strength)
+    return max(min(found), 1e-12)
+
+
+@asks
+def discontinuity(
+    table: Table, *, running: str, outcome: str, cutoff: float, loss: Loss, treatment: str | None = None,
+    bins: int = BINS, bandwidth: float | None = None, curvature: float | None = None, coverage: float = 0.95,
+    accept_large_epsilon: bool = False, again: bool = False,
+) -> partial[Discontinuity]:  # fmt: skip
+    """Release by how much an outcome jumps at a cutoff of a running number (regression discontinuity).
+
+    Parameters
+    ----------
+    table : Table
+        Its ledger pays, once.  Rows that lack a column are left out.
+    running : str
+        The number that decides: bounded, or levels that are numbers in order where it takes few values.
+    outcome : str
+        A bounded column, or one of two levels.
+    cutoff : float
+        In the running number's unit; from it on is the right side.
+    loss : Loss
+        The most that the call may cost; ``PureDP`` (geometric noise) or ``ZCDP`` (Gaussian).
+    treatment : str, optional
+        A column of two levels, the second treated, where the cutoff moves who is treated without deciding it.
+    bins : int
+        On each side, 5 to 100: the j-th ends at the share (j/bins)² of the side.  Levels have their own.
+    bandwidth, curvature : float, optional
+        How far records count, and how large the second derivative of the mean outcome is at most on either side, in the
+        outcome's unit over that of the running number squared.  Both public; free to ask again otherwise.
+    coverage : float
+        Of the interval, from .5 to .999.
+    accept_large_epsilon : bool
+        Consent to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
+
+    Returns
+    -------
+    Discontinuity
+        ``estimate``, ``interval``, ``density``; ``release.discontinuity(bandwidth=..., curvature=...)`` is free.
+
+    Raises
+    ------
+    InfeasibleError
+        Noise would hide the lines: says how many rows would do; nothing was spent.
+
+    Notes
+    -----
+    *Guarantee*: the loss, under replace-one for every row, or person; claim corner-counts.  Bandwidth, curvature and
+    the test of bunching are read off the noisy bins.
+    *Source*: intervals of Armstrong & Kolesár (2020), the noise counted; the sums are this library's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dpcausal as dpc
+    >>> from dpcausal.privacy.noise import generator_from_seed
+    >>> coins = generator_from_seed(1)
+    >>> income = 100 * coins.random(20_000)
+    >>> score = 30 + 0.2 * income - 5 * (income >= 40) + 4 * coins.normal(size=20_000)
+    >>> schema = dpc.Schema({"income": dpc.Bounded(0, 100), "score": dpc.Bounded(0, 80)})
+    >>> table = dpc.Table({"income": income, "score": score}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    >>> found = dpc.discontinuity(table, running="income", outcome="score", cutoff=40, loss=dpc.PureDP(1))
+    >>> abs(found.estimate + 5) < 4, found.interval[1] > found.interval[0]
+    (True, True)
+    """
+    question = Cutoff.of(table, running, outcome, cutoff, treatment, bins, bandwidth, curvature, coverage)
+    return partial(ask, question, ByBins(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
