@@ -109,6 +109,10 @@ def test_where_cells_are_foretold_to_do_as_well_it_says_so() -> None:
         assert any("'cells'" in one for one in found.guarantee.caveats) == told
 
 
+    with pytest.raises(InfeasibleError, match="take method 'cells'"):
+        ask(columns, dpc.PureDP(8), [0.5, 0.25, 0.25], adjust=[], outcome="ill")
+
+
 @pytest.mark.proves("centred-score")
 def test_the_ends_of_a_reach_attain_the_bound_and_parts_of_a_person_stay_within() -> None:
     bound = centred_score_sensitivity().bound

@@ -133,6 +133,13 @@ class _Design:
         least = min(added)
         return parts[added.index(least)], least, float(of_mean.sum()) / strata**2
 
+    def gains(self, n: int, spent: Paid) -> bool:
+        """Return whether less is foretold to be added than by ``cells``; without privacy there is nothing to gain."""
+        if not isinstance(spent, PureDP):
+            return True
+        _, own, of_cells = self.foretold(n, spent.epsilon)
+        return own <= of_cells
+
     def share(self, n: int, spent: Paid) -> Fraction:
         """Return the part of ε that the scores get."""
         return self.foretold(n, spent.epsilon)[0] if isinstance(spent, PureDP) else Fraction(1, 2)
@@ -267,6 +274,11 @@ class Coin(EffectMethod[PureDP]):
         if question.estimand != "ate":
             raise ParameterError("method 'coin' tells everybody's effect: estimand 'ate'")
         design, n = _Design.of(question, self.probabilities), question.n
+        if _of_two_levels(question) and not design.gains(n, spent):
+            raise InfeasibleError(
+                f"for {n} rows at {spent} take method 'cells': by public numbers it does as well, and of two levels it "
+                "has limits also where few records have the outcome"
+            )
         share = design.share(n, spent)
         try:
             noise = float((1 / design.chances).sum(axis=0).max()) * _deviation(spent, share) / n
@@ -286,10 +298,8 @@ class Coin(EffectMethod[PureDP]):
 
     def caveats(self, question: Contrast, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         told = "right if each was assigned by itself, with the probabilities that were told"
-        if not isinstance(spent, PureDP):
-            return (told,)
-        _, own, of_cells = _Design.of(question, self.probabilities).foretold(question.n, spent.epsilon)
-        return (told, *((NO_GAIN,) if own > of_cells else ()))
+        gains = _Design.of(question, self.probabilities).gains(question.n, spent)
+        return (told,) if gains else (told, NO_GAIN)
 
     def release(
         self, private: Table, question: Contrast, spent: Paid, coins: PublicGenerator, allotment: Allotment
@@ -341,6 +351,10 @@ class Coin(EffectMethod[PureDP]):
             replace(self, probabilities=(told[:, 0] if strata == 1 else told).tolist()), len(told),
             (coins.random(n) >= below).sum(axis=0), places,
         )  # fmt: skip
+
+
+def _of_two_levels(question: Contrast) -> bool:
+    return not isinstance(question.column(question.outcome), Bounded)
 
 
 def _deviation(spent: Paid, share: Fraction) -> float:

@@ -48,7 +48,12 @@ MOST_RAISED = 1.4
 
 JUMPS = (
     "of several numbers given, curves in each, products of two, two jumps, crossings of two and smooth surfaces are "
-    "learnt inside blocks; where the means of x and y do more than that, as many jumps, a true null can look dependent"
+    "learnt inside blocks; where the means of x and y do more than that, as many jumps, or go weakly with one of many "
+    "numbers, a true null can look dependent, with more rows the surer"
+)
+CURVES = (
+    "a curve in the number given that is weak, or turns often, is learnt in part inside blocks, and a true null then "
+    "looks dependent, with more rows the surer: neighbours, the default where one number is given, learns nothing"
 )
 
 
@@ -124,7 +129,8 @@ class Gcm(BlockTest):
         held = DROWNED in told and not spent.exact and (
             raised(min(50.0, (self.blocks or 1) * spent.epsilon / 2)) <= MOST_RAISED
         )
-        unlearnt = (JUMPS,) if question.numbers > 1 and self.regression == "likely" and not held else ()
+        learns = question.numbers > 0 and self.regression == "likely" and not held
+        unlearnt = ((JUMPS if question.numbers > 1 else CURVES),) if learns else ()
         return (*told, *unlearnt)
 
     def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
