@@ -90,6 +90,14 @@ DESIGNS = {
     "moved 0": Design(even, lambda x: 0.5 * x, (-2.5, 2.5), 0.3, moved=0.0),
     "bunched": Design(lambda rng, n: np.where((x := even(rng, n)) > -0.05, np.where(x < 0, x + 0.05, x), x),
                       step(lambda x: 0.5 * x), (-2.5, 2.5), 0.3),
+    # Named after bins, degree and rules were fixed, and left as they were found.
+    "fresh: a jump elsewhere": Design(even, step(lambda x: 0.5 * x + 0.8 * (x > 0.45)), (-2.5, 3.5), 0.3),
+    "fresh: two humps": Design(lambda rng, n: np.clip(rng.choice([-0.5, 0.5], n) + 0.2 * rng.normal(size=n), -1, 1),
+                               step(np.tanh), (-2.5, 2.5), 0.3),
+    "fresh: a hinge at .1": Design(even, step(lambda x: 3 * np.maximum(x - 0.1, 0) - 0.5 * x), (-2.5, 5), 0.3),
+    "fresh: t3 pay": Design(lambda rng, n: np.clip(rng.exponential(0.5, n) - 0.7, -1, 1),
+                            step(np.exp, -0.4), (-4, 6), -0.4, lambda rng, x: 0.5 * rng.standard_t(3, len(x))),
+    "fresh: a rare yes": Design(even, step(lambda x: 0.02 + 0.015 * x**2, 0.03), (0, 1), 0.03, yes=True),
 }  # fmt: skip
 
 

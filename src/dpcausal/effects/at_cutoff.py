@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.effects.jump import LEAST_STRENGTH, Line, Score, Side, bend, factor, line_within
+from dpcausal.effects.jump import LEAST_RECORDS, LEAST_STRENGTH, Line, Score, Side, bend, factor, line_within
 from dpcausal.effects.result import Interval
 from dpcausal.report import Guarantee, Result, flat, plain
 
@@ -25,6 +25,7 @@ BUNCHED = 0.05
 
 FEW = "noise hides how records lie near the cutoff: more of them, a larger epsilon or bandwidth, or fewer bins would do"
 GUESSED = "the curvature is that of what was released, and no data show the largest: say curvature= where it is known"
+RARE = "too few near the cutoff have the rarer outcome for an interval to hold"
 WEAK = "the cutoff moves the treatment too little: the Anderson–Rubin set is unbounded"
 
 
@@ -193,13 +194,16 @@ def discontinuity_of(
     }  # fmt: skip
     y = max(bend(side, Y) for side in both) if told[0] is None and enough else (told[0] or 0.0) / width
     a = max(bend(side, A) for side in both) if told[1] is None and enough and fuzzy else told[1] or 0.0
-    bends, cutoffs = (y, a), []
+    bends, cutoffs, few = (y, a), [], FEW
     for h in _tried(both, bandwidth) if enough else []:
         lines = line_within(left, h), line_within(right, h)
         if lines[0] is not None and lines[1] is not None:
+            if release.value.degree == 1 and min(map(_rarer, lines)) < LEAST_RECORDS:
+                few = RARE
+                continue
             cutoffs.append(_Cutoff(h, lines[0], lines[1], bends))
     if not cutoffs:
-        return _answer(release, both, interval_reason=FEW, **common)
+        return _answer(release, both, interval_reason=few, **common)
     # A ratio is least sure where the score of which it is the root is.
     wanted = Score(1.0, -float(np.clip(cutoffs[-1].ratio, -1.0, 1.0))) if fuzzy else Y
     best = min(cutoffs, key=lambda one: one.half(wanted, coverage))
@@ -218,6 +222,12 @@ def discontinuity_of(
         release, both, estimate=best.ratio * width, interval=kept[0] if bounded else None,
         interval_reason="" if bounded else WEAK, share_moved=best.jump(A)[0], anderson_rubin=kept, **common,
     )  # fmt: skip
+
+
+def _rarer(line: Line | None) -> float:
+    """Return how many of the records that a line rests on have the rarer of two outcomes, there at the cutoff."""
+    share = 0.0 if line is None else line.jump(Y)[0]
+    return 0.0 if line is None else line.records * max(min(share, 1 - share), 0.0)
 
 
 def _tried(both: tuple[Side, Side], bandwidth: float | None) -> list[float]:
