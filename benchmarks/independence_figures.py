@@ -26,6 +26,7 @@ PUBLISHED_CRT: Line = ("PrivCRT", {"method": papers.PrivCrt()})
 OURS_GCM: Line = ("gcm", {"method": "gcm"})
 OURS_CRT: Line = ("crt", {"method": "crt"})
 DECISION: Line = ("crt-decision", {"method": methods.CrtDecision(resamples=99)})
+DEFAULT: Line = ("neighbours", {"method": "neighbours"})
 EXACT: Line = ("GCM, no privacy", {"method": "gcm", "loss": dpc.NoPrivacy()})
 EXACT_CRT: Line = ("CRT, no privacy", {"method": "crt", "loss": dpc.NoPrivacy()})
 
@@ -65,7 +66,7 @@ def figures(repetitions: int, chosen: set[str]) -> dict[str, tuple[str, Sequence
         ]  # fmt: skip
         run(
             f"1-{d}", f"Figure 1, level, n = 10,000, epsilon = 2, d = {d}", "s", (1, 2, 4, 8, 16, 32),
-            [*baselines, PUBLISHED_GCM, PUBLISHED_CRT, OURS_GCM, OURS_CRT],
+            [*baselines, PUBLISHED_GCM, PUBLISHED_CRT, OURS_GCM, OURS_CRT, *([DEFAULT] if d == 1 else [])],
             lambda s, d=d: {"n": 10_000, "loss": dpc.PureDP(2), "effect": 0.0, "complexity": s, "dimensions": d},
         )
         run(
