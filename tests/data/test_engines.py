@@ -99,7 +99,8 @@ def released(frame: Any, seed: int = 5) -> list[Any]:
             columns = ["y", "arm", "site", "day", "yes"]
             found.append(dpc.discover(table, columns=columns, method=method, loss=paid).release)
         told = dpc.ci_test(table, "yes", "arm", given=["site", "day"], loss=dpc.PureDP(4), method="strata-covariance")
-    return [*(one.numbers() for one in found), told.statistic, told.pvalue]
+        counted = dpc.ci_test(table, "yes", "arm", given=["site"], loss=dpc.PureDP(4), method="counts")
+    return [*(one.numbers() for one in found), told.statistic, told.pvalue, counted.statistic, counted.pvalue]
 
 
 @pytest.fixture(scope="module")

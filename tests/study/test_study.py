@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -110,6 +111,17 @@ def test_the_plan_reads_no_row_where_the_study_says_how_many_there_are(study: Pa
     found = dpc.Study.open(study, data=None)
     with pytest.raises(ParameterError, match=r"study.toml, line 2, data: there is no file 'study.csv'"):
         found.run()
+
+
+def test_the_data_of_a_study_may_be_a_table_of_a_database_or_a_pattern_of_files(study: Path) -> None:
+    rows = duckdb.read_csv("study.csv", dtype={"smoker": "VARCHAR", "sick": "VARCHAR"})
+    rows.write_parquet("part-1.parquet")
+    with duckdb.connect("study.db") as connection:
+        connection.execute("CREATE TABLE visits AS FROM 'part-1.parquet'")
+    for data in ("part-*.parquet", "duckdb:///study.db?table=visits"):
+        Path("study.ledger").unlink(missing_ok=True)
+        found = dpc.Study.open(written(LINKED, HEAD.replace("study.csv", data)).resolve()).run()
+        assert found.n == N and [one.state for one in found.standings] == [ANSWERED]
 
 
 def test_a_question_that_is_not_foretold_says_why(study: Path) -> None:

@@ -69,6 +69,15 @@ def files_of(path: str) -> list[Path]:
     return [name]
 
 
+def beside(folder: Path, data: str) -> str:
+    """Return what the words for data mean in a file of a folder: a relative path begins there, but of a cluster."""
+    if CLUSTER.fullmatch(data) is not None:
+        return data
+    if (url := DATABASE.fullmatch(data)) is not None:
+        return f"duckdb:///{folder / url['path']}?table={url['table']}"
+    return os.fspath(folder / data)
+
+
 def confirm(
     source: Source, schema: Mapping[str, Column], rows: int, stamp: Stamp | None, besides: Sequence[str] = ()
 ) -> None:

@@ -15,13 +15,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcausal.asking import public
+from dpcausal.data.reading import Records
+from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Levels
 from dpcausal.dependence.contingency import Counts, contingency, contingency_sensitivity
 from dpcausal.dependence.wald import Reals, chance_of, of_levels, shares, upper_tail, wald_residuals
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Sample, cells_of, values_of
+from dpcausal.independence.columns import Integers, Sample, cells_of, values_of
 from dpcausal.independence.law import LEAST_PVALUE
 from dpcausal.independence.question import Hypothesis, PureTest, Released
+from dpcausal.independence.strata import MOST_SUMMED
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
@@ -78,10 +81,16 @@ class NoisyCounts(PureTest):
         x, y = (len(column) for column in question.declared((*question.x, *question.y)) if isinstance(column, Levels))
         return x, y, question.cells
 
-    def table(self, rows: Sample, question: Hypothesis) -> Counts:
+    def needs_all(self, question: Hypothesis) -> bool:
+        return math.prod(self.shape(question)) > MOST_SUMMED
+
+    def read(self, question: Hypothesis) -> Sample | Records:
+        return question.read() if self.needs_all(question) else question.table.records(question.names)
+
+    def table(self, rows: Sample | Records, question: Hypothesis) -> Counts:
         """Return the counts of the rows kept."""
-        codes = *(values_of(columns).astype(np.int64) for columns in (rows.x, rows.y)), cells_of(rows.given)
-        return contingency([column[rows.kept] for column in codes], self.shape(question))
+        shape = self.shape(question)
+        return rows.sum(Tabled(question.told, shape)) if isinstance(rows, Records) else _tabled(rows, shape)
 
     def foreseen(self, question: Hypothesis, spent: PureDP, correlation: float) -> float | None:
         """Return it from the non-central law of one table's statistic."""
@@ -92,15 +101,34 @@ class NoisyCounts(PureTest):
         return chance_of(of_levels(x, y, question.n, variance, correlation), question.alpha)
 
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
-    ) -> Released:
+        self, private: Sample | Records, question: Hypothesis, spent: PureDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
         bound = contingency_sensitivity()
         noisy = geometric(Query(self.table(private, question), bound, "table of counts"), allotment, spent)
         return _judged(noisy, laplace_scale(bound.bound, spent), coins)
 
-    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(
+        self, private: Sample | Records, question: Hypothesis, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
         book_exact("table of counts", allotment)
         return _judged(self.table(private, question), 0.0, coins)
+
+
+@dataclass(frozen=True)
+class Tabled:
+    """The counts of some rows, in an engine's workers too."""
+
+    question: Hypothesis
+    shape: tuple[int, int, int]
+
+    def __call__(self, rows: Rows) -> Integers:
+        return _tabled(self.question.sample(rows), self.shape)
+
+
+def _tabled(rows: Sample, shape: tuple[int, int, int]) -> Counts:
+    codes = *(values_of(columns).astype(np.int64) for columns in (rows.x, rows.y)), cells_of(rows.given)
+    return contingency([column[rows.kept] for column in codes], shape)
 
 
 def reaches(n: int, shape: tuple[int, int, int], epsilon: float) -> bool:

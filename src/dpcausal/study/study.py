@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from dpcausal.data.check import SchemaCheck
 from dpcausal.data.panel import Panel
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.table import Table
+from dpcausal.data.unchanged import CLUSTER, Stamp, beside
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LedgerError, ParameterError, called
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
@@ -267,10 +267,10 @@ class Study:
     def _frame(self) -> Any:
         if self._data is not None:
             return self._data
-        path = self.path.parent / self.told.data
-        if not path.exists():
+        path = beside(self.path.parent, self.told.data)
+        if not CLUSTER.fullmatch(path) and not (Path(path).exists() or Stamp.of(path).state):
             raise self._source.refusal(("data",), f"there is no file {self.told.data!r}")
-        return os.fspath(path)
+        return path
 
     def _words(self) -> dict[str, Any]:
         return {"name": self.name, "person": self.told.person, "ids": self.told.ids, "missing": self.told.missing}
