@@ -68,8 +68,8 @@ def test_an_option_given_twice_is_a_list_or_is_refused(
 
 def test_the_walk_meets_every_command_and_no_other_option_lies_above_them() -> None:
     assert {" ".join(words) for words in COMMANDS} == {
-        "direction", "direction-all", "ci-test", "discover", "effect", "did", "synthetic-control", "demo", "check",
-        "explain",
+        "direction", "direction-all", "ci-test", "discontinuity", "discover", "effect", "did", "synthetic-control",
+        "demo", "check", "explain",
         "ask", "init", "plan", "run", "report", "schema", "ledger create", "ledger show", "ledger verify",
     }  # fmt: skip
     assert {"ci-test --epsilon", "ledger create --rho", "demo --json", "synthetic-control --lower"} <= set(OPTIONS)

@@ -78,7 +78,7 @@ def test_every_answer_its_cost_its_assumptions_and_the_ledger_are_told(study: dp
     for expected in ("Is a linked to b?", "Which is the cause, u or v?", "How much does a change b?", facts.head,
                      "ε = 1", "sampling", "causal only if every common cause",
                      "lacks a column of a question is left out", "(1) Is a linked to b? By ci_test, method ",
-                     "Each edge stands in this share", "for a person to fill", "6 of 9 ε spent, 3 left"):  # fmt: skip
+                     "The support of each edge", "for a person to fill", "6 of 9 ε spent, 3 left"):  # fmt: skip
         assert expected in text, expected
     assert levels_in_order(document(facts)) and "* Software: Python" in text
 
