@@ -122,7 +122,8 @@ def block_terms(count: int, link: float) -> list[int]:
         Z, noise = rng.standard_normal((5, LEAST_LEARNING)), rng.standard_normal((2, LEAST_LEARNING))
         mean = 0.7 * np.sin(2 * Z).sum(axis=0)
         both = np.stack([mean + noise[0], -mean + noise[1] + link * noise[0]], axis=1)
-        found = likely_residuals(Given(Z.T.copy(), np.empty((LEAST_LEARNING, 0), dtype=np.int64)), both)
+        given = Given(Z.T.copy(), np.empty((LEAST_LEARNING, 0), dtype=np.int64))
+        found = likely_residuals(given, (both[:, :1], both[:, 1:]))
         left, right = found.residuals[:, :1], found.residuals[:, 1:]
         terms.append(term(permutation_score(left, right, RESAMPLES, found.spread, generator_from_seed(place))))
     return terms

@@ -25,7 +25,8 @@ def left_in_common(mean: Callable[[Any], Any], blocks: int = 40) -> float:
     for seed in range(blocks):
         rng = np.random.default_rng(seed)
         z, both = rng.standard_normal((3, 125)), rng.standard_normal((125, 2))
-        R = likely_residuals(Given(z.T.copy(), np.empty((125, 0), dtype=np.int64)), both + mean(z)[:, None]).residuals
+        given = Given(z.T.copy(), np.empty((125, 0), dtype=np.int64))
+        R = likely_residuals(given, np.hsplit(both + mean(z)[:, None], 2)).residuals
         found.append(float(np.corrcoef(R.T)[0, 1]))
     return float(np.mean(found)) * (125 * blocks) ** 0.5
 
@@ -40,5 +41,5 @@ def test_waves_along_columns_and_jumps_are_learnt_in_a_block(shape: str) -> None
 def test_ties_and_a_constant_column_leave_finite_residuals() -> None:
     rng = np.random.default_rng(1)
     z = np.column_stack([np.ones(60), rng.integers(0, 2, 60)])
-    found = likely_residuals(Given(z, np.empty((60, 0), dtype=np.int64)), rng.standard_normal((60, 2)))
+    found = likely_residuals(Given(z, np.empty((60, 0), dtype=np.int64)), rng.standard_normal((2, 60, 1)))
     assert np.isfinite(found.residuals).all() and found.spread >= 1

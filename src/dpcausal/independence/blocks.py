@@ -38,7 +38,7 @@ from dpcausal.regression.threads import one_thread
 LEAST_BLOCK = 60
 """Fewest rows that ``blocks=`` may leave a block, and that one has by the default rule where nothing is given."""
 
-LEAST_LEARNING, MOST_LEARNING = 125, 500
+LEAST_LEARNING, MOST_LEARNING = 125, 2_000
 """Fewest rows of a block by the default rule where a regression is to be learnt, and about the most."""
 
 LEAST_ROWS = 2 * LEAST_BLOCK
@@ -61,14 +61,14 @@ DROWNED = "at this epsilon and number of blocks even data that all speak against
 
 
 def default_blocks(rows: int, epsilon: float, learns: bool = True, least: int = LEAST_LEARNING) -> int:
-    """Return the public number of blocks for n rows at ε, M = min(max(8, 24/ε, n/500), n/125, 20000), rounded down.
+    """Return the public number of blocks for n rows at ε, M = min(max(8, 24/ε, n/2000), n/125, 20000), rounded down.
 
     It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones
     learn the regressions better: n/60 is enough where the level does not depend on that.  Where nothing is given,
     M = min(max(8, 24/ε), n/60, 20000).
 
     >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0, learns=False)
-    (80, 20, 5)
+    (80, 12, 5)
     """
     wanted = max(8.0, 24 / epsilon)
     if not learns:

@@ -164,14 +164,14 @@ class Crt(BlockTest):
         """Return the score of x among so many copies."""
         x = values_of(rows.x)
         if not isinstance(self.model_x, ModelX):
-            both = residuals(rows.given, np.column_stack([x, rows.y]), self.regression, coins).residuals
+            both = residuals(rows.given, (x[:, None], rows.y), self.regression, coins).residuals
             r_x, r_y = both[:, 0], both[:, 1]
             spread = r_x.std()
             zeros = np.zeros(rows.n)
             return _ranked(
                 r_x, lambda size: spread * coins.standard_normal((size, rows.n)), count, zeros, r_y, coins
             )
-        r_y = residuals(rows.given, rows.y, self.regression, coins).residuals[:, 0]
+        r_y = residuals(rows.given, (rows.y,), self.regression, coins).residuals[:, 0]
         law, bounds = self.model_x.at(rows.raw), bounds_of(question.schema, question.x[0])
         return _ranked(x, self.copies(x, law, bounds, count, coins), count, np.clip(law.centre, *bounds), r_y, coins)
 

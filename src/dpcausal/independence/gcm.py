@@ -89,7 +89,7 @@ class Gcm(BlockTest):
     def residuals(self, rows: Sample, coins: PublicGenerator) -> tuple[Reals, Reals, float]:
         """Return what is correlated, shapes (n, p) and (n, q), and the spread that smoothing leaves it."""
         p = rows.x.shape[1]
-        found = residuals(rows.given, np.hstack([rows.x, rows.y]), self.regression, coins)
+        found = residuals(rows.given, (rows.x, rows.y), self.regression, coins)
         return found.residuals[:, :p], found.residuals[:, p:], found.spread
 
     def two_sided(self, question: Hypothesis) -> bool:

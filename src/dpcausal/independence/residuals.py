@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -86,12 +87,13 @@ def _made_up(question: Hypothesis, blocks: int | None) -> tuple[Given, Reals]:
     return Given(numbers, codes, tuple(levels)), generator.random((n, 1))
 
 
-def residuals(given: Given, responses: Reals, regression: Any, generator: PublicGenerator) -> Smoothed:
-    """Return the residuals of each response, scaled to variance 1 before, given the columns."""
+def residuals(given: Given, sides: Sequence[Reals], regression: Any, generator: PublicGenerator) -> Smoothed:
+    """Return the residuals of all sides' responses, side by side, scaled to variance 1 before, given the columns."""
+    responses = np.hstack(sides)
     if given.empty:
         return Smoothed(standardised(responses), 1.0)
     if regression == "likely" and given.rows <= MOST_ROWS:
-        return likely_residuals(given, responses)
+        return likely_residuals(given, sides)
     if isinstance(regression, str):
         return smooth(given, responses, "isotropic" if regression == "isotropic" else "additive", generator)
     return _cross_fitted(given, responses, regression, generator)

@@ -54,7 +54,7 @@ class PrivToT(PureTest):
 
     def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
         """Return the size of a block's studentised covariance."""
-        found = residuals(rows.given, np.hstack([rows.x, rows.y]), self.regression, coins).residuals
+        found = residuals(rows.given, (rows.x, rows.y), self.regression, coins).residuals
         return abs(float(studentised(found[:, :1], found[:, 1:])[0, 0]))
 
     def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:

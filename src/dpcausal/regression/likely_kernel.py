@@ -1,178 +1,162 @@
-"""Residuals of several columns given several others, inside a small block: kernel ridge, the kernel by its likelihood.
+"""Residuals of x and of y given several columns, inside a small block: kernel ridge, the kernel by its likelihood.
 
-    R = (I − H)² U,  H = K (K + .3 α I)⁻¹
+    R = (I − H)² U,  H = K (K + .6 α I)⁻¹,  K = Σ_t w_t F_t F_t'
 
-where K is the one of some kernels with the largest marginal likelihood of all responses together, each at its own α:
-of *slopes and smooth curves* in each column, as it is (z) and as normal scores (u), levels by equality, cells of all
-levels too; the same with *narrow* curves; with *products* of two columns, squares, and curves that differ by cell; with
-a *jump*, where a cut of one column splits the responses best; and, of several columns, *surfaces*, wide and narrow.
-That (I − H) is applied twice, and with less than the likeliest α, halves what x and y may both have missed.
+The terms F_t are those of ``kernel_terms.py``.  Their weights w_t maximise the marginal likelihood (MacKay 1992, Neural
+Computation 4(3); the update is also that of Wood & Fasiolo 2017, Biometrics 73(4)): a weak curve in one column is
+learnt at its own strength, however many idle columns are beside it, and what the block does not speak for gets weight
+0.  First slopes and wide curves are weighed; then of all others those whose score statistic is above 2, at most ten,
+are weighed with them.  That (I − H) is applied twice, at less than the likeliest α, lessens what both may have missed.
+
+*x and y are learnt apart*: given z each side's misfit then depends on its own noise alone, so the mean of Σ r_x r_y
+under independence is the product of two biases.  A kernel chosen for both removes directions in which noises agree.
 
 Nothing here is private: it belongs inside a block whose answer is bounded and paid for.  It is total.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
+from dpcausal.regression.kernel_terms import Columns, first_terms, more_terms
 from dpcausal.regression.smoother import NEGLIGIBLE, Given, Reals, Smoothed, standardised
 
-MOST_ROWS = 1_000
-"""Beyond it random features are faster (``smoother.py``)."""
+MOST_ROWS = 20_000
+"""Beyond it random features take less memory (``smoother.py``)."""
 
-TRIAL_ROWS = 250
-"""Rows of the block on which the kernels are compared."""
+FIRST_ROUNDS, ROUNDS = 8, 12
+"""Updates of the weights of the first terms, and of those and the chosen others."""
 
-SLOPE, WIDTHS = 10.0, (1.0, 0.25)
-"""Weight of a slope beside a curve's 1; widths of the curves, in standard deviations."""
+MOST_ADDED, LEAST_SCORE = 10, 2.0
+"""Most further terms, and the least score statistic of one, in standard deviations."""
 
-SURFACE, SURFACE_WIDTHS = 5.0, (1.0, 0.5)
-"""Weight of a surface beside a slope's 10, and widths: a wave along several columns is learnt by none of the others."""
+LEAST_FREEDOM, SETTLING = 0.05, 2
+"""Degrees of freedom below which a term is dropped, and updates before any is."""
 
-LEAST_SIDE = 5
-"""Rows on either side of a jump."""
+ALPHAS = np.logspace(-3, 4, 36)
+UNDERSMOOTHING = 0.6
 
-EIGHTHS, CUT_MOVES, MOST_CROSSED = np.arange(1, 8) / 8, 2, 30
-"""Where a crossing's cuts are tried first, how often each is moved after that, and most columns for it."""
-
-ALPHAS = np.logspace(-2, 4, 19)
-UNDERSMOOTHING = 0.3
+Side = tuple[Reals, Reals]
+"""Orthonormal directions, shape (n, r), and how much of each response (I − H)² leaves there, shape (r, q)."""
 
 
-def likely_residuals(given: Given, responses: Reals) -> Smoothed:
-    """Return the residuals of each response, and the largest ρ = n Σ s_x² s_y² / (Σ s_x² Σ s_y²) of two of them.
+def likely_residuals(given: Given, sides: Sequence[Reals]) -> Smoothed:
+    """Return the residuals of each side's responses, side by side, and the largest ρ of two from different sides.
 
-    s are the factors by which the residuals shrink along the kernel's eigenvectors: ρ is the variance of Σ r_x r_y over
+    ρ = n tr(S² T²) / (tr S² tr T²), at least 1, with S and T the (I − H)² of the two: the variance of Σ r_x r_y over
     what permuting one of them shows.
 
     >>> z = np.linspace(-1, 1, 100)[:, None]
-    >>> found = likely_residuals(Given(z, np.empty((100, 0), dtype=np.int64)), z**2)
+    >>> found = likely_residuals(Given(z, np.empty((100, 0), dtype=np.int64)), [z**2])
     >>> bool(found.residuals.std() < 0.05)
     True
     """
-    U, n = standardised(responses), given.rows
-    trial = given.at(np.linspace(0, n - 1, min(n, TRIAL_ROWS)).astype(np.int64)) if n > TRIAL_ROWS else given
-    V = U if trial is given else standardised(responses[np.linspace(0, n - 1, TRIAL_ROWS).astype(np.int64)])
-    found = [_fit(kernel, V) for kernel in _kernels(trial, V)]
-    best = int(np.argmin([misfit.sum() for *_, misfit in found]))
-    if trial is not given:
-        found = [_fit(next(kernel for place, kernel in enumerate(_kernels(given, U)) if place == best), U)]
-        best = 0
-    values, vectors, alphas, _ = found[best]
-    shrunk = (UNDERSMOOTHING * alphas / (values[:, None] + UNDERSMOOTHING * alphas)) ** 2
-    R = vectors @ (shrunk * (vectors.T @ U))
+    columns = Columns.of(given)
+    first = first_terms(columns)
+    learnt, left = list[Side](), list[Reals]()
+    for responses in sides:
+        U = standardised(responses)
+        V, kept = _side(first, columns, U)
+        learnt.append((V, kept))
+        left.append(U - V @ ((1 - kept) * (V.T @ U)))
+    R = np.hstack(left)
     R = np.where(np.isfinite(R), R, 0.0)
     R -= R.mean(axis=0)
     R[:, R.std(axis=0) < NEGLIGIBLE] = 0.0
-    squares = shrunk**2
-    spread = n * (squares.T @ squares) / np.outer(squares.sum(axis=0), squares.sum(axis=0))
-    largest = float(np.max(spread, initial=1.0, where=~np.eye(len(spread), dtype=bool)))
-    return Smoothed(R, largest if np.isfinite(largest) else 1.0)
+    return Smoothed(R, max((_spread(*pair, given.rows) for pair in combinations(learnt, 2)), default=1.0))
 
 
-def _kernels(given: Given, U: Reals) -> Iterator[Reals]:
-    """Yield the kernels, one after the other; how many there are depends on the numbers of columns alone."""
-    z = standardised(given.numbers)
-    u = standardised(_scores(given.numbers))
-    levels, together = np.zeros((given.rows, given.rows)), np.ones((given.rows, given.rows))
-    for codes in given.levels.T:
-        equal = np.equal.outer(codes, codes)
-        levels += equal
-        together *= equal
-    flat = levels + together + SLOPE * (z @ z.T + u @ u.T)
-    curves = [sum((_curve(column, width) for column in (*z.T, *u.T)), np.zeros_like(flat)) for width in WIDTHS]
-    yield flat + curves[0]
-    yield flat + curves[1]
-    products = (z @ z.T) ** 2 + (u @ u.T) ** 2
-    yield flat + curves[0] + products + (together * (z @ z.T + curves[0]) if given.levels.shape[1] else 0.0)
-    if z.shape[1]:
-        sides = standardised(_jumps(z, U))
-        yield flat + curves[0] + SLOPE * (sides @ sides.T)
-    if 1 < z.shape[1] <= MOST_CROSSED:
-        side = standardised(_crossing(z, _beside(z, U)))
-        yield flat + curves[0] + SLOPE * np.multiply.outer(side, side)
-    if z.shape[1] > 1:
-        apart = (z**2).sum(axis=1)
-        squares = np.maximum(np.add.outer(apart, apart) - 2 * (z @ z.T), 0.0)
-        for width in SURFACE_WIDTHS:
-            yield flat + SURFACE * np.exp(-0.5 * squares / width**2)
+def _side(first: list[Reals], columns: Columns, U: Reals) -> Side:
+    """Return what is learnt of one side."""
+    weights, noise = _weighed(first, U, np.full(len(first), 0.5 / max(len(first), 1)), FIRST_ROUNDS)
+    more = more_terms(columns, U)
+    scores = _scores(more, first, weights, noise, U)
+    order = np.argsort(-scores, kind="stable")[:MOST_ADDED]
+    added = [more[place] for place in order if scores[place] > LEAST_SCORE]
+    terms = [*first, *added]
+    if added:
+        start = np.append(np.maximum(weights, 0.01 / len(terms)), np.full(len(added), 0.2 / len(terms)))
+        weights, _ = _weighed(terms, U, start, ROUNDS)
+    return _smoothed(_together(terms, weights, len(U)), U)
 
 
-def _beside(columns: Reals, U: Reals) -> Reals:
-    """Return what slopes in the columns leave of the responses."""
-    slopes, _ = np.linalg.qr(np.column_stack([np.ones(len(U)), columns]))
-    return standardised(U - slopes @ (slopes.T @ U))
+def _together(terms: Sequence[Reals], weights: Reals, n: int) -> Reals:
+    """Return the features of Σ_t w_t F_t F_t'."""
+    kept = [term * weight**0.5 for term, weight in zip(terms, weights, strict=True) if weight > 0]
+    return np.hstack(kept) if kept else np.empty((n, 0))
 
 
-def _cut(column: Reals, R: Reals) -> tuple[float, Reals]:
-    """Return how well the best cut of a column splits the responses, and on which side of it, ±1, each row lies."""
-    n = len(column)
-    below = np.arange(1, n)
-    order = np.argsort(column, kind="stable")
-    before = np.cumsum(R[order], axis=0)
-    gains = ((before[:-1] - before[-1:] * (below / n)[:, None]) ** 2).sum(axis=1) / (below * (n - below))
-    gains[(np.diff(column[order]) <= 0) | (np.minimum(below, n - below) < LEAST_SIDE)] = 0.0
-    place = int(np.argmax(gains)) if n > 1 else 0
-    if n < 2 or gains[place] <= 0:
-        return 0.0, np.zeros(n)
-    return float(gains[place]), np.where(column > column[order[place]], 1.0, -1.0)
+def _weighed(terms: Sequence[Reals], U: Reals, weights: Reals, rounds: int) -> tuple[Reals, float]:
+    """Return the terms' weights and the variance of the noise, of all responses together, after so many updates.
 
-
-def _jumps(z: Reals, U: Reals) -> Reals:
-    """Return the sides of the cut that, beside slopes, splits the responses best, and of the best beside that one."""
-    first = max((_cut(column, _beside(z, U)) for column in z.T), key=_gain)[1]
-    rest = _beside(np.column_stack([z, first]), U)
-    return np.column_stack([first, max((_cut(column, rest) for column in z.T), key=_gain)[1]])
-
-
-def _crossing(z: Reals, R: Reals) -> Reals:
-    """Return the product of the sides of two columns' cuts that goes best with the responses.
-
-    The best of all cuts at eighths, then each of the two is moved to where it is best beside the other.
+    w_t ← |m_t|² / γ_t with m_t the mean of the term's coefficients and γ_t its effective degrees of freedom.
     """
-    sides = np.hstack([np.where(column[:, None] > np.quantile(column, EIGHTHS), 1.0, -1.0) for column in z.T])
-    gains = sum(((sides * column[:, None]).T @ sides) ** 2 for column in R.T)
-    columns = np.repeat(np.arange(z.shape[1]), EIGHTHS.size)
-    best = int(np.argmax(np.where(np.equal.outer(columns, columns), 0.0, gains)))
-    one, other = best // columns.size, best % columns.size
-    left, right = sides[:, one], sides[:, other]
-    for _ in range(CUT_MOVES):
-        _, left = _cut(z[:, columns[one]], R * right[:, None])
-        _, right = _cut(z[:, columns[other]], R * left[:, None])
-    return np.asarray(left * right)
+    n, q = U.shape
+    sizes = np.array([term.shape[1] for term in terms], dtype=np.int64)
+    alive, weights, noise = sizes > 0, weights.copy(), 0.5
+    features = np.hstack(terms) if terms else np.empty((n, 0))
+    gram, moments, total = features.T @ features, features.T @ U, float((U**2).sum())
+    for update in range(rounds):
+        if not alive.any():
+            return weights * alive, total / (n * q)
+        rows = np.repeat(alive, sizes)
+        root = np.sqrt(np.repeat(weights[alive], sizes[alive]))
+        inner = root[:, None] * gram[np.ix_(rows, rows)] * root
+        inverse = np.linalg.inv(inner + noise * np.eye(root.size))
+        b = root[:, None] * moments[rows]
+        m = inverse @ b
+        starts = np.append(0, np.cumsum(sizes[alive])[:-1])
+        freedom = np.maximum(np.add.reduceat(1 - noise * np.diag(inverse), starts), 1e-9)
+        weights[alive] *= np.add.reduceat((m**2).sum(axis=1), starts) / q / freedom
+        unexplained = (total - 2 * float((m * b).sum()) + float((m * (inner @ m)).sum())) / q
+        noise = float(np.clip(unexplained / max(n - float(freedom.sum()), 1.0), 1e-4, 2.0))
+        if update >= SETTLING:
+            alive[np.flatnonzero(alive)[freedom < LEAST_FREEDOM]] = False
+    return weights * alive, noise
 
 
-def _gain(cut: tuple[float, Reals]) -> float:
-    return cut[0]
+def _scores(more: Sequence[Reals], terms: Sequence[Reals], weights: Reals, noise: float, U: Reals) -> Reals:
+    """Return for each further term how much more the likelihood grows with its weight than by chance, in deviations."""
+    B = _together(terms, weights, len(U))
+    inner = np.linalg.inv(B.T @ B + noise * np.eye(B.shape[1]))
 
+    def left(rows: Reals) -> Reals:
+        return np.asarray((rows - B @ (inner @ (B.T @ rows))) / noise)
 
-def _curve(column: Reals, width: float) -> Reals:
-    return np.asarray(np.exp(-0.5 * (np.subtract.outer(column, column) / width) ** 2))
-
-
-def _scores(numbers: Reals) -> Reals:
-    """Return normal scores of the columns, ties in the middle."""
-    from scipy.special import ndtri
-
-    found = np.empty_like(numbers)
-    for place, column in enumerate(numbers.T):
-        _, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
-        middles = np.cumsum(counts) - counts / 2
-        found[:, place] = ndtri(middles[codes] / len(column))
+    found, R = np.zeros(len(more)), left(U)
+    for place, term in enumerate(more):
+        among = term.T @ left(term)
+        chance, spread = float(np.trace(among)), float((among**2).sum())
+        grown = float(((term.T @ R) ** 2).sum()) / U.shape[1]
+        found[place] = (grown - chance) / (2 * spread / U.shape[1] + 1e-12) ** 0.5
     return found
 
 
-def _fit(kernel: Reals, U: Reals) -> tuple[Reals, Reals, Reals, Reals]:
-    """Return eigenvalues, eigenvectors, each response's likeliest α, and −2 log likelihood there."""
-    from scipy.linalg import eigh
+def _smoothed(features: Reals, U: Reals) -> Side:
+    """Return the kernel's directions and what is left there, each response at its own likeliest α."""
+    n = len(U)
+    values, vectors = np.linalg.eigh(features.T @ features)
+    kept = values > 1e-9 * values[-1] if values.size else np.zeros(0, dtype=bool)
+    values = values[kept]
+    V = features @ (vectors[:, kept] / np.sqrt(values))
+    squares = (V.T @ U) ** 2
+    rest, total = n - values.size, values[:, None] + ALPHAS
+    outside = np.maximum((U**2).sum(axis=0) - squares.sum(axis=0), 0.0)
+    explained = np.maximum(squares.T @ (1 / total) + outside[:, None] / ALPHAS, 1e-300)
+    misfits = n * np.log(explained) + np.log(total).sum(axis=0) + rest * np.log(ALPHAS)
+    alphas = UNDERSMOOTHING * ALPHAS[np.argmin(misfits, axis=1)]
+    return V, (alphas / (values[:, None] + alphas)) ** 2
 
-    values, vectors = eigh(kernel, check_finite=False, driver="evd", overwrite_a=True)
-    values = np.maximum(values, 0.0)
-    squares = (vectors.T @ U) ** 2
-    total = values[:, None] + ALPHAS
-    explained = np.maximum(squares.T @ (1 / total), 1e-300)
-    misfits = len(U) * np.log(explained) + np.log(total).sum(axis=0)
-    best = np.argmin(misfits, axis=1)
-    return values, vectors, ALPHAS[best], misfits[np.arange(len(best)), best]
+
+def _spread(one: Side, other: Side, n: int) -> float:
+    """Return the largest ρ of a response of one side and one of the other; 1 if it is not finite."""
+    (V, s), (W, t) = one, other
+    taken, also = 1 - s**2, 1 - t**2
+    both = n - taken.sum(axis=0)[:, None] - also.sum(axis=0) + taken.T @ (V.T @ W) ** 2 @ also
+    with np.errstate(all="ignore"):
+        found = n * both / np.outer(n - taken.sum(axis=0), n - also.sum(axis=0))
+    largest = float(np.max(found, initial=1.0))
+    return largest if np.isfinite(largest) else 1.0

@@ -1,0 +1,235 @@
+"""What the mean of a block's response may be made of: features F of kernels F F', each of trace n.
+
+Of few numbers (``first_terms``): in each its slope, as it is (z) and as normal scores (u), and a wide curve; levels.
+Beside those (``more_terms``): narrower curves, a *jump* where a cut of one column splits the responses best, cells of
+all levels, curves that differ by level, and of two numbers their product, *curves along z_i + z_j and z_i − z_j*
+(waves, the larger of the two) and the crossing of two cuts; of all of them a surface.
+
+A curve is a Gaussian kernel on landmarks from the least value to the largest, evenly apart in normal scores.  Where z
+is nearly normal its curves are in z and not in u: ranks add noise of their own, which x and y would share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Self
+
+import numpy as np
+
+from dpcausal.regression.smoother import Given, Integers, Reals, standardised
+
+Landmarks = tuple[float, int]
+
+WIDE: Landmarks = (1.0, 9)
+NARROW: tuple[Landmarks, ...] = ((0.4, 20), (0.15, 50))
+ALONG: tuple[Landmarks, ...] = ((1.0, 9), (0.4, 20))
+BY_LEVEL: Landmarks = (1.0, 5)
+"""Widths of curves, in standard deviations, and their landmarks: less than a width apart over six deviations."""
+
+SURFACE_WIDTHS, SURFACE_LANDMARKS = (1.0, 0.5), 60
+"""Widths of a surface, in √d standard deviations, and rows that are its landmarks."""
+
+PAIR_WIDTH = 0.7
+"""Width of the surface over two numbers."""
+
+NEARLY_NORMAL = 0.98
+"""Correlation of a column with its normal scores beyond which its curves are in the column itself."""
+
+MOST_CURVED, MOST_PAIRED, MOST_CROSSED = 12, 15, 30
+"""Most numbers with wide curves among the first terms, most pairs of numbers, and most numbers for a crossing."""
+
+MOST_APART = 12
+"""Most levels of a column by which curves may differ."""
+
+LEAST_SIDE = 5
+"""Rows on either side of a jump."""
+
+EIGHTHS, CUT_MOVES = np.arange(1, 8) / 8, 2
+"""Where a crossing's cuts are tried first, and how often each is moved after that."""
+
+FLAT = 1e-6
+"""Directions of the landmarks' kernel with less than this share of the largest eigenvalue are left out."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Columns:
+    """A block's given columns: numbers standardised, their normal scores, what curves are in, and codes of levels."""
+
+    z: Reals
+    scores: Reals
+    curved: Reals
+    levels: Integers
+
+    @classmethod
+    def of(cls, given: Given) -> Self:
+        """Return them from what is given."""
+        z, scores = standardised(given.numbers), standardised(normal_scores(given.numbers))
+        return cls(z, scores, np.where((z * scores).mean(axis=0) > NEARLY_NORMAL, z, scores), given.levels)
+
+    @property
+    def count(self) -> int:
+        """How many numbers there are."""
+        return int(self.z.shape[1])
+
+
+def first_terms(columns: Columns) -> list[Reals]:
+    """Return slopes, the levels, and wide curves of few numbers."""
+    found = [np.column_stack([z, u]) for z, u in zip(columns.z.T, columns.scores.T, strict=True)]
+    found += [indicators(codes) for codes in columns.levels.T]
+    if columns.count <= MOST_CURVED:
+        found += _wide(columns)
+    return [scaled(term) for term in found]
+
+
+def more_terms(columns: Columns, U: Reals) -> list[Reals]:
+    """Return what may be beside them; jumps, a crossing and pairs of many numbers as go best with the responses."""
+    found = _wide(columns) if columns.count > MOST_CURVED else []
+    found += [curve(column, landmarks) for column in columns.curved.T for landmarks in NARROW]
+    if columns.count:
+        found.append(standardised(_jumps(columns.z, U)))
+    found += _by_level(columns)
+    if columns.count > 1:
+        found += _of_pairs(columns, U)
+        found += [_surface(columns.curved, width * columns.count**0.5) for width in SURFACE_WIDTHS]
+    return [scaled(term) for term in found]
+
+
+def scaled(term: Reals) -> Reals:
+    """Return features whose kernel has trace n, centred; 0 if they are constant."""
+    centred = term - term.mean(axis=0)
+    size = float((centred**2).sum()) / max(len(term), 1)
+    return centred / size**0.5 if size > 1e-12 else np.zeros_like(centred)
+
+
+def curve(column: Reals, landmarks: Landmarks) -> Reals:
+    """Return features of a Gaussian kernel of that width on that many landmarks."""
+    from scipy.special import ndtr, ndtri
+
+    width, count = landmarks
+    farthest = float(ndtri(1 - 0.5 / len(column)))
+    marks = np.unique(np.quantile(column, ndtr(np.linspace(-farthest, farthest, count))))
+    apart, between = np.subtract.outer(column, marks), np.subtract.outer(marks, marks)
+    return _features((apart / width) ** 2, (between / width) ** 2)
+
+
+def indicators(codes: Integers) -> Reals:
+    """Return a column for each level that occurs."""
+    return np.asarray(codes[:, None] == np.unique(codes), dtype=np.float64)
+
+
+def normal_scores(numbers: Reals) -> Reals:
+    """Return normal scores of the columns, ties in the middle."""
+    from scipy.special import ndtri
+
+    found = np.empty_like(numbers)
+    for place, column in enumerate(numbers.T):
+        _, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
+        middles = np.cumsum(counts) - counts / 2
+        found[:, place] = ndtri(middles[codes] / len(column))
+    return found
+
+
+def _features(apart: Reals, between: Reals) -> Reals:
+    values, vectors = np.linalg.eigh(np.exp(-0.5 * between))
+    kept = values > FLAT * values[-1]
+    return np.asarray(np.exp(-0.5 * apart) @ (vectors[:, kept] / np.sqrt(values[kept])))
+
+
+def _wide(columns: Columns) -> list[Reals]:
+    return [curve(column, WIDE) for column in columns.curved.T]
+
+
+def _by_level(columns: Columns) -> list[Reals]:
+    """Return the cells of all levels, and slopes and curves that differ by level or by cell."""
+    found, apart = [], list(columns.levels.T)
+    if len(apart) > 1:
+        cells = np.unique(columns.levels, axis=0, return_inverse=True)[1].ravel()
+        found.append(indicators(cells))
+        apart.append(cells)
+    for codes in apart:
+        sides = indicators(codes)
+        if sides.shape[1] <= MOST_APART:
+            for z, curved in zip(columns.z.T, columns.curved.T, strict=True):
+                shapes = np.column_stack([z, curve(curved, BY_LEVEL)])
+                found.append((sides[:, :, None] * shapes[:, None, :]).reshape(len(z), -1))
+    return found
+
+
+def _of_pairs(columns: Columns, U: Reals) -> list[Reals]:
+    z, curved = columns.z, columns.curved
+    pairs = list(combinations(range(columns.count), 2))
+    if len(pairs) > MOST_PAIRED:
+        R, sides = _beside(z, U), np.where(z > np.median(z, axis=0), 1.0, -1.0)
+        gains = sum(
+            ((rows * column[:, None]).T @ rows) ** 2 for column in R.T for rows in (curved, sides)
+        )  # fmt: skip
+        pairs = sorted(pairs, key=lambda pair: -float(gains[pair]))[:MOST_PAIRED]
+    found = []
+    for i, j in pairs:
+        found.append(np.column_stack([z[:, i] * z[:, j], curved[:, i] * curved[:, j]]))
+        for along in (curved[:, i] + curved[:, j], curved[:, i] - curved[:, j]):
+            found += [curve(standardised(along[:, None])[:, 0], landmarks) for landmarks in ALONG]
+        found.append(_surface(curved[:, [i, j]], PAIR_WIDTH))
+    if columns.count <= MOST_CROSSED:
+        found.append(_crossing(z, _beside(z, U))[:, None])
+    return found
+
+
+def _surface(columns: Reals, width: float) -> Reals:
+    """Return features of a Gaussian kernel of all columns, on rows as landmarks."""
+    marks = columns[np.linspace(0, len(columns) - 1, min(len(columns), SURFACE_LANDMARKS)).astype(np.int64)]
+
+    def apart(rows: Reals) -> Reals:
+        squares = np.add.outer((rows**2).sum(axis=1), (marks**2).sum(axis=1)) - 2 * rows @ marks.T
+        return np.asarray(np.maximum(squares, 0.0) / width**2)
+
+    return _features(apart(columns), apart(marks))
+
+
+def _beside(columns: Reals, U: Reals) -> Reals:
+    """Return what slopes in the columns leave of the responses."""
+    slopes, _ = np.linalg.qr(np.column_stack([np.ones(len(U)), columns]))
+    return standardised(U - slopes @ (slopes.T @ U))
+
+
+def _cut(column: Reals, R: Reals) -> tuple[float, Reals]:
+    """Return how well the best cut of a column splits the responses, and on which side of it, ±1, each row lies."""
+    n = len(column)
+    below = np.arange(1, n)
+    order = np.argsort(column, kind="stable")
+    before = np.cumsum(R[order], axis=0)
+    gains = ((before[:-1] - before[-1:] * (below / n)[:, None]) ** 2).sum(axis=1) / (below * (n - below))
+    gains[(np.diff(column[order]) <= 0) | (np.minimum(below, n - below) < LEAST_SIDE)] = 0.0
+    place = int(np.argmax(gains)) if n > 1 else 0
+    if n < 2 or gains[place] <= 0:
+        return 0.0, np.zeros(n)
+    return float(gains[place]), np.where(column > column[order[place]], 1.0, -1.0)
+
+
+def _jumps(z: Reals, U: Reals) -> Reals:
+    """Return the sides of the cut that, beside slopes, splits the responses best, and of the best beside that one."""
+    first = max((_cut(column, _beside(z, U)) for column in z.T), key=_gain)[1]
+    rest = _beside(np.column_stack([z, first]), U)
+    return np.column_stack([first, max((_cut(column, rest) for column in z.T), key=_gain)[1]])
+
+
+def _crossing(z: Reals, R: Reals) -> Reals:
+    """Return the product of the sides of two columns' cuts that goes best with the responses.
+
+    The best of all cuts at eighths, then each of the two is moved to where it is best beside the other.
+    """
+    sides = np.hstack([np.where(column[:, None] > np.quantile(column, EIGHTHS), 1.0, -1.0) for column in z.T])
+    gains = sum(((sides * column[:, None]).T @ sides) ** 2 for column in R.T)
+    columns = np.repeat(np.arange(z.shape[1]), EIGHTHS.size)
+    best = int(np.argmax(np.where(np.equal.outer(columns, columns), 0.0, gains)))
+    one, other = best // columns.size, best % columns.size
+    left, right = sides[:, one], sides[:, other]
+    for _ in range(CUT_MOVES):
+        _, left = _cut(z[:, columns[one]], R * right[:, None])
+        _, right = _cut(z[:, columns[other]], R * left[:, None])
+    return np.asarray(left * right)
+
+
+def _gain(cut: tuple[float, Reals]) -> float:
+    return cut[0]
