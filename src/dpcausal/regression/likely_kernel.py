@@ -8,8 +8,9 @@ learnt at its own strength, however many idle columns are beside it, and what th
 0.  First slopes and wide curves are weighed; then of all others those whose score statistic is above 2, at most ten,
 are weighed with them.  That (I − H) is applied twice, at less than the likeliest α, lessens what both may have missed.
 
-*x and y are learnt apart*: given z each side's misfit then depends on its own noise alone, so the mean of Σ r_x r_y
-under independence is the product of two biases.  A kernel chosen for both removes directions in which noises agree.
+*x and y are weighed apart*: given z each side's misfit then depends on its own noise alone, so the mean of Σ r_x r_y
+under independence is the product of two biases; one kernel for both takes out directions in which their noises agree.
+Only where cuts lie is found for both together: a cut of one side's alone lies farther off, and leaves more than that.
 
 Nothing here is private: it belongs inside a block whose answer is bounded and paid for.  It is total.
 """
@@ -55,11 +56,11 @@ def likely_residuals(given: Given, sides: Sequence[Reals]) -> Smoothed:
     True
     """
     columns = Columns.of(given)
-    first = first_terms(columns)
+    all_of_them = [standardised(responses) for responses in sides]
+    first, more = first_terms(columns), more_terms(columns, np.hstack(all_of_them))
     learnt, left = list[Side](), list[Reals]()
-    for responses in sides:
-        U = standardised(responses)
-        V, kept = _side(first, columns, U)
+    for U in all_of_them:
+        V, kept = _side(first, more, U)
         learnt.append((V, kept))
         left.append(U - V @ ((1 - kept) * (V.T @ U)))
     R = np.hstack(left)
@@ -69,10 +70,9 @@ def likely_residuals(given: Given, sides: Sequence[Reals]) -> Smoothed:
     return Smoothed(R, max((_spread(*pair, given.rows) for pair in combinations(learnt, 2)), default=1.0))
 
 
-def _side(first: list[Reals], columns: Columns, U: Reals) -> Side:
+def _side(first: list[Reals], more: list[Reals], U: Reals) -> Side:
     """Return what is learnt of one side."""
     weights, noise = _weighed(first, U, np.full(len(first), 0.5 / max(len(first), 1)), FIRST_ROUNDS)
-    more = more_terms(columns, U)
     scores = _scores(more, first, weights, noise, U)
     order = np.argsort(-scores, kind="stable")[:MOST_ADDED]
     added = [more[place] for place in order if scores[place] > LEAST_SCORE]
