@@ -109,7 +109,7 @@ def test_a_score_is_the_same_bits_whatever_the_rows_of_other_blocks_are(method, 
 
 def test_the_number_of_blocks_follows_from_rows_and_epsilon_alone():
     sizes = (120, 9), (2_000, 1), (10_000, 0.25), (10_000, 2), (10**6, 1), (10**9, 1)
-    assert [default_blocks(n, e) for n, e in sizes] == [2, 16, 80, 20, 2_000, 20_000]
+    assert [default_blocks(n, e) for n, e in sizes] == [2, 16, 80, 12, 500, 20_000]
     assert [default_blocks(n, e, learns=False) for n, e in sizes] == [2, 24, 96, 12, 24, 24]
 
 
