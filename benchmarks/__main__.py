@@ -16,7 +16,8 @@ HERE = Path(__file__).resolve().parent
 BENCHMARKS = (
     "verdicts", "verdict_attacks",
     "house", "validation", "plans",
-    "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed", "engines", "igci",
+    "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed",
+    "engines", "engines_order", "engines_spark", "igci",
     "paper1_tables", "training_privacy",
     "effects", "effects_readings", "effects_literature", "effects_real", "effects_shapes", "effects_fresh",
     "effects_rare", "effects_parts", "effects_coin", "shown",

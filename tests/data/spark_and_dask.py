@@ -53,6 +53,7 @@ def spark(home: Path) -> Iterator[SparkSession]:
         "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1", "spark.sql.shuffle.partitions": "2", "spark.sql.ansi.enabled": "true",
         "spark.sql.session.timeZone": "Asia/Kathmandu", "spark.sql.execution.arrow.maxRecordsPerBatch": "37",
+        "spark.sql.files.maxPartitionBytes": "1m", "spark.python.daemon.module": "tests.data.warm_workers",
         "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{home}/events",  # to be searched
     }  # fmt: skip
     (written,) = re.findall(r"```text\n(SparkSession.*?)```", (ROOT / "docs/engines.md").read_text(), re.DOTALL)
@@ -74,10 +75,12 @@ def spark(home: Path) -> Iterator[SparkSession]:
 
 
 def frame_of(spark: SparkSession, home: Path, table: pa.Table, partitions: int = 3) -> DataFrame:
-    home.mkdir(exist_ok=True)
-    path = home / f"{len(list(home.iterdir()))}.parquet"
-    pyarrow.parquet.write_table(table, path)
-    return spark.read.parquet(str(path)).repartition(partitions)
+    """Return shuffled rows in so many partitions, a file each: a shuffle by Spark takes as long as a question."""
+    folder = home / f"{len(list(home.iterdir())) if home.exists() else 0}.parquet"
+    folder.mkdir(parents=True)
+    for place, part in enumerate(np.array_split(np.random.default_rng(3).permutation(len(table)), partitions)):
+        pyarrow.parquet.write_table(table.take(part), folder / f"{place}.parquet")
+    return spark.read.parquet(str(folder))
 
 
 @pytest.fixture(scope="module")
@@ -94,14 +97,16 @@ def test_dask_releases_the_same_bits(expected: list[Any], partitions: int) -> No
 
 
 def test_spark_releases_the_same_bits(spark: SparkSession, home: Path, expected: list[Any]) -> None:
-    assert released(frame_of(spark, home, hostile())) == expected
+    frame = frame_of(spark, home, hostile())
+    assert frame.rdd.getNumPartitions() == 3
+    assert released(frame) == expected
 
 
 def test_an_answer_that_needs_an_order_is_refused_of_rows_and_the_same_of_keys(
     spark: SparkSession, home: Path
 ) -> None:
     keyed = hostile().append_column("id", pa.array(np.arange(N)))
-    frame = frame_of(spark, home, keyed)
+    frame = frame_of(spark, home, keyed).repartition(3)
     ledger = dpc.Ledger.in_memory(dpc.PureDP(100))
     with pytest.raises(ParameterError, match="this spark query gives them none: tell them apart by a column, person="):
         dpc.ci_test(dpc.Table(frame, SCHEMA, ledger), "x", "y", given=[], loss=dpc.PureDP(1))

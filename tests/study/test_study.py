@@ -9,6 +9,8 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
@@ -314,6 +316,29 @@ def test_init_asks_again_for_what_was_mistyped_and_keeps_what_was_answered(tmp_p
     assert told.exit_code != 0 and "there is no column 'idd'; did you mean 'id'?" in told.output
     assert 'person = "id"' in out.read_text() and "[columns.\"age\"]" in out.read_text()
     assert dpc.Study.open(out).told.title == "Title"
+
+
+@pytest.mark.parametrize("data", ["visits", "visits/2024-*.parquet", "duckdb:///visits.db?table=people"])
+def test_a_study_of_many_files_or_of_a_database_begins_and_runs(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file may stand in another folder."""
+    rows = pa.table({"a": [0, 1] * 150, "b": ["no", "yes"] * 150})
+    monkeypatch.chdir(tmp_path)
+    Path("visits").mkdir()
+    Path("studies").mkdir()
+    for month in (1, 2):
+        pyarrow.parquet.write_table(rows, f"visits/2024-{month}.parquet")
+    with duckdb.connect("visits.db") as connection:
+        connection.from_arrow(pa.concat_tables([rows, rows])).create("people")
+    typed = "Title\n\n0, 1\nno, yes\n2\n1e-6\n"
+    made = CliRunner().invoke(app, ["init", data, "--out", "studies/s.toml"], input=typed)
+    assert made.exit_code == 0, made.output
+    asked = '[[question]]\nname = "linked"\ntask = "discover"\ncolumns = ["a", "b"]\nepsilon = 1.0\n'
+    Path("studies/s.toml").write_text(Path("studies/s.toml").read_text() + asked)
+    ran = CliRunner().invoke(app, ["run", "studies/s.toml", "--json"])
+    assert ran.exit_code == 0 and json.loads(ran.stdout)["n"] == 600, ran.output
+    assert "NOT PRIVATE" in CliRunner().invoke(app, ["check", "studies/s.toml"]).output
 
 
 def test_the_schema_for_editors_is_that_of_the_file(study: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.shared import JsonOption, app, exit_codes
+from dpcausal.cli.shared import DATA, JsonOption, app, exit_codes
 from dpcausal.errors import ParameterError
 
 DEMO = Path("rand-study")
@@ -34,7 +34,7 @@ def demo_command(
 
 @app.command("check")
 def check_command(
-    data: Annotated[Path, typer.Argument(help="A study file; or CSV with a header, or Parquet.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help=f"A study file; or {DATA}")],
     schema: Annotated[Path | None, typer.Option("--schema", help="TOML file of the columns; not of a study.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,7 +43,7 @@ def check_command(
         from dpcausal.data.schema import Schema
         from dpcausal.study.study import Study
 
-        if schema is None and data.suffix != ".toml":
+        if schema is None and not data.endswith(".toml"):
             raise ParameterError("name a study file, or the data and --schema FILE.toml")
         found = Study.open(data).check() if schema is None else Schema.from_toml(schema).check(data)
         print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else found.summary())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcausal.cli.shared import BAD_INPUT, REFUSED, JsonOption, app, exit_codes
+from dpcausal.cli.shared import BAD_INPUT, REFUSED, DataArgument, JsonOption, app, exit_codes
 
 if TYPE_CHECKING:
     from dpcausal.study.study import StudyPlan
@@ -23,26 +23,27 @@ ASKED = "  {name}: two numbers as 0..110, levels as no, yes; empty leaves it out
 
 @app.command("init")
 def init_command(
-    data: Annotated[Path, typer.Argument(help="CSV or TSV with a header; Parquet, Stata, SAS, SPSS.")],
+    data: DataArgument,
     out: Annotated[Path, typer.Option(help="The study file to write; none is replaced.")] = Path("study.toml"),
 ) -> None:
     """Begin a study: asks for the public bounds of each column, and reads nothing but the columns' names."""
     with exit_codes():
+        from dpcausal.data.unchanged import seen_from
         from dpcausal.errors import ParameterError
         from dpcausal.study.draft import draft, names_of
 
         if out.exists():
             raise ParameterError(f"{str(out)!r} is there already: edit it, or name another with --out")
-        names = names_of(data)
+        names, words = names_of(data), seen_from(out.parent, data)
         print("What may stand in each column is public and yours to say; it is never read off the data.")
         said: dict[str, Any] = {"title": "Untitled", "columns": {}, "person": None, "epsilon": 1.0, "delta": 1e-6}
         try:
             _interview(names, said)
         except typer.Abort:  # Ctrl-C or Ctrl-D: what was answered is not lost
-            out.write_text(draft(data, file=out.name, **said), encoding="utf-8")
+            out.write_text(draft(words, file=out.name, **said), encoding="utf-8")
             print(f"\nNot finished: {out} holds what you answered; go on in it by hand.", file=sys.stderr)
             raise
-        out.write_text(draft(data, file=out.name, **said), encoding="utf-8")
+        out.write_text(draft(words, file=out.name, **said), encoding="utf-8")
         print(f"Written: {out}. Add your questions at its end, then: dpcausal plan {out}")
 
 

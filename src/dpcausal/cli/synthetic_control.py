@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from dpcausal.cli.methods import Call, asks, of
+from dpcausal.cli.shared import DATA
 
 
 @asks("synthetic-control", of("synthetic_control"))
 def synthetic_control_command(
-    data: Annotated[Path, typer.Argument(help="Long CSV with a header, or Parquet: a row for each unit and time.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help=f"A row for each unit and time: {DATA}")],
     unit: Annotated[str, typer.Option(help="Column of the units.")],
     time: Annotated[str, typer.Option(help="Column of the times.")],
     outcome: Annotated[str, typer.Option(help="Column of the outcome.")],
@@ -44,6 +44,10 @@ def synthetic_control_command(
         call.show(synthetic_control(panel, force=force, **words, **call.settings))
 
 
-def _named(target: str, data: Path) -> str | int:
-    """Return a unit's name as the file holds it: all names in a CSV are texts."""
-    return target if data.suffix.lower() != ".parquet" or not target.lstrip("+-").isdigit() else int(target)
+def _named(target: str, data: str) -> str | int:
+    """Return a unit's name as the data hold it: all names in a CSV are texts."""
+    from dpcausal.data.files import TEXTS
+    from dpcausal.data.packages import READERS
+
+    texts = data.lower().endswith((*TEXTS, *READERS))
+    return target if texts or not target.lstrip("+-").isdigit() else int(target)

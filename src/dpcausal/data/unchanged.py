@@ -78,6 +78,19 @@ def beside(folder: Path, data: str) -> str:
     return os.fspath(folder / data)
 
 
+def seen_from(folder: Path, data: str) -> str:
+    """Return the words by which a file of a folder writes data that are named here: what ``beside`` undoes."""
+
+    def moved(path: str) -> str:
+        return path if os.path.isabs(path) else os.path.relpath(path, folder)
+
+    if CLUSTER.fullmatch(data) is not None:
+        return data
+    if (url := DATABASE.fullmatch(data)) is not None:
+        return f"duckdb:///{moved(url['path'])}?table={url['table']}"
+    return moved(data)
+
+
 def confirm(
     source: Source, schema: Mapping[str, Column], rows: int, stamp: Stamp | None, besides: Sequence[str] = ()
 ) -> None:
