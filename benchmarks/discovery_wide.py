@@ -26,7 +26,7 @@ from benchmarks.networks import SMALL, Network, random_linear, read
 from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
 from dpcausal.dependence.wald import chance_of, wald_test
-from dpcausal.discovery.whitened import PAIRS, moments_deviation, squared_length
+from dpcausal.discovery.whitened import PAIRS, moments_deviation
 from dpcausal.privacy.loss import affordable_zcdp
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.table import NoisyTable
@@ -110,8 +110,7 @@ def floor(case: Case, noisy: Any, epsilon: float) -> float:
     release = clear(case, "whitened" if of_pairs else noisy.kind)
     if of_pairs:
         part = PAIRS.parts(affordable_zcdp(dpc.ApproxDP(epsilon, 1e-6)))[1]
-        squared = squared_length(len(release.matrix), part)
-        release = replace(release, deviation=moments_deviation(len(release.matrix), squared, release.n, part))
+        release = replace(release, deviation=moments_deviation(len(release.matrix), release.n, part))
     else:
         release = replace(release, variance=noisy.variance)
     truth, place = case.truth, {name: k for k, name in enumerate(release.names)}

@@ -12,9 +12,7 @@ from dpcausal.dependence import whitened
 from dpcausal.dependence.whitened import (
     features,
     grid,
-    mean_square,
     merged_levels,
-    raised,
     row_entries,
     whitened_moments,
     whitened_moments_sensitivity,
@@ -44,8 +42,7 @@ def test_the_bound_holds_for_all_pairs_of_rows_of_small_schemas_whatever_shares_
     for sizes in ((2,), (2, 2), (3, 2, 4), (2, 2, 2, 2)):
         for trial in range(6):
             noisy = [rng.normal(20, 40, size) for size in sizes]
-            places, kept = zip(*(merged_levels(part, 4.0 * (trial % 2)) for part in noisy), strict=True)
-            shares = [raised(own, 0.1 * (trial % 3)) for own in kept]
+            places, shares = zip(*(merged_levels(part, 4.0 * (trial % 2)) for part in noisy), strict=True)
             D = row_entries(shares)
             squared = 0.4 * D
             rows = [np.array([row]) for row in itertools.product(*map(range, sizes))]
@@ -70,19 +67,6 @@ def test_features_are_orthonormal_under_the_shares_and_of_mean_0() -> None:
         assert F.shape == (k, k - 1)
         np.testing.assert_allclose(F.T @ (p[:, None] * F), np.eye(k - 1), atol=1e-9)
         np.testing.assert_allclose(p @ F, 0, atol=1e-9)
-
-
-def test_a_rare_level_is_measured_in_a_smaller_unit_and_no_row_is_longer_for_it_on_the_mean() -> None:
-    rng = np.random.default_rng(4)
-    for k in (1, 2, 3, 7, 60):
-        for p in (np.full(k, 1 / k), rng.dirichlet(np.full(k, 0.3)) + 1e-9):
-            p = p / p.sum()
-            made = raised(p, 0.03)
-            assert made.sum() == pytest.approx(1) and (made >= 0.5 * min(0.03, 1 / k)).all()
-            square = float(p @ (features(made) ** 2).sum(axis=1))
-            assert mean_square(p, made) == pytest.approx(square) and square <= k - 1 + 1e-9
-    np.testing.assert_array_equal(raised(np.array([0.2, 0.8]), 0.03), [0.2, 0.8])
-    assert mean_square(np.array([0.01, 0.99]), raised(np.array([0.01, 0.99]), 0.05)) < 0.25
 
 
 def test_levels_that_are_lost_in_the_noise_count_as_the_rarest_that_is_not() -> None:

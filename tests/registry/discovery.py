@@ -259,7 +259,7 @@ def of_whitened(
         question, rho = Graph.of(table, None, None, None), rho_of(loss)
         terms = Triples(max_order=2).terms(None, dpc.Knowledge())
         released = noisy_triples(table, question, allotment, rho, terms) if triples else noisy_whitened(
-            table, question, allotment, rho).released  # fmt: skip
+            table, question, allotment, rho)  # fmt: skip
         outputs.append(float(released.matrix.sum()))
     return outputs
 

@@ -43,20 +43,6 @@ def merged_levels(counts: Reals, deviation: float) -> tuple[tuple[int, ...], Rea
     return tuple(places.tolist()), sums / sums.sum()
 
 
-def raised(shares: Reals, least: float) -> Reals:
-    """Return shares none of which is below ``least``, or an even one, before all are scaled to add up to 1.
-
-    By these a level rarer than that is measured in a smaller unit: a row that has it is shortened less.
-    """
-    found = np.maximum(shares, min(least, 1 / len(shares)))
-    return np.asarray(found / found.sum())
-
-
-def mean_square(shares: Reals, made: Reals) -> float:
-    """Return E|F|² of features made for some shares where others hold: k − 1 if they are the same, less if raised."""
-    return float((shares / made).sum()) - 1
-
-
 def features(shares: Reals) -> Reals:
     """Return k − 1 functions of k levels, orthonormal and of mean 0 under these shares, shape (k, k − 1).
 

@@ -17,6 +17,7 @@ from dpcausal.data.table import Table
 from dpcausal.data.tabulate import JointCounts
 from dpcausal.dependence.triples import (
     MOST_THIRDS,
+    third_entries,
     third_moments,
     third_moments_sensitivity,
     weight_sums,
@@ -26,7 +27,7 @@ from dpcausal.discovery.full_tests import candidates, needed_triples
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.question import Graph, Outcome, deviation_of, rho_of
 from dpcausal.discovery.search import search
-from dpcausal.discovery.whitened import Design, Whitened, noisy_whitened
+from dpcausal.discovery.whitened import Design, Whitened, noisy_whitened, squared_length
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy
@@ -34,21 +35,21 @@ from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.triples import NoisyTriples
 
-BEFORE_TRIPLES = Design(Fraction(1, 20), Fraction(3, 5), 0.7, 0.03)
+BEFORE_TRIPLES = Design(Fraction(1, 20), Fraction(3, 5), 0.7)
 """Of margins and pairs: levels, lengths and shares were chosen on alarm, insurance, child and generated networks."""
 
 THIRDS_LENGTH = 4.0
-"""The squared length of a row's weighted products, in its mean times the square of what shortens pairs."""
+"""The squared length of a row's weighted products, in their number times the square of what shortens pairs."""
 
 EXACT_LENGTH = 1e6
 """The same without noise."""
 
 
-def length_of(mean: float, loss: ZCDP | NoPrivacy) -> float:
-    """Return the length that the products of a row are shortened to, for the mean of their squared length."""
+def length_of(entries: int, loss: ZCDP | NoPrivacy) -> float:
+    """Return the length that so many products of a row, and the constant, are shortened to."""
     if isinstance(loss, ZCDP):
-        return BEFORE_TRIPLES.shortened * math.sqrt(THIRDS_LENGTH * mean)
-    return math.sqrt(EXACT_LENGTH * mean)
+        return BEFORE_TRIPLES.shortened * math.sqrt(THIRDS_LENGTH * entries)
+    return math.sqrt(EXACT_LENGTH * entries)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,7 @@ def noisy_triples(
     private: Table, question: Graph, allotment: Allotment, loss: ZCDP | NoPrivacy, terms: Terms
 ) -> NoisyTriples:
     """Release margins and pairs, then the third moments that the full tests of what these join need."""
-    (pairs, squared, squares), n = noisy_whitened(private, question, allotment, loss, BEFORE_TRIPLES), question.n
+    pairs, n = noisy_whitened(private, question, allotment, loss, BEFORE_TRIPLES), question.n
     # From here on triples, features, weights and length are functions of the noisy margins and pairs.
     last, shares = third_part(beside_cuts(question, loss)), [np.array(p) for p in pairs.shares]
     ordered = pairs.by_name()
@@ -105,7 +106,8 @@ def noisy_triples(
     triples.sort()
     thirds, deviation = np.zeros(1), 0.0
     if triples:
-        length = length_of(max(sum(squares[a] * squares[b] * squares[c] for a, b, c in triples), 1.0), last)
+        squared = squared_length(len(pairs.matrix), design=BEFORE_TRIPLES, loss=loss)
+        length = length_of(third_entries(shares, triples), last)
         joint = JointCounts(private, question.names).recut({name: np.array(own) for name, own in pairs.cuts.items()})
         sums = joint.over(lambda codes: weight_sums(codes, pairs.places, shares, squared, triples, length, n))
         sensitivity = third_moments_sensitivity(shares, triples, length, n)

@@ -24,9 +24,7 @@ from dpcausal.dependence.wald import Strength
 from dpcausal.dependence.whitened import (
     MOST_ENTRIES,
     grid,
-    mean_square,
     merged_levels,
-    raised,
     row_entries,
     whitened_moments_sensitivity,
     whitened_sums,
@@ -48,13 +46,11 @@ from dpcausal.releases.whitened import NoisyWhitened
 
 
 class Design(NamedTuple):
-    """What the margins and the moments take of ρ, the squared length of a row as a part of its mean, a level's least
-    share."""
+    """What the margins and the moments take of ρ, and the squared length of a row as a part of D, its mean."""
 
     margins: Fraction
     moments: Fraction
     shortened: float
-    least: float = 0.0
 
     def parts(self, loss: ZCDP | NoPrivacy) -> tuple[ZCDP | NoPrivacy, ZCDP | NoPrivacy]:
         """Return what the margins and the moments take of a loss."""
@@ -70,13 +66,14 @@ LATER_ALPHA = 0.03
 """Default level of tests given two or more columns, where noise leaves the least power."""
 
 
-def squared_length(mean: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
-    """Return what the square of a row is shortened to, for what it is on the mean: D, or less by raised shares."""
-    return (design.shortened if isinstance(loss, ZCDP) else EXACT_SHORTENED) * mean
+def squared_length(entries: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
+    """Return what the square of a row of so many entries is shortened to."""
+    return (design.shortened if isinstance(loss, ZCDP) else EXACT_SHORTENED) * entries
 
 
-def moments_deviation(entries: int, squared: float, n: int, loss: ZCDP | NoPrivacy) -> float:
+def moments_deviation(entries: int, n: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
     """Return the deviation of the noise of an entry off the diagonal: not in units of the grid."""
+    squared = squared_length(entries, loss, design)
     bound = float(whitened_moments_sensitivity(entries, squared, n).bound)
     return float(deviation_of(bound, loss) * 4.0 ** -grid(squared, n).bits / math.sqrt(2))
 
@@ -121,13 +118,13 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
         return "column-histograms", "whitened-moments", "gaussian"
 
     def foresee(self, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
-        """Return it for even margins; the noise of every length that rows may be shortened to is rehearsed."""
+        """Return it for even margins; the noise of every number of levels that may be kept is rehearsed."""
         foresee_cuts(question, rho_of(spent))
         first, second = self.design.parts(beside_cuts(question, rho_of(spent)))
         deviation_of(float(histograms_sensitivity(len(question.sizes)).bound), first)
         n, entries = question.n, declared(question)
-        for mean in range(1, entries + 1):
-            noise = moments_deviation(entries, squared_length(mean, second, self.design), n, second)
+        for kept in range(1, entries + 1):
+            noise = moments_deviation(kept, n, second, self.design)
         # Rows of D entries at even margins have the squared length D, and are shortened alike.
         error = 1 / n + (noise / (n * min(1.0, squared_length(entries, second, self.design) / entries))) ** 2
         pairs: list[Strength] = [
@@ -140,7 +137,7 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
         self, private: Table, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
         allotment: Allotment,
     ) -> Outcome:  # fmt: skip
-        released = noisy_whitened(private, question, allotment, rho_of(spent)).released
+        released = noisy_whitened(private, question, allotment, rho_of(spent))
         terms = self.terms(question.alpha, question.knowledge)
         return Outcome(search(released, terms), terms, released)
 
@@ -150,17 +147,9 @@ def declared(question: Graph) -> int:
     return 1 + sum(size - 1 for size in question.sizes)
 
 
-class Pairs(NamedTuple):
-    """What left, the squared length of its rows, and of each column the mean square of its features by the margins."""
-
-    released: NoisyWhitened
-    squared: float
-    squares: list[float]
-
-
 def noisy_whitened(
     private: Table, question: Graph, allotment: Allotment, loss: ZCDP | NoPrivacy, design: Design = PAIRS
-) -> Pairs:
+) -> NoisyWhitened:
     """Read the columns and release where numbers are cut, their margins, then their whitened second moments."""
     (first, second), n = design.parts(beside_cuts(question, loss)), question.n
     joint = JointCounts(private, question.names)
@@ -173,18 +162,16 @@ def noisy_whitened(
     margins = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum([len(one) for one in counts])[:-1])
     # From here on levels, shares and length are functions of the noisy margins.
     deviation = deviation_of(float(bound.bound), first)
-    places, kept = zip(*(merged_levels(part, deviation) for part in margins), strict=True)
-    shares = [raised(own, design.least) for own in kept]
-    squares = [mean_square(own, made) for own, made in zip(kept, shares, strict=True)]
+    places, shares = zip(*(merged_levels(part, deviation) for part in margins), strict=True)
     entries = row_entries(shares)
-    squared = squared_length(math.ceil(1 + sum(squares) - 1e-6), second, design)
+    squared = squared_length(entries, second, design)
     sums = joint.over(lambda codes: whitened_sums(codes, places, shares, squared, n))
     exact = scaled(sums, entries)
     sensitivity = whitened_moments_sensitivity(entries, squared, n)
     released = gaussian(Query(exact, sensitivity, "whitened second moments"), allotment, second)
-    return Pairs(NoisyWhitened(
+    return NoisyWhitened(
         names=question.names, n=n, places=places, shares=tuple(tuple(part.tolist()) for part in shares),
         matrix=unpacked(released, entries) * 4.0 ** -grid(squared, n).bits,
-        deviation=moments_deviation(entries, squared, n, second),
+        deviation=moments_deviation(entries, n, second, design),
         cuts={name: tuple(own.tolist()) for name, own in cuts.items()},
-    ), squared, squares)  # fmt: skip
+    )  # fmt: skip

@@ -25,11 +25,8 @@ Columns = tuple[int, ...]
 LEAST_SHARE = 0.02
 """Least share of the rows that the noisy sum of squared weights is taken for."""
 
-EIGENVALUES = 0.02, 0.25, 4.0
-"""Within which a column's noisy covariance is taken before its root is inverted: the least is between two numbers."""
-
-CLEAR = 7.0
-"""In deviations of an entry's noise, the least that is taken, between the two."""
+EIGENVALUES = 0.25, 4.0
+"""Within which a column's noisy covariance is taken before its root is inverted."""
 
 LEAST_EIGENVALUE = 0.1
 """Least eigenvalue that is taken of the noisy covariance of what is given."""
@@ -148,11 +145,10 @@ class NoisyWhitened(Release):
     def _roots(self) -> list[Reals]:
         """The inverse root of each column's covariance."""
         found = []
-        least = min(max(CLEAR * self.deviation / self.count, EIGENVALUES[0]), EIGENVALUES[1])
         for column in range(len(self.names)):
             own = self.block(column)
             values, vectors = np.linalg.eigh(self._second[own, own] - np.outer(self._means[own], self._means[own]))
-            found.append((vectors / np.sqrt(np.clip(values, least, EIGENVALUES[2]))) @ vectors.T)
+            found.append((vectors / np.sqrt(np.clip(values, *EIGENVALUES))) @ vectors.T)
         return found
 
     @cached_property
@@ -221,7 +217,7 @@ class NoisyWhitened(Release):
         are worth.
         """
         x, y = (x, y) if x < y else (y, x)
-        given = tuple(sorted(given)) if len(given) > 1 else given
+        given = tuple(sorted(given)) if len(given) > 1 else tuple(given)
         known = self._residuals.get((x, y, given))
         if known is not None:
             return known
