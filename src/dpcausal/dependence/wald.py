@@ -59,6 +59,13 @@ def upper_tail(statistic: float, freedom: int) -> float:
     return float(chdtrc(freedom, max(statistic, 0.0)))
 
 
+def upper_tails(statistics: Reals, freedom: int) -> Reals:
+    """Return that of each."""
+    from scipy.special import chdtrc
+
+    return np.asarray(chdtrc(freedom, np.maximum(statistics, 0.0)))
+
+
 def usable_strata(counts: Reals, variance: float) -> npt.NDArray[np.bool_]:
     """Return which strata carry weight: n_s ≥ max(5 k_x k_y, 3 √(v k_x k_y)), v the noise variance of one cell."""
     cells = counts.shape[0] * counts.shape[1]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-from dpcausal.dependence.wald import upper_tail
 from dpcausal.discovery.pc import Edge, Terms
 from dpcausal.releases.whitened import NoisyWhitened
 
@@ -90,7 +89,7 @@ def _linked(release: NoisyWhitened, x: int, y: int, terms: Terms) -> bool:
     if terms.knowledge.apart(release.names[x], release.names[y]):
         return False
     found = release.residual(x, y, ())
-    return found is not None and upper_tail(found.statistic, found.freedom) <= terms.level(0)
+    return found is not None and found.pvalue <= terms.level(0)
 
 
 def _leads(parents: list[set[int]], start: int, end: int, skip: bool = False) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dpcausal.dependence.triples import MOST_THIRDS, Triple, third_entries
-from dpcausal.dependence.wald import upper_tail
 from dpcausal.dependence.whitened import Reals
 from dpcausal.discovery.pc import Edge, Skeleton, Terms
 from dpcausal.discovery.strongest import sets_beside, strongest_first
@@ -57,7 +56,7 @@ def stand(release: NoisyWhitened, skeleton: Skeleton, terms: Terms) -> frozenset
             found = release.residual(place[x], place[y], given)
             if found is None:
                 continue
-            pvalue = upper_tail(found.statistic, found.freedom)
+            pvalue = found.pvalue
             if pvalue > LAXER * terms.level(len(given)) or found.strength < BAR * strength:
                 left.discard(frozenset((x, y)))
                 around[x].discard(y)
@@ -95,4 +94,4 @@ def _sets(release: NoisyWhitened, around: dict[str, set[str]], x: str, y: str, l
 
 def _linked(release: NoisyWhitened, x: int, z: int, given: Columns) -> bool:
     found = release.residual(x, z, given)
-    return found is not None and upper_tail(found.statistic, found.freedom) <= NEEDED
+    return found is not None and found.pvalue <= NEEDED

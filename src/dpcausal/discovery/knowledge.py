@@ -73,7 +73,7 @@ class Knowledge:
         """Return whether an arrow may be."""
         if (cause, effect) in self.forbidden or (effect, cause) in self.required:
             return False
-        place = {name: number for number, tier in enumerate(self.tiers) for name in tier}
+        place = {name: number for number, tier in enumerate(self.tiers) for name in tier} if self.tiers else {}
         return not (cause in place and effect in place and place[cause] > place[effect])
 
     def joined(self, a: str, b: str) -> bool:

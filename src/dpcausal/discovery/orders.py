@@ -44,6 +44,10 @@ class Sets(NamedTuple):
     members: npt.NDArray[np.int64]
     gains: Reals
 
+    def holds(self) -> Reals:
+        """Return 1 where a set (first) holds a parent (second)."""
+        return (self.members[:, None] >> np.arange(len(self.likely)) & 1).astype(np.float64)
+
 
 def in_orders(
     release: NoisyWhitened, terms: Terms, coins: PublicGenerator, among: frozenset[Edge] | None, penalty: float,
@@ -97,6 +101,7 @@ class _Walk:
     def __init__(self, sets: list[Sets], sure: list[set[int]], heat: float, coins: PublicGenerator) -> None:
         self.sets, self.heat, self.coins = sets, heat, coins
         self.masks = [sum(1 << z for z in one.likely) for one in sets]
+        self.holds = [one.holds() for one in sets]
         self.known: list[dict[int, tuple[float, Reals]]] = [{} for _ in sets]
         level = [0] * len(sets)
         for x in TopologicalSorter({x: sorted(above) for x, above in enumerate(sure)}).static_order():
@@ -116,21 +121,22 @@ class _Walk:
         if top > -math.inf:
             weights = np.exp(weights - top)
             total = float(weights.sum())
-            shares[likely] = [float(weights[members >> place & 1 == 1].sum()) / total for place in range(len(likely))]
+            shares[likely] = weights @ self.holds[x] / total
             top += math.log(total)
         self.known[x][before] = top, shares
         return top, shares
 
     def weights(self, part: list[int], before: int) -> list[float]:
-        found = []
+        found, known, masks = [], self.known, self.masks
         for x in part:
-            found.append(self.at(x, before)[0])
+            told = known[x].get(before & masks[x])
+            found.append((told or self.at(x, before))[0])
             before |= 1 << x
         return found
 
     def shares(self) -> Reals:
         """Return how often each column (second) is a parent of each (first)."""
-        columns = len(self.order)
+        columns, masks = len(self.order), self.masks
         found, looks = np.zeros((columns, columns)), 0
         now = self.weights(self.order, 0)
         kinds, bars = self.coins.integers(0, 5, STEPS).tolist(), np.log(self.coins.random(STEPS)).tolist()
@@ -139,14 +145,18 @@ class _Walk:
         for step, (kind, bar, i, j) in enumerate(zip(kinds, bars, starts, ends, strict=True)):
             i, j = (i, i + 1) if kind < 3 and i + 1 < columns else sorted((i, j))
             part = self.order[i : j + 1]
-            # Neighbours change places, or any two, or one moves to the place of another.
-            if kind < 4:
-                part[0], part[-1] = part[-1], part[0]
+            if len(part) == 2 and not (masks[part[0]] >> part[1] | masks[part[1]] >> part[0]) & 1:
+                # Neither is a likely parent of the other: they change places, and no weight does.
+                self.order[i : j + 1], now[i : j + 1] = part[::-1], now[i : j + 1][::-1]
             else:
-                part = [*part[1:], part[0]] if step % 2 else [part[-1], *part[:-1]]
-            fresh = self.weights(part, sum(1 << x for x in self.order[:i]))
-            if sum(fresh) - sum(now[i : j + 1]) > bar:
-                self.order[i : j + 1], now[i : j + 1] = part, fresh
+                # Neighbours change places, or any two, or one moves to the place of another.
+                if kind < 4:
+                    part[0], part[-1] = part[-1], part[0]
+                else:
+                    part = [*part[1:], part[0]] if step % 2 else [part[-1], *part[:-1]]
+                fresh = self.weights(part, sum(1 << x for x in self.order[:i]))
+                if sum(fresh) - sum(now[i : j + 1]) > bar:
+                    self.order[i : j + 1], now[i : j + 1] = part, fresh
             if step >= 0.3 * STEPS and step % EACH == 0:
                 looks, before = looks + 1, 0
                 for x in self.order:

@@ -85,7 +85,7 @@ def of_moments(moments: NoisyMoments, x: int, y: int, given: Columns) -> float |
 def of_whitened(whitened: NoisyWhitened, x: int, y: int, given: Columns) -> float | None:
     """Return it by what is left of the pair's block given the others."""
     found = whitened.residual(x, y, given)
-    return None if found is None else upper_tail(found.statistic, found.freedom)
+    return None if found is None else found.pvalue
 
 
 PVALUES: dict[type[Release], Callable[[Any, int, int, Columns], float | None]] = {

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from dpcausal.dependence.wald import upper_tail
 from dpcausal.discovery.pc import Edge, Skeleton, Terms
 from dpcausal.releases.whitened import NoisyWhitened
 
@@ -40,7 +39,7 @@ def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR, edge
             untested.add(pair)
             continue
         tests += 1
-        weakest[pair] = upper_tail(found.statistic, found.freedom)
+        weakest[pair] = found.pvalue
         if weakest[pair] > terms.level(0):
             separating[pair] = ()
         else:
@@ -58,7 +57,7 @@ def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR, edge
             if found is None:
                 continue
             tests += 1
-            pvalue = upper_tail(found.statistic, found.freedom)
+            pvalue = found.pvalue
             weakest[pair] = max(weakest[pair], terms.at_alpha(pvalue, len(given)))
             gone = pvalue > terms.level(len(given)) or found.strength < bar * strength
             if gone and (best is None or pvalue > best[0]):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.dependence.wald import upper_tail, upper_tails
 from dpcausal.dependence.whitened import features, row_entries
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
@@ -39,12 +40,16 @@ AT_ONCE = 1 << 22
 """Numbers in the covariances of the pairs that are tested at once."""
 
 
+ONE = np.ones((1, 1))
+
+
 class Residual(NamedTuple):
-    """What is left of the link of two columns given others: a χ² statistic, and φ² less what noise adds to it."""
+    """What is left of the link of two columns given others: χ² and its p-value, and φ² less what noise adds to it."""
 
     statistic: float
     freedom: int
     strength: float
+    pvalue: float
 
 
 class _Left(NamedTuple):
@@ -117,7 +122,11 @@ class NoisyWhitened(Release):
 
     def block(self, column: int) -> slice:
         """Return the entries of a column."""
-        return slice(self.ends[column] - len(self.shares[column]) + 1, self.ends[column])
+        return self._blocks[column]
+
+    @cached_property
+    def _blocks(self) -> list[slice]:
+        return [slice(end - len(own) + 1, end) for own, end in zip(self.shares, self.ends, strict=True)]
 
     @cached_property
     def count(self) -> float:
@@ -186,6 +195,12 @@ class NoisyWhitened(Release):
             self._given[given] = inside, root @ root, N[whole]
         inside, inverse, among = self._given[given]
         slopes = C[own, inside] @ inverse
+        if len(slopes) == 1:  # of two levels, in half the time
+            left, beside = max((C[own, own] - slopes @ C[inside, own]).item(), LEAST_LEFT), slopes @ among
+            root, within = np.array([[left**-0.5]]), (N[own, own] + beside @ slopes.T) / left
+            found = _Left(slopes, beside, inside, root, within, ONE)
+            self._lefts[x, given] = found
+            return found
         spread, root = floored(C[own, own] - slopes @ C[inside, own])
         noise = root @ (N[own, own] + slopes @ among @ slopes.T) @ root
         found = self._lefts[x, given] = _Left(slopes, slopes @ among, inside, root, noise, root @ spread @ root)
@@ -201,8 +216,8 @@ class NoisyWhitened(Release):
         is by its levels, given more as if it were the same everywhere.  Σw² rows are no more than the weighted rows
         are worth.
         """
-        x, y = sorted((x, y))
-        given = tuple(sorted(given))
+        x, y = (x, y) if x < y else (y, x)
+        given = tuple(sorted(given)) if len(given) > 1 else tuple(given)
         known = self._residuals.get((x, y, given))
         if known is not None:
             return known
@@ -214,11 +229,12 @@ class NoisyWhitened(Release):
         h, sampling, noise = self._link(x, y, given)
         if p * q == 1:
             squared, variance = h.item() ** 2, sampling.item() / self.count + noise.item()
-            found = Residual(squared / (variance + 1e-12), 1, squared - variance)
+            statistic, strength = squared / (variance + 1e-12), squared - variance
         else:
             spread, flat = (sampling / self.count + noise).reshape(p * q, p * q), h.ravel()
             statistic = float(flat @ np.linalg.solve(ridged(spread), flat))
-            found = Residual(statistic, p * q, float(flat @ flat - np.trace(spread)))
+            strength = float(flat @ flat - np.trace(spread))
+        found = Residual(statistic, p * q, strength, upper_tail(statistic, p * q))
         self._residuals[x, y, given] = found
         return found
 
@@ -276,17 +292,19 @@ class NoisyWhitened(Release):
                 spread = sampling / self.count + noise * noise * cross
                 spread = spread.transpose(0, 1, 3, 2, 4).reshape(-1, p * q, p * q)
                 flat, column = h.reshape(-1, 1, p * q), h.reshape(-1, p * q, 1)
-                statistics = flat @ np.linalg.solve(ridged(spread), column)
+                statistics = (flat @ np.linalg.solve(ridged(spread), column)).ravel()
                 strengths = (flat @ column).ravel() - np.trace(spread, axis1=1, axis2=2)
+                told = statistics, strengths, upper_tails(statistics, p * q)
                 found |= {
-                    pair: Residual(float(statistic), p * q, float(strength))
-                    for pair, statistic, strength in zip(part, statistics.flat, strengths, strict=True)
+                    pair: Residual(statistic, p * q, strength, pvalue)
+                    for pair, statistic, strength, pvalue in zip(part, *(one.tolist() for one in told), strict=True)
                 }
         return found
 
     @cached_property
-    def _features(self) -> list[Reals]:
-        return [features(np.array(shares)) for shares in self.shares]
+    def _features(self) -> list[tuple[Reals, Reals]]:
+        """The shares and the features of each column's kept levels."""
+        return [(shares, features(shares)) for shares in map(np.array, self.shares)]
 
     @cached_property
     def _withins(self) -> dict[tuple[int, int], tuple[Reals, Reals]]:
@@ -299,7 +317,7 @@ class NoisyWhitened(Release):
         joint = self.pair(x, z)
         weights = joint.sum(axis=0)
         laws = joint / weights
-        F = (self._features[x] - self._means[self.block(x)]) @ self._roots[x].T
+        F = (self._features[x][1] - self._means[self.block(x)]) @ self._roots[x].T
         means = laws.T @ F
         spread = np.einsum("rz,ra,rb->zab", laws, F, F) - means[:, :, None] * means[:, None, :]
         self._withins[x, z] = weights, spread
@@ -307,8 +325,7 @@ class NoisyWhitened(Release):
 
     def pair(self, x: int, z: int) -> Reals:
         """Return the noisy joint law of the kept levels of two columns: no share below a tenth of a row."""
-        px, pz = np.array(self.shares[x]), np.array(self.shares[z])
-        Fx, Fz = self._features[x], self._features[z]
+        (px, Fx), (pz, Fz) = self._features[x], self._features[z]
         mx, mz = self._means[self.block(x)], self._means[self.block(z)]
         core = 1 + (Fx @ mx)[:, None] + (Fz @ mz)[None, :] + Fx @ self._second[self.block(x), self.block(z)] @ Fz.T
         joint = np.maximum(px[:, None] * pz[None, :] * core, 0.1 / self.n)
