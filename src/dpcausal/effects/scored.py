@@ -129,6 +129,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
     about: ClassVar[str] = "a doubly robust score from noisy moments"
     at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
+    words: ClassVar[tuple[str, ...]] = ("short_tails",)
 
     short_tails: bool = False
 
