@@ -1,6 +1,6 @@
 """Scores from noisy moments against fold-splitting, the baseline of the literature: error, coverage, ε at equal error.
 
-    python -m benchmarks effects_literature                      200 runs a cell, 40 at n = 100,000
+    python -m benchmarks effects_literature                      200 runs a cell, 100 at n = 100,000
 
 Five numbers uniform on [−1, 1] are adjusted for, the effect is .4, the outcome lies in ±2.5.  *Linear*: linear outcome,
 logistic treatment.  *Nonlinear*: the lines are given squares and cubes as well, and the truth is neither.
@@ -179,7 +179,7 @@ def main(arguments: list[str]) -> int:
     asked, failed = options.parse_args(arguments), False
     for kind in asked.kinds.split(","):
         for n in map(int, asked.rows.split(",")):
-            runs = asked.runs if n <= 10_000 else max(asked.runs // 5, 1)
+            runs = asked.runs if n <= 10_000 else max(asked.runs // 2, 1)
             for line in lines(kind, n, [float(one) for one in asked.epsilons.split(",")], runs):
                 failed |= " LOW" in line
                 print(line, flush=True)
