@@ -1,6 +1,6 @@
 """Scores from noisy moments against fold-splitting, the baseline of the literature: error, coverage, ε at equal error.
 
-    python -m benchmarks effects_literature                      200 runs a cell, 40 at n = 100,000
+    python -m benchmarks effects_literature                      200 runs a cell, 100 at n = 100,000
 
 Five numbers uniform on [−1, 1] are adjusted for, the effect is .4, the outcome lies in ±2.5.  *Linear*: linear outcome,
 logistic treatment.  *Nonlinear*: the lines are given squares and cubes as well, and the truth is neither.
@@ -123,13 +123,17 @@ def epsilon_for(squares: Any, moved: Any, error: float) -> float:
 def least(kind: str, n: int) -> float:
     """Return the least ε, to a tenth, that is answered: public numbers alone decide."""
     epsilon = 0.1
-    while True:
-        try:
-            ask(kind, n, dpc.ApproxDP(epsilon, 1e-6), 0)
-        except InfeasibleError:
-            epsilon = float(f"{epsilon * 1.1:.2g}") if epsilon >= 1 else round(epsilon + 0.05, 2)
-        else:
-            return epsilon
+    while not is_answered(kind, n, epsilon):
+        epsilon = round(epsilon + (0.1 if epsilon >= 1 else 0.05), 2)
+    return epsilon
+
+
+def is_answered(kind: str, n: int, epsilon: float) -> bool:
+    try:
+        ask(kind, n, dpc.ApproxDP(epsilon, 1e-6), 0)
+    except InfeasibleError:
+        return False
+    return True
 
 
 def answered(kind: str, n: int, epsilon: float, runs: int, plain: list[Any], peer: tuple[Any, Any]) -> str:
@@ -165,7 +169,7 @@ def lines(kind: str, n: int, epsilons: Sequence[float], runs: int) -> Iterator[s
     for epsilon in refused:
         peers_error = least_at(*peer, epsilon)
         yield f"  ε = {epsilon:<4g} refused before the spend, see ε = {first:g}; fold-splitting RMSE {peers_error:.4f}"
-    for epsilon in ([first] if refused else []) + [epsilon for epsilon in epsilons if epsilon >= first]:
+    for epsilon in dict.fromkeys(([first] if refused else []) + [one for one in epsilons if one >= first]):
         yield f"  ε = {epsilon:<4g} {answered(kind, n, epsilon, runs, plain, peer)}"
 
 
@@ -179,7 +183,7 @@ def main(arguments: list[str]) -> int:
     asked, failed = options.parse_args(arguments), False
     for kind in asked.kinds.split(","):
         for n in map(int, asked.rows.split(",")):
-            runs = asked.runs if n <= 10_000 else max(asked.runs // 5, 1)
+            runs = asked.runs if n <= 10_000 else max(asked.runs // 2, 1)
             for line in lines(kind, n, [float(one) for one in asked.epsilons.split(",")], runs):
                 failed |= " LOW" in line
                 print(line, flush=True)

@@ -101,11 +101,13 @@ def half(interval: Any) -> float | None:
     return None if interval is None else (interval[1] - interval[0]) / 2
 
 
-def trial(draw: Callable[[int, Coins], dict[str, Any]]) -> Callable[[int, Any, Coins], float | None]:
+def trial(
+    draw: Callable[[int, Coins], dict[str, Any]], method: Any = "auto"
+) -> Callable[[int, Any, Coins], float | None]:
     def run(n: int, loss: Any, coins: Coins) -> float | None:
         columns = draw(n, coins)
         adjust = [name for name in columns if name not in "ay"]
-        found = dpc.effect(table(columns), treatment="a", outcome="y", adjust=adjust, loss=loss)
+        found = dpc.effect(table(columns), treatment="a", outcome="y", adjust=adjust, loss=loss, method=method)
         return half(found.interval)
 
     return run
@@ -207,6 +209,7 @@ def pointed(**law: Any) -> Callable[[int, Any, Coins], float]:
 
 
 PURE, LITTLE = dpc.PureDP(1), dpc.PureDP(0.3)
+SHORT = dpc.methods.Orthogonal(short_tails=True)
 DESIGNS = (
     Design("ci_test", "uniform", 800, LITTLE, {"correlation": 0.12}, tested(linked(flat, 0.12)), 200),
     Design("ci_test", "skewed", 800, PURE, {"correlation": 0.1}, tested(linked(skewed, 0.1)), 200),
@@ -221,8 +224,10 @@ DESIGNS = (
     Design("effect", "skewed", 1_000, LITTLE, {"width": 12, "spread": 1 / 12}, trial(arms(0.5, skewed)), 30),
     Design("effect", "uneven sites, t of 5", 3_000, PURE, {"width": 12, "spread": 1 / 12, "cells": 4, "share": 0.4},
            trial(in_sites), 30),
-    Design("effect", "two confounders", 3_000, BOTH, {"width": 12, "spread": 1 / 12, "adjust": 2},
-           trial(arms(0.5, flat, 2)), 30),
+    Design("effect", "two confounders, tails said short", 3_000, BOTH,
+           {"width": 12, "spread": 1 / 12, "adjust": 2, "method": SHORT}, trial(arms(0.5, flat, 2), SHORT), 30),
+    Design("effect", "two confounders, long tails", 12_000, BOTH, {"width": 12, "spread": 1 / 12, "adjust": 2},
+           trial(arms(0.5, heavy, 2)), 30),
     Design("effect", "sizes of a third, skewed", 1_500, PURE,
            {"width": 12, "spread": 1 / 12, "method": dpc.methods.Assigned(sizes=[2, 1])},
            by_design(1 / 3, skewed, lambda n: dpc.methods.Assigned(sizes=[n - n // 3, n // 3])), 30),

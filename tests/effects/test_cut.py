@@ -1,43 +1,71 @@
-"""Where scores are cut: the nearest cut where tails are normal, far out where one side goes on."""
+"""Where scores are cut: near where it is said that tails are short, else where what is hidden costs least."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from dpcausal.effects.cut import LONG_TAIL, best_cut, cuts_of, taken_by, unsure_of
+from dpcausal.effects.cut import Tails, cuts_of, edge_of, times_as_wide
 
 
-def counted(scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+def counted(scores: np.ndarray, cuts: np.ndarray, deviation: float = 0.0, seed: int = 0) -> Tails:
     ends = np.concatenate([[-np.inf], -cuts[::-1], cuts, [np.inf]])
-    return np.histogram(scores, ends)[0].astype(float)
+    far = np.histogram(scores, ends)[0].astype(float)
+    return Tails(cuts, far + deviation * np.random.default_rng(seed).normal(size=len(far)), deviation)
 
 
-def test_normal_scores_are_cut_near_and_a_long_side_far_out() -> None:
-    rng, cuts = np.random.default_rng(1), cuts_of(100_000, 10.0)
-    normal = rng.normal(size=100_000) / 1.2
-    long = np.where(rng.random(100_000) < 0.5, rng.exponential(size=100_000) - 1, normal)
-    near, short = best_cut(cuts, counted(normal, cuts), (10.0, 20.0), 1.0)
-    far, long_tailed = best_cut(cuts, counted(long, cuts), (10.0, 20.0), 1.0)
-    assert near <= 3 and not short and far > 4 and long_tailed
+def test_normal_scores_are_cut_near_if_tails_are_said_to_be_short_and_far_out_where_noise_would_hide_one() -> None:
+    normal = np.random.default_rng(1).normal(size=10_000) / 1.2
+    for told in (False, True):
+        tails = counted(normal, cuts_of(10_000), 10.0)
+        place, edge = tails.best(10.0, told)
+        assert bool(tails.cuts[place] < 5) is told and (edge is None) is told
 
 
-def test_long_tails_are_seen_though_they_are_alike() -> None:
-    rng, cuts = np.random.default_rng(2), cuts_of(100_000, 10.0)
-    assert best_cut(cuts, counted(rng.standard_t(3, size=100_000), cuts), (10.0, 20.0), 1.0)[1]
+def test_the_edge_is_farther_where_more_scores_lie_far_out_and_no_cut_lies_beyond_it() -> None:
+    rng, cuts = np.random.default_rng(2), cuts_of(10_000)
+    short, long = (counted(scores, cuts) for scores in (rng.normal(size=10_000) / 1.2, rng.standard_t(2, size=10_000)))
+    assert cuts[short.edge()] == pytest.approx(edge_of(10_000)) and long.edge() > short.edge()
+    for tails in (short, long):
+        place, edge = tails.best(10.0, False)
+        assert edge is not None and place <= edge
 
 
-@pytest.mark.parametrize("law", ["exponential", "lognormal", "gamma"])
-@pytest.mark.parametrize("cut", [2.5, 3.0, 4.5])
-def test_what_a_long_side_has_beyond_the_cut_is_allowed_for(law: str, cut: float) -> None:
-    rng = np.random.default_rng(3)
-    drawn = {"exponential": rng.exponential, "lognormal": rng.lognormal, "gamma": lambda size: rng.gamma(4, size=size)}
+@pytest.mark.parametrize("law", ["exponential", "lognormal", "gamma", "hump"])
+@pytest.mark.parametrize("place", range(4))
+def test_what_a_long_side_has_beyond_a_cut_is_told_by_exact_counts(law: str, place: int) -> None:
+    rng, cuts = np.random.default_rng(3), cuts_of(10_000)
+    drawn = {
+        "exponential": rng.exponential, "lognormal": rng.lognormal, "gamma": lambda size: rng.gamma(4, size=size),
+        "hump": lambda size: rng.normal(size=size) + 9 * (rng.random(size) < 0.005),
+    }  # fmt: skip
     scores = drawn[law](size=10**6)
     scores = (scores - scores.mean()) / scores.std() / 1.2
-    above, below = float((scores > cut).sum()), float((scores < -cut).sum())
+    cut, taken = cuts[place], counted(scores, cuts).taken(place, 3)
     truly = np.maximum(scores - cut, 0).sum() - np.maximum(-cut - scores, 0).sum()
-    assert truly <= 1.25 * taken_by(cut, (below, above), 0.0, 1.0, LONG_TAIL)
+    assert truly <= taken.above + 3 * taken.hidden + 3 * scores.std() * 1e3 and taken.below == 0
 
 
-def test_the_difference_of_two_counts_is_unsure_by_noise_and_chance() -> None:
-    assert unsure_of(50.0, 50.0, 10.0) == pytest.approx(np.sqrt(300))
+def test_what_is_hidden_is_noise_and_chance_as_far_out_as_it_may_lie() -> None:
+    cuts = cuts_of(10_000)
+    far = np.zeros(2 * len(cuts) + 1)
+    far[len(cuts)] = 10_000.0
+    taken = Tails(cuts, far, 10.0).taken(2, 3)
+    middle, edge = (cuts[2] + cuts[3]) / 2, cuts[3]
+    distances = np.array([middle, edge, edge, edge]) - cuts[2]
+    assert taken.hidden == pytest.approx(10 * np.sqrt(2 * distances @ distances)) and taken.above == taken.below == 0
+    assert Tails(cuts, far, 10.0).taken(3, 3).hidden == 0
+
+
+def test_an_interval_is_foretold_wider_by_the_noise_of_the_farthest_scores_that_are_kept() -> None:
+    assert times_as_wide(10_000, 0.0, False) == 1
+    assert times_as_wide(10_000, 10.0, False) == pytest.approx(np.hypot(1, 1.2 * 10 * 10 / 100))
+    assert times_as_wide(10_000, 10.0, True) < times_as_wide(10_000, 10.0, False)
+
+
+def test_a_hump_that_is_seen_lies_within_the_edge_and_one_beyond_all_cuts_leaves_no_interval() -> None:
+    rng, cuts = np.random.default_rng(4), cuts_of(10_000)
+    scores = rng.normal(size=10_000) / 1.2
+    for far, place in ((0, 3), (15, 4), (25, 5), (40, 5)):
+        tails = counted(np.append(scores[100:], np.full(100, float(far))), cuts, 10.0)
+        assert tails.edge() == place and tails.escaped is (far == 40)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import dpcausal as dpc
+from dpcausal.cli.program import app
 from dpcausal.errors import ParameterError
 from dpcausal.methods import Assigned, Coin
 
@@ -50,3 +54,23 @@ def test_a_design_that_does_not_fit_is_named() -> None:
     for method in (Assigned(), Assigned(sizes=[1, 2, 3]), Coin(probabilities=[0.5, 0.2]), Coin()):
         with pytest.raises(ParameterError, match="a plan of method"):
             dpc.plan("effect", n=MANY, loss=ONE, method=method, cells=2)
+
+
+def test_the_command_plans_a_trial_as_the_library_does() -> None:
+    told = dpc.plan("effect", n=MANY, loss=ONE, method=Coin(probabilities=[[0.8, 0.7], [0.2, 0.3]]), cells=2)
+    words = ["plan", "effect", "--n", str(MANY), "--epsilon", "1", "--cells", "2", "--method", "coin", "--json"]
+    found = json.loads(CliRunner().invoke(app, [*words, "--probabilities", ".8,.7;.2,.3"]).output)
+    assert found["accuracy"] == told.accuracy and "coin(probabilities=.8" in found["assumed"]["method"]
+    assert CliRunner().invoke(app, words).exit_code == 2
+    assert "--method coin" in CliRunner().invoke(app, [*words[:-3], "--probabilities", ".8,.2"]).output
+
+
+@pytest.mark.parametrize("said", [False, True])
+def test_a_plan_says_whether_there_is_an_interval_with_the_word_that_tails_are_short_and_without(said: bool) -> None:
+    method = dpc.methods.Orthogonal(short_tails=said)
+    few, many = (
+        dpc.plan("effect", n=n, loss=dpc.ApproxDP(1, 1e-6), adjust=1, method=method) for n in (3_000, 12_000)
+    )
+    assert math.isinf(few.accuracy) is not said and math.isfinite(many.accuracy)
+    other = "without short_tails=True" if said else "with short_tails=True"
+    assert f"{other} {'no interval' if said else '±'}" in few.summary() and f"{other} ±" in many.summary()

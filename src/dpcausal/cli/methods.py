@@ -134,24 +134,14 @@ def _whole(
     """Return the function with all options of its methods."""
     from dpcausal.privacy.ledger import Ledger
 
-    takers: dict[str, list[str]] = {}
-    types: dict[str, Any] = {}
-    helps: dict[str, str] = {}
-    for name, kind in kinds.items():
-        hints = get_type_hints(kind)
-        for field in fields(kind):
-            plain = plain_type(hints[field.name])
-            if plain is not None and name != "auto":
-                takers.setdefault(field.name, []).append(name)
-                types[field.name] = plain
-                helps.setdefault(field.name, described(kind, field.name))
+    options = method_options(kinds)
 
     def run(**given: Any) -> None:
         with exit_codes():
-            options = {name: given.pop(name) for name in types}
+            said = {one.name: given.pop(one.name) for one in options}
             settings = {
                 "loss": loss_from(given.pop("epsilon"), given.pop("delta"), given.pop("rho")),
-                **({"method": _built(kinds, given.pop("method"), options)} if kinds else {}),
+                **({"method": built(kinds, given.pop("method"), said)} if kinds else {}),
                 "accept_large_epsilon": given.pop("accept_large_epsilon"),
                 "again": given.pop("again"),
             }
@@ -165,10 +155,7 @@ def _whole(
     own = inspect.signature(command, eval_str=True).parameters.values()
     extra = [
         *([parameter("method", str, f"{', '.join(dict.fromkeys(('auto', *kinds)))}.", "auto")] if kinds else []),
-        *(
-            parameter(name, plain | None, f"{helps[name]} Of {', '.join(takers[name])}.", None)
-            for name, plain in types.items()
-        ),
+        *options,
     ]
     shared = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -178,6 +165,25 @@ def _whole(
     ]
     asked = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own if one.name != "call"]
     return taking([*asked, *shared, *extra], command.__doc__, run)
+
+
+def method_options(kinds: Kinds) -> list[inspect.Parameter]:
+    """Return an option for each field of the methods that a word or number can fill."""
+    takers: dict[str, list[str]] = {}
+    types: dict[str, Any] = {}
+    helps: dict[str, str] = {}
+    for name, kind in kinds.items():
+        hints = get_type_hints(kind)
+        for field in fields(kind):
+            plain = plain_type(hints[field.name])
+            if plain is not None and name != "auto":
+                takers.setdefault(field.name, []).append(name)
+                types[field.name] = plain
+                helps.setdefault(field.name, described(kind, field.name))
+    return [
+        parameter(name, plain | None, f"{helps[name]} Of {', '.join(takers[name])}.", None)
+        for name, plain in types.items()
+    ]
 
 
 SHARED: tuple[tuple[str, Any, Any], ...] = (
@@ -202,7 +208,7 @@ def _check_place(path: Path | None) -> None:
         raise ParameterError(f"{str(path)!r} is not in a folder that exists")
 
 
-def _built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
+def built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
     """Return the method, its options filled; without options the short name, so that the task may choose."""
     given = {name: value for name, value in options.items() if value is not None}
     kind = kinds.get(asked)

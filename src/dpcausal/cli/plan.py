@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from dpcausal.cli.methods import described, parameter, plain_type, register, taking
+from dpcausal.cli.methods import built, described, method_options, of, parameter, plain_type, register, taking
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
@@ -24,6 +24,7 @@ from dpcausal.cli.study import end, show_plan
 from dpcausal.errors import ParameterError
 
 if TYPE_CHECKING:
+    from dpcausal.planning.prospect import Prospect
     from dpcausal.privacy.loss import Loss
 
 TARGET = "The accuracy to reach: a chance, or half the width of an interval; n or epsilon is then sought."
@@ -54,6 +55,8 @@ def _plan(
         return _of_study(Path(what), accuracy, as_json)
     from dpcausal.planning.plan import plan
 
+    if task in PROSPECTS:
+        said |= _method_of(PROSPECTS[task], said)
     loss: Loss | None = None if epsilon is None and rho is None else loss_from(epsilon, delta, rho)
     found = plan(task, n=n, loss=loss, accuracy=target, delta=delta if loss is None else None,
                  accept_large_epsilon=accept_large_epsilon, **said)  # fmt: skip
@@ -71,8 +74,18 @@ def _of_study(path: Path, accuracy: bool, as_json: bool) -> None:
     end(found, {"answered", "to ask"})
 
 
+def _method_of(kind: type[Prospect], said: dict[str, Any]) -> dict[str, Any]:
+    """Take the words on a method from what was said, and return the method."""
+    if not kind.methods:
+        return {}
+    kinds = of(kind.methods)()
+    own = {field.name for one in kinds.values() for field in fields(one)} - {one.name for one in fields(kind)}
+    options = {name: said.pop(name) for name in own & said.keys()}
+    return {"method": built(kinds, said.pop("method", "auto"), options)}
+
+
 def _whole() -> Callable[..., None]:
-    """Return the command with an option for each assumption of a task."""
+    """Return the command with an option for each assumption of a task, and for each field of its methods."""
     from dpcausal.planning.prospects import PROSPECTS
 
     takers: dict[str, list[str]] = {}
@@ -86,7 +99,10 @@ def _whole() -> Callable[..., None]:
 
     own = [one for one in inspect.signature(_plan, eval_str=True).parameters.values() if one.name != "assumed"]
     assumed = [_option(name, PROSPECTS[tasks[0]], tasks) for name, tasks in takers.items()]
-    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *assumed)]
+    taken = {one.name for one in own} | takers.keys()  # a field of such a name is an assumption here
+    rooms = [of(kind.methods)() for kind in PROSPECTS.values() if kind.methods]
+    options = {one.name: one for kinds in rooms for one in method_options(kinds) if one.name not in taken}
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *assumed, *options.values())]
     return taking(parameters, _plan.__doc__, run)
 
 

@@ -1,78 +1,162 @@
-"""Where scores are cut, told by noisy counts of how many lie far out, and what the cut may have taken."""
+"""Where scores are cut, told by noisy counts of how many lie far out, and what the cut may have taken.
+
+A sum of scores that are cut costs noise as far as they reach, and loses what lies beyond.  What is lost is told by
+noisy counts between cuts: their lean, above less below, times how far beyond the cut it lies.  Up to an edge, the
+fourth root of n spreads, which is farther where more scores lie far out, the interval allows for all of it that noise
+and chance may hide, whatever its shape; beyond the edge for what the counts show.  Where it is said that tails are
+short, only what plainly leans is allowed for.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.effects.corner_counts import functionals
-
 Reals = npt.NDArray[np.float64]
 
-NEAREST, FURTHER, FARTHEST = (2.5, 3.0), 3, 1.0
-"""Multiples of the spread that scores may be cut at: these, and so many more up to that many √n over the noise's
-deviation, where noise is nearly twice the sampling error."""
+NEAREST, INNER, OUTER, STEP = 2.5, 4, 2, 1.75
+"""Multiples of the spread that scores may be cut at: so many from the nearest to the edge, and farther ones."""
 WIDER = 1.2
 """The spread of the scores is taken for so many times what the lines foretell."""
-NET, LONG_TAIL, USUAL_TAIL, BOTH = 0.5, 1.0, 0.65, 1 / 12
-"""Beyond a cut scores go on for so much of it, long tails for so much at most and usually so much, or as exponential
-errors of the smaller arm, if that is farther; what is cut on either side cancels but for so much of it."""
-LEAN, LONG, ALLOWED, EAGER = 1.8, 1.9, 1.5, 0.5
-"""Tails are long where the two differ by so many deviations, or where so many lie beyond the second cut.  Others are
-taken to differ by so many deviations less than counted; long ones, in choosing, by so many more."""
+REACH, LEAST_SQUARE, HEAVY = 0.5, 0.6, 1.44
+"""The last scores go on for so many of their cut.  The edge is farther where so many times the root mean square of
+scores, in spreads, that within the nearest cut taken for so much, is above 1."""
+SEEN, ESCAPED = 2.0, 2.5
+"""Counts of one side of so many deviations move the edge beyond them, and beyond all cuts leave no interval."""
+DOUBTED, DOUBTED_BEYOND = 0.5, 1.0
+"""Of what the counts show inside and beyond the edge, so many deviations are taken for noise and chance."""
+NEAR, NET, ALLOWED = 2, 0.5, 1.5
+"""Short tails are cut at one of so many, go on for so much of it, and so many deviations of their lean are doubted."""
 
 
-def cuts_of(n: int, deviation: float) -> Reals:
+class Taken(NamedTuple):
+    """What a cut may have taken from the sum of scores, in spreads, and the deviation of what is hidden."""
+
+    below: float
+    above: float
+    hidden: float
+
+    @classmethod
+    def of(cls, lean: float, hidden: float = 0.0) -> Taken:
+        return cls(max(0.0, -lean), max(0.0, lean), hidden)
+
+
+def edge_of(n: int) -> float:
+    """Return how many spreads out tails of any shape are allowed for: public.
+
+    A tail with a third moment has taken n/cut² there, no more than chance, √n, hides.
+
+    >>> edge_of(10_000)
+    10.0
+    """
+    return float(max(n**0.25, 1.3 * NEAREST))
+
+
+def cuts_of(n: int) -> Reals:
     """Return the multiples of the spread that scores may be cut at, in rising order: public.
 
-    >>> cuts_of(10_000, 10.0).round(2).tolist()
-    [2.5, 3.0, 4.48, 6.69, 10.0]
+    >>> cuts_of(10_000).round(2).tolist()
+    [2.5, 3.97, 6.3, 10.0, 17.5, 30.62]
     """
-    farthest = np.clip(FARTHEST * math.sqrt(n) / deviation, 1.1 * NEAREST[-1], 50.0)
-    return np.concatenate([NEAREST, np.geomspace(NEAREST[-1], farthest, FURTHER + 1)[1:]])
+    inner = np.geomspace(NEAREST, edge_of(n), INNER)
+    return np.concatenate([inner, inner[-1] * STEP ** np.arange(1, OUTER + 1)])
 
 
-def best_cut(cuts: Reals, far: Reals, deviations: tuple[float, float], weight: float) -> tuple[float, bool]:
-    """Return the cut whose interval is foretold as the shortest, and whether the tails are long.
+def times_as_wide(n: int, noise: float, short: bool) -> float:
+    """Return how many times as wide as without noise an interval about n scores is foretold: public.
+
+    ``noise`` is the deviation of that of a sum of scores cut at 1; ``short``, whether it is said that tails are short.
+    """
+    return math.hypot(1.0, WIDER * (NEAREST if short else edge_of(n)) * noise / math.sqrt(n))
+
+
+@dataclass(frozen=True)
+class Tails:
+    """Noisy counts of scores beyond each cut and before the next.
 
     Parameters
     ----------
     cuts : float array, shape (k,)
     far : float array, shape (2k + 1,)
-        Noisy counts of scores below all, between each two and above all of −cuts and cuts.
-    deviations : tuple of float
-        Of the noise of a corner of the sum of scores, and of each of these counts.
-    weight : float
-        Spreads that exponential errors of the smaller arm go on for.
+        Counts below all, between each two and above all of −cuts and cuts.
+    deviation : float
+        Of the noise of each.
     """
-    count, noise, widths = max(float(far.sum()), 1.0), functionals(2)[1] - functionals(2)[0] / 2, []
-    below, above = np.cumsum(far[: len(cuts)])[::-1], np.cumsum(far[::-1][: len(cuts)])[::-1]
-    unsure = [
-        unsure_of(one, other, math.sqrt(len(cuts) - place) * deviations[1])
-        for place, (one, other) in enumerate(zip(below, above, strict=True))
-    ]
-    long = abs(float(above[0] - below[0])) > LEAN * unsure[0] or float(above[1] + below[1]) > LONG * unsure[1]
-    for cut, one, other, doubt in zip(cuts, below, above, unsure, strict=True):
-        error = math.hypot(1 / WIDER / math.sqrt(count), 2 * cut * deviations[0] * math.sqrt(noise @ noise) / count)
-        tail, doubts = (USUAL_TAIL, -EAGER) if long else (NET, ALLOWED)
-        taken = taken_by(float(cut), (one, other), doubts * doubt, weight, tail)
-        widths.append(1.96 * error + taken / count)
-    return float(cuts[int(np.argmin(widths))]), long
+
+    cuts: Reals
+    far: Reals
+    deviation: float
+
+    @property
+    def count(self) -> float:
+        return max(float(self.far.sum()), 1.0)
+
+    @property
+    def sides(self) -> tuple[Reals, Reals]:
+        """Return the counts below and above, from the nearest cut outwards."""
+        k = len(self.cuts)
+        return self.far[:k][::-1], self.far[-k:]
+
+    @property
+    def middles(self) -> Reals:
+        """Return how far out the scores of each count are taken to lie."""
+        return np.append((self.cuts[1:] + self.cuts[:-1]) / 2, self.cuts[-1] * (1 + REACH))
+
+    def edge(self) -> int:
+        """Return the place of the cut that is the edge."""
+        below, above = self.sides
+        square = float(self.middles[:INNER] ** 2 @ (below + above)[:INNER]) / self.count
+        farther = max(HEAVY * math.sqrt(LEAST_SQUARE + max(square, 0.0)), 1.0)
+        place = int(np.searchsorted(self.cuts, self.cuts[INNER - 1] * farther / math.sqrt(STEP)))
+        seen = 1 + np.flatnonzero(np.maximum(below, above) > SEEN * self.deviation)
+        return min(max(place, INNER - 1, *seen.tolist()), len(self.cuts) - 1)
+
+    @property
+    def escaped(self) -> bool:
+        """Return whether more scores than noise would make lie beyond all cuts."""
+        return max(float(side[-1]) for side in self.sides) > ESCAPED * self.deviation
+
+    def taken(self, place: int, edge: int | None) -> Taken:
+        """Return what the cut at a place may have taken; no edge stands for tails that are said to be short.
+
+        >>> tails = Tails(np.array([2.0, 4.0]), np.array([0.0, 0.0, 900.0, 60.0, 40.0]), 0.0)
+        >>> tails.taken(1, None).above, tails.taken(1, 1).above
+        (61.02..., 67.35...)
+        """
+        below, above = self.sides
+        lean, cut = (above - below)[place:], float(self.cuts[place])
+        unsure = 2 * self.deviation**2 + np.maximum(above + below, 0.0)[place:]
+        if edge is None:
+            return Taken.of(NET * cut * _beyond(float(lean.sum()), ALLOWED * math.sqrt(unsure.sum())))
+        far = self.middles[place:] - cut
+        inside = np.minimum(far, max(float(self.cuts[edge]) - cut, 0.0))
+        hidden, outside = (math.sqrt(float(far**2 @ unsure)) for far in (inside, far - inside))
+        near = Taken.of(_beyond(float(inside @ lean), DOUBTED * hidden), hidden)
+        more = Taken.of(_beyond(float((far - inside) @ lean), DOUBTED_BEYOND * outside))
+        return Taken(near.below + more.below, near.above + more.above, hidden)
+
+    def best(self, noise: float, short: bool) -> tuple[int, int | None]:
+        """Return the place of the cut, none beyond the edge, whose interval is foretold to be shortest, and the edge's.
+
+        Parameters
+        ----------
+        noise : float
+            The deviation of the noise of a sum of scores that are cut at 1.
+        short : bool
+            Whether it is said that tails are short.
+        """
+        edge, widths = None if short else self.edge(), []
+        for place, cut in enumerate(self.cuts[: NEAR if edge is None else edge + 1]):
+            taken, chance = self.taken(place, edge), math.sqrt(self.count) / WIDER
+            error = math.hypot(chance, cut * noise, taken.hidden)
+            widths.append(1.96 * error + taken.below + taken.above)
+        return int(np.argmin(widths)), edge
 
 
-def unsure_of(below: float, above: float, deviation: float) -> float:
-    """Return the deviation of the difference of two noisy counts, that of chance added."""
-    return math.sqrt(2 * deviation**2 + max(below + above, 0.0))
-
-
-def taken_by(cut: float, beyond: tuple[float, float], unsure: float, weight: float, tail: float = NET) -> float:
-    """Return how many spreads a cut may have taken from the sum of scores; so many scores are not told from none.
-
-    >>> taken_by(3.0, (100.0, 100.0), 0.0, 1.0), taken_by(3.0, (0.0, 100.0), 20.0, 1.0)
-    (50.0, 140.0)
-    """
-    below, above = beyond
-    net = max(tail * cut, weight) * abs(above - below) - NET * cut * unsure
-    return float(max(net, 0.0) + BOTH * cut * max(above + below - unsure, 0.0))
+def _beyond(number: float, doubt: float) -> float:
+    """Return a number less so much of its size as is doubted."""
+    return math.copysign(max(abs(number) - doubt, 0.0), number)

@@ -123,6 +123,8 @@ class EffectMethod(Method[Contrast, Spent]):
     private_ids: ClassVar[bool] = True
     is_trial: ClassVar[bool] = False
     """Whether its options say who is in which arm."""
+    words: ClassVar[tuple[str, ...]] = ()
+    """Options that an interval may need to be said, of what no data of such a size can show."""
 
     def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> Rehearsal:
         """Return n made-up records as this method supposes them to be assigned: a share of them by a coin."""

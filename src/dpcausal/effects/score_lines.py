@@ -20,21 +20,12 @@ LEAST_PROBABILITY = 0.05
 
 @dataclass(frozen=True)
 class Lines:
-    """What the moments say, in units of the columns: lines of outcome and treatment, where scores lie and are cut."""
+    """What the moments say, in units of the columns: lines of outcome and treatment, and where scores lie."""
 
     outcome: Reals
     treatment: Reals
     centre: float
     spread: float
-    weight: float
-    cut: float = math.inf
-    long: bool = False
-    blind: bool = False
-
-    @property
-    def reach(self) -> float:
-        """Return how far from the centre scores are cut."""
-        return self.cut * self.spread
 
     def scores(self, raw: Reals) -> tuple[Reals, Mask]:
         """Return ψ, and whether the probability was cut, each row from itself alone, one column after another."""
@@ -59,5 +50,5 @@ def lines_of(moments: JointMoments) -> Lines:
     sharp = float(np.clip(mean, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY))
     treatment = np.array([mean]) if second is None else np.array([one.estimate for one in second.coefficients])
     slopes = np.array([one.estimate for one in first.coefficients])
-    odds, wide = sharp / (1 - sharp), WIDER * max(spread, least) / math.sqrt(sharp * (1 - sharp))
-    return Lines(slopes, treatment, float(slopes[0]), wide, math.sqrt(max(odds, 1 / odds)))
+    wide = WIDER * max(spread, least) / math.sqrt(sharp * (1 - sharp))
+    return Lines(slopes, treatment, float(slopes[0]), wide)

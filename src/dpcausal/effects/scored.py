@@ -6,10 +6,10 @@ probability of treatment.  With these fixed each row has the score
     ψ = m(1) − m(0) + a (y − m(1)) / e − (1 − a) (y − m(0)) / (1 − e)
 
 whose mean is the effect if either line is right; errors of the lines, noise among them, enter as a product.  How many
-scores lie beyond each of four public multiples of their spread is counted next, and the scores are cut at the one whose
-interval these counts foretell as the shortest.  They are summed by groups as ``cells`` are (claim ``corner-counts``:
-lines and cut are functions of what was released).  How many were cut on either side, and how many probabilities lie
-near 0 or 1, is counted last, by groups.
+scores lie beyond each of six public multiples of their spread, and how many probabilities lie near 0 or 1, is counted
+next, by groups, and the scores are cut at the multiple whose interval these counts foretell as the shortest.  They are
+summed by groups as ``cells`` are (claim ``corner-counts``: lines and cut are functions of what was released).  What the
+counts say that the cut may have taken widens the interval (``cut.py``).
 """
 
 from __future__ import annotations
@@ -22,19 +22,17 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.data.coding import bin_codes
-from dpcausal.data.rows import Rows
-from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.effects.contrast import UNMEASURED, arms_of, e_values, notes, void
-from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
-from dpcausal.effects.cut import ALLOWED, LONG_TAIL, NET, best_cut, cuts_of, taken_by, unsure_of
+from dpcausal.effects.corner_counts import GRID, corner_counts_sensitivity, functionals
+from dpcausal.effects.cut import cuts_of, times_as_wide
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval
 from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, foretold, learnt_moments, noise_of, tail_radius
-from dpcausal.effects.score_lines import TREATMENT, Lines, lines_of
+from dpcausal.effects.score_lines import TREATMENT, lines_of
+from dpcausal.effects.scores import Design, Scores, noise_of_sum
 from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
@@ -46,24 +44,22 @@ from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query
 
 Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 MOMENTS = tuple(Fraction(percent, 100) for percent in range(23, 51, 3))
-FAR, TOLD = Fraction(12, 100), Fraction(1, 10)
-"""Shares of ρ of the moments, the least of these that foretells enough signal; of the counts that the cut is chosen by,
-and of those of what was cut; the scores have the rest."""
+COUNTS, FEWER = Fraction(25, 100), Fraction(12, 100)
+"""Shares of ρ of the moments, the least of these that foretells enough signal; of the counts, and where it is said that
+tails are short; the scores have the rest."""
 LEAST_SHARE, RARE_ARM = 0.95, 0.1
 """No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not made up for."""
 LEAST_SIGNAL, ENOUGH_SIGNAL = 2.5, 3.6
 """No interval where the moments are nearer to their noise, and no answer where they would be by public numbers; what is
 enough for nearly all intervals to be shown."""
 MOST_CUT = 2.0
-"""No interval where cut scores could move the mean by so many standard errors; where they could move it by less, it is
-so much wider at both ends."""
-SEEN_FROM, MOST_HIDDEN = 9_500, 0.19
-"""No interval, unless tails are said to be short, of fewer rows or where the deviation of a count of far scores is more
-of √n: what a cut takes of a long tail on one side is then more than the error, and not seen."""
+"""No interval where counts show that cut scores moved the mean by so many standard errors; where they could have moved
+it by less, it is so much wider at that end."""
+SEEN_FROM, MOST_WIDE = 4_000, 2.5
+"""No interval, unless tails are said to be short, of fewer rows or where one that allows for long tails is foretold so
+many times as wide as without noise."""
 MOST_COLUMNS = 40
 
 CUT = "scores were cut at {cut:.3g} times their spread, too many for the interval: the outcome is too skewed"
@@ -72,46 +68,12 @@ BLIND = (
     "with so few rows at this loss a long tail of the outcome on one side, which moves the estimate, would not be "
     "seen: more rows, a larger loss, or say methods.Orthogonal(short_tails=True) if lines leave none of the outcome"
 )
+RESTS = "intervals rest on what was said, that lines leave no long tail of the outcome on one side (short_tails=True)"
+ALLOWS = (
+    "long tails of the outcome are allowed for: public numbers foretell intervals {wide:.2g} times as wide as without "
+    "noise, and {short:.2g} times if short_tails=True is said of what lines leave"
+)
 OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probability of treatment near 0 or 1"
-
-
-@dataclass(frozen=True)
-class Design:
-    """The columns of the moments: name, middle and half width of the range, code of the level that is 1 (or None)."""
-
-    names: tuple[str, ...]
-    sources: tuple[str, ...]
-    codes: tuple[int | None, ...]
-    middles: Reals
-    halves: Reals
-
-    @classmethod
-    def of(cls, question: Contrast) -> Design:
-        """Return the columns for a question: outcome, treatment, numbers as they are, one column a further level."""
-        found: list[tuple[str, str, int | None, float, float]] = []
-        treated = arms_of(
-            levels_of(question.column(question.treatment)), question.treatment, question.treated, question.control
-        )[1]
-        for name in (question.outcome, question.treatment, *question.strata):
-            column = question.column(name)
-            if isinstance(column, Bounded) and name != question.treatment:
-                found.append((name, name, None, column.midpoint, column.width / 2))
-                continue
-            levels = levels_of(column)
-            codes = [treated] if name == question.treatment else list(range(1, len(levels)))
-            named = [name if len(levels) == 2 else f"{name} = {levels[code]}" for code in codes]
-            found += [(text, name, code, 0.5, 0.5) for text, code in zip(named, codes, strict=True)]
-        names, sources, all_codes, middles, halves = zip(*found, strict=True)
-        return cls(names, sources, all_codes, np.array(middles), np.array(halves))
-
-    def units(self, rows: Rows) -> Reals:
-        """Return the rows on [−1, 1]."""
-        values = rows.values
-        columns = [
-            values[source].astype(np.float64) if code is None else (values[source] == code).astype(np.float64)
-            for source, code in zip(self.sources, self.codes, strict=True)
-        ]
-        return np.clip((np.stack(columns, axis=1) - self.middles) / self.halves, -1.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,13 +84,15 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
     ----------
     short_tails : bool
         Whether what the lines leave of the outcome has no long tail on one side, as about normal errors have none:
-        needed for an interval of fewer than 9,500 rows, or of more where noise would hide one.
+        needed for an interval of fewer than 4,000 rows, or of more where noise would hide one; elsewhere intervals are
+        narrower, and estimates nearer, where it is said.
     """
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "a doubly robust score from noisy moments"
     at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
+    words: ClassVar[tuple[str, ...]] = ("short_tails",)
 
     short_tails: bool = False
 
@@ -148,7 +112,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
             try:
                 for share in (HISTOGRAM, *SHAPING, LAST):
                     noise_of(d, n, tail_radius(d, 0.3), rho.part(MOMENTS[0]).part(share))
-                _deviation(rho, TOLD)
+                _deviation(rho, FEWER)
             except FenceError:
                 raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
             most = rho.part(MOMENTS[-1])
@@ -176,36 +140,45 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         d, n, rho = len(Design.of(question).names), question.n, affordable_zcdp(spent)
         signal = foretold(d, n, rho.part(moments_share(d, n, rho)))
         far = f"public numbers foretell moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
-        hidden = (f"no interval: {BLIND}",) if self._blind(n, rho) else ()
-        return (right, *((far,) if signal < 2 * LEAST_SIGNAL else ()), *hidden)
+        wide, short = (times_as_wide(n, one._noise(d, n, rho), one.short_tails)
+                       for one in (replace(self, short_tails=said) for said in (False, True)))  # fmt: skip
+        tails = RESTS if self.short_tails else ALLOWS.format(wide=wide, short=short)
+        return (right, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
+                f"no interval: {BLIND}" if self._blind(d, n, rho) else tails)  # fmt: skip
 
-    def _blind(self, n: int, rho: ZCDP) -> bool:
-        hidden = n < SEEN_FROM or _deviation(rho, FAR) > MOST_HIDDEN * math.sqrt(n)
-        return hidden and not self.short_tails
+    @property
+    def _counts(self) -> Fraction:
+        """Return the counts' share of ρ."""
+        return FEWER if self.short_tails else COUNTS
+
+    def _noise(self, columns: int, n: int, rho: ZCDP) -> float:
+        """Return the deviation of the noise of the scores' sum, were they cut at 1: public."""
+        return noise_of_sum(_deviation(rho, 1 - moments_share(columns, n, rho) - self._counts))
+
+    def _blind(self, columns: int, n: int, rho: ZCDP) -> bool:
+        wide = times_as_wide(n, self._noise(columns, n, rho), short=False)
+        return (n < SEEN_FROM or wide > MOST_WIDE) and not self.short_tails
 
     def release(
         self, private: Table, question: Contrast, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
     ) -> Effect:
         design, n, rho = Design.of(question), question.n, affordable_zcdp(spent)
-        summed = Summed.of(question.table, _names(question, design), design.units)
-        share = moments_share(len(design.names), n, rho)
-        scores = 1 - share - FAR - TOLD
-        found = learnt_moments(summed, len(design.names), n, allotment, rho.part(share))
-        moments = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
-        deviations, lines = (_deviation(rho, scores), _deviation(rho, TOLD)), lines_of(moments)
-        cuts = cuts_of(n, deviations[0])
+        summed, d = Summed.of(question.table, _names(question, design), design.units), len(design.names)
+        share = moments_share(d, n, rho)
+        scores = 1 - share - self._counts
+        moments = JointMoments.of_rounds(
+            design.names, n, (design.middles, design.halves),
+            learnt_moments(summed, d, n, allotment, rho.part(share)),
+        )  # fmt: skip
+        lines, deviations = lines_of(moments), (_deviation(rho, scores), _deviation(rho, self._counts))
+        tally = Scores.of(question, lines, design, cuts_of(n))
         bound = corner_counts_sensitivity(1, Norm.L2)
-        query = Query(summed.over(_Far(lines, design, cuts * lines.spread)), bound, "far scores")
-        far = np.asarray(gaussian(query, allotment, rho.part(FAR)), dtype=np.float64) / GRID
-        cut, long = best_cut(cuts, far, (deviations[0], _deviation(rho, FAR)), lines.weight)
-        lines = replace(lines, cut=cut, long=long, blind=self._blind(n, rho))
-        tally = _Scores.of(question, lines, design)
-        counts, told = tally.apart(summed.over(tally))
-        query = Query(counts, bound, "scores")
+        query = Query(summed.over(tally.far), bound, "far scores, probabilities near 0 or 1")
+        far = np.asarray(gaussian(query, allotment, rho.part(self._counts)), dtype=np.float64)
+        tally = tally.cut(far, deviations, self.short_tails)
+        query = Query(summed.over(tally), bound, "scores")
         noisy = np.asarray(gaussian(query, allotment, rho.part(scores)), dtype=np.float64)
-        query = Query(told, bound, "scores that were cut, probabilities near 0 or 1")
-        shares = np.asarray(gaussian(query, allotment, rho.part(TOLD)), dtype=np.float64)
-        return _answer(question, moments, lines, noisy, shares, deviations)
+        return _answer(question, moments, tally, noisy, deviations, self._blind(d, n, rho))
 
     def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
         book_exact("effect", allotment)
@@ -215,68 +188,14 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         moments = JointMoments.exact(design.names, question.n, (design.middles, design.halves), unit, rows)
         raw, lines = design.middles + design.halves * unit, lines_of(moments)
         farthest = np.abs(lines.scores(raw)[0] - lines.centre).max(initial=0.0)
-        lines = replace(lines, cut=(float(farthest) * (1 + 1e-9) + 1e-9) / lines.spread)
-        tally = _Scores.of(question, lines, design)
-        counts, told = tally.apart(tally(unit, rows))
-        return _answer(question, moments, lines, counts.astype(np.float64), told.astype(np.float64), (0.0, 0.0))
+        tally = Scores.of(question, lines, design, np.array([float(farthest) * (1 + 1e-9) + 1e-9]) / lines.spread)
+        tally = tally.cut(tally.far(unit, rows).astype(np.float64), (0.0, 0.0), True)
+        return _answer(question, moments, tally, tally(unit, rows).astype(np.float64), (0.0, 0.0), False)
 
 
 def _names(question: Contrast, design: Design) -> tuple[str, ...]:
     grouped = () if question.groups is None else (question.groups,)
     return tuple(dict.fromkeys((*design.sources, *grouped)))
-
-
-@dataclass(frozen=True)
-class _Far:
-    """How many scores lie below the farthest cut, between each and the next, and above."""
-
-    lines: Lines
-    design: Design
-    reaches: Reals
-
-    def __call__(self, unit: Reals, rows: Rows) -> Integers:
-        scores, _ = self.lines.scores(self.design.middles + self.design.halves * unit)
-        ends = np.concatenate([-self.reaches[::-1], self.reaches])
-        whole = corners(np.zeros(rows.n), 0, rows.masses(GRID))
-        places = np.searchsorted(ends, scores - self.lines.centre)
-        return corner_counts(places, len(ends) + 1, rows.kept, [whole]).ravel()
-
-
-@dataclass(frozen=True)
-class _Scores:
-    """The corner counts of the scores by groups; and how many scores were left alone, with a probability of treatment
-    within and near an end, and were cut below and above."""
-
-    lines: Lines
-    design: Design
-    groups: str | None
-    column: Column | None
-    size: int
-
-    @classmethod
-    def of(cls, question: Contrast, lines: Lines, design: Design) -> _Scores:
-        column = None if question.groups is None else question.column(question.groups)
-        return cls(lines, design, question.groups, column, 1 if column is None else len(levels_of(column)))
-
-    def __call__(self, unit: Reals, rows: Rows) -> Integers:
-        lines, mass = self.lines, rows.masses(GRID)
-        scores, outside = lines.scores(self.design.middles + self.design.halves * unit)
-        below, above = scores < lines.centre - lines.reach, scores > lines.centre + lines.reach
-        place = np.clip((scores - lines.centre) / (2 * lines.reach) + 0.5, 0.0, 1.0)
-        groups, kind = self._groups(rows), np.where(below, 2, np.where(above, 3, outside))
-        counts = corner_counts(groups, self.size, rows.kept, [corners(place, 2, mass)])
-        told = corner_counts(groups * 4 + kind, 4 * self.size, rows.kept, [corners(place, 0, mass)])
-        return np.concatenate([counts.ravel(), told.ravel()])
-
-    def apart(self, sums: Integers) -> tuple[Integers, Integers]:
-        """Return both."""
-        return sums[: 3 * self.size].reshape(self.size, 3), sums[3 * self.size :].reshape(4 * self.size, 1)
-
-    def _groups(self, rows: Rows) -> Integers:
-        if self.groups is None or self.column is None:
-            return np.zeros(rows.n, dtype=np.int64)
-        codes = rows.values[self.groups]
-        return bin_codes(codes, self.column) if isinstance(self.column, Bounded) else codes
 
 
 def _deviation(rho: ZCDP, share: Fraction) -> float:
@@ -293,54 +212,57 @@ def moments_share(columns: int, n: int, rho: ZCDP) -> Fraction:
 class _Mean:
     """The mean score of some groups together, and why it has no interval."""
 
-    def __init__(
-        self, cells: Reals, told: Reals, lines: Lines, deviations: tuple[float, float], reach: float, signal: float,
-        thin: bool,
-    ) -> None:  # fmt: skip
+    def __init__(self, noisy: Reals, tally: Scores, groups: list[int], deviation: float, reach: float) -> None:
+        cells, width = noisy[groups], 2 * tally.reach
         N, T, Q = functionals(2) @ cells.sum(axis=0)
-        self.count, width = max(float(N), 1.0), 2 * lines.reach
+        self.count = max(float(N), 1.0)
         middle = float(np.clip(T / self.count, 0.0, 1.0))
-        variance = len(cells) * deviations[0] ** 2
+        variance = len(cells) * deviation**2
         noise = functionals(2)[1] - middle * functionals(2)[0]
         self.noise = width * math.sqrt(variance * float(noise @ noise)) / self.count
         spread = max(float(Q) - 2 * middle * float(T) + middle**2 * float(N), 0.0) / self.count
-        self.estimate = lines.centre + width * (middle - 0.5)
-        self.error = math.hypot(width * math.sqrt(spread / self.count), self.noise)
-        below, above = float(told[:, 2].sum()), float(told[:, 3].sum())
-        unsure = 0.0 if lines.long else ALLOWED * unsure_of(below, above, math.sqrt(len(told)) * deviations[1])
-        tail = LONG_TAIL if lines.long else NET
-        taken = lines.spread * taken_by(lines.cut, (below, above), unsure, lines.weight, tail) / self.count
-        self.reason = ""
-        if self.count < 30 + 6 * math.sqrt(3 * variance):
-            self.reason = "too few records for the noise"
-        elif thin:
-            self.reason = OVERLAP
-        elif signal < LEAST_SIGNAL:
-            self.reason = WEAK.format(signal=signal)
-        elif lines.blind:
-            self.reason = BLIND
-        elif taken > MOST_CUT * self.error:
-            self.reason = CUT.format(cut=lines.cut)
-        half = reach * self.error + taken
-        self.interval: Interval | None = None if self.reason else (self.estimate - half, self.estimate + half)
+        self.estimate = tally.lines.centre + width * (middle - 0.5)
+        error = math.hypot(width * math.sqrt(spread / self.count), self.noise)
+        tails, unit = tally.tails(groups), tally.lines.spread / self.count
+        taken = tails.taken(tally.place, tally.edge)
+        self.error = math.hypot(error, unit * taken.hidden)
+        below, above = unit * taken.below, unit * taken.above
+        self.ends = self.estimate - reach * self.error - below, self.estimate + reach * self.error + above
+        self.few = self.count < 30 + 6 * math.sqrt(3 * variance)
+        self.skewed = below + above > MOST_CUT * error or (tally.edge is not None and tails.escaped)
+
+    def reason(self, otherwise: str, cut: float) -> str:
+        """Return why there is no interval, or nothing."""
+        if self.few:
+            return "too few records for the noise"
+        return otherwise or (CUT.format(cut=cut) if self.skewed else "")
 
 
 def _answer(
-    question: Contrast, moments: JointMoments, lines: Lines, noisy: Reals, told: Reals,
-    deviations: tuple[float, float],
+    question: Contrast, moments: JointMoments, tally: Scores, noisy: Reals, deviations: tuple[float, float],
+    blind: bool,
 ) -> Effect:  # fmt: skip
     from scipy.special import ndtri
 
-    cells, told = noisy / GRID, told.reshape(-1, 4) / GRID
-    share = float(np.clip(1 - told[:, 1].sum() / max(float(told.sum()), 1.0), 0, 1))
-    thin = share < LEAST_SHARE or not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM
+    cells, share = noisy.reshape(tally.size, 3) / GRID, float(np.clip(1 - tally.near_an_end, 0, 1))
     reach, signal = float(ndtri(0.5 + question.coverage / 2)), moments.signal_to_noise
-    whole = _Mean(cells, told, lines, deviations, reach, signal, thin)
+    otherwise = BLIND if blind else ""
+    if signal < LEAST_SIGNAL:
+        otherwise = WEAK.format(signal=signal)
+    if share < LEAST_SHARE or not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM:
+        otherwise = OVERLAP
+
+    def mean_of(groups: list[int]) -> tuple[_Mean, Interval | None, str]:
+        mean = _Mean(cells, tally, groups, deviations[0], reach)
+        reason = mean.reason(otherwise, float(tally.cuts[tally.place]))
+        return mean, None if reason else mean.ends, reason
+
+    whole, ends, why = mean_of(list(range(tally.size)))
     by_group = []
     for place, level in enumerate(levels_of(question.column(question.groups)) if question.groups else ()):
-        one = _Mean(cells[[place]], told[[place]], lines, deviations, reach, signal, thin)
-        estimate = None if one.reason.startswith("too few") else one.estimate
-        by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, one.interval, one.reason, share))
+        one, interval, reason = mean_of([place])
+        estimate = None if one.few else one.estimate
+        by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, interval, reason, share))
     levels = levels_of(question.column(question.treatment))
     control, treated = arms_of(levels, question.treatment, question.treated, question.control)
     outcome, arm, *others = moments.names
@@ -353,7 +275,7 @@ def _answer(
             Balance(name, mean + (1 - treats) * slope.estimate, mean - treats * slope.estimate, slope.estimate / deep,
                     slope.noise_error / deep)
         )  # fmt: skip
-    ends, robust = whole.interval, moments.ols(outcome, [arm, *others])[arm].robustness_value
+    robust = moments.ols(outcome, [arm, *others])[arm].robustness_value
     unmeasured: dict[str, float | None] = dict.fromkeys(UNMEASURED)
     if ends is not None and robust is not None:
         limit = robustness_limit(robust, whole.estimate, ends)
@@ -362,7 +284,7 @@ def _answer(
     return Effect(
         treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
         estimand=question.estimand, adjusted_for=question.strata, estimate=whole.estimate, interval=ends,
-        interval_reason=whole.reason, coverage=question.coverage, standard_error=whole.error, noise_error=whole.noise,
+        interval_reason=why, coverage=question.coverage, standard_error=whole.error, noise_error=whole.noise,
         mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=signal,
         share_supported=share,
         **unmeasured, by_group=tuple(by_group), balance=tuple(balance),

@@ -45,6 +45,7 @@ class GraphProspect(TableProspect):
     """
 
     task: ClassVar[str] = "discover"
+    methods: ClassVar[str] = "discovery"
     goal: ClassVar[str] = "smallest correlation that shows as an edge with a chance of .8"
     more_is_better: ClassVar[bool] = False
     delta: ClassVar[float] = 1e-6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -16,9 +16,11 @@ from dpcausal.data.table import Table
 from dpcausal.effects.ask import effect
 from dpcausal.effects.contrast import arms_of
 from dpcausal.effects.did import did
+from dpcausal.effects.methods import METHODS
 from dpcausal.effects.moments import moments
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import EffectMethod
+from dpcausal.effects.result import Effect
 from dpcausal.effects.stratified import Stratified
 from dpcausal.errors import ParameterError
 from dpcausal.planning.independence import levels
@@ -98,6 +100,7 @@ class EffectProspect(WidthProspect, TableProspect):
     """
 
     task: ClassVar[str] = "effect"
+    methods: ClassVar[str] = "effects"
     apart: ClassVar[float] = 0.15
     least: ClassVar[int] = 100
 
@@ -146,7 +149,24 @@ class EffectProspect(WidthProspect, TableProspect):
         """Whose way to assign is rehearsed."""
         return self.method if isinstance(self.method, EffectMethod) else Stratified()
 
+    def expected(self, n: int, loss: Loss) -> Expected:
+        found = super().expected(n, loss)
+        asked = rehearsals(1, partial(self._asked, self.method, n, loss))[0]
+        way, told = METHODS[asked.method](**asked.settings), found.why
+        for word in way.words:
+            said = getattr(way, word)
+            other = partial(self._asked, replace(way, **{word: not said}), n, loss)
+            ends = [one.interval for one in rehearsals(self.rehearsed_tables, other) if one.interval is not None]
+            half = sorted((high - low) / 2 for low, high in ends)
+            shown = f"±{half[len(half) // 2]:.3g}" if 2 * len(half) > self.rehearsed_tables else "no interval"
+            told += f"; {'without' if said else 'with'} {word}=True {shown}"
+        return found._replace(why=told)
+
     def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+        found = self._asked(self.method, n, loss, coins)
+        return found.interval, found.interval_reason
+
+    def _asked(self, method: Any, n: int, loss: Loss, coins: PublicGenerator) -> Effect:
         half, flags, numbers = self.width / 2, Levels([0, 1]), [f"z{place}" for place in range(self.adjust)]
         columns: dict[str, Any] = {name: normal(coins, n) for name in numbers}
         made = self.design.rehearsal(n, self.cells, self.share, coins)
@@ -159,12 +179,11 @@ class EffectProspect(WidthProspect, TableProspect):
         schema |= {name: Bounded(-REACH, REACH) for name in numbers}
         if self.cells > 1:
             columns["cell"], schema["cell"] = made.strata, Levels(range(self.cells))
-        found = effect(
+        return effect(
             self.table(columns, schema), treatment="a", outcome="y", adjust=[*numbers, *(["cell"] * (self.cells > 1))],
-            loss=loss, coverage=self.coverage, method=self.method if isinstance(self.method, str) else made.method,
+            loss=loss, coverage=self.coverage, method=made.method if self.design.is_trial else method,
             control=pair[0], treated=pair[1], accept_large_epsilon=True,
         )  # fmt: skip
-        return found.interval, found.interval_reason
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,6 +54,7 @@ class TestProspect(TableProspect):
     """
 
     task: ClassVar[str] = "ci_test"
+    methods: ClassVar[str] = "independence"
     goal: ClassVar[str] = "chance to find the link"
     more_is_better: ClassVar[bool] = True
     least: ClassVar[int] = 130

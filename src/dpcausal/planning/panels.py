@@ -36,6 +36,7 @@ class PanelProspect(WidthProspect):
     """
 
     task: ClassVar[str] = "synthetic_control"
+    methods: ClassVar[str] = "synthetic_control"
     records: ClassVar[str] = "donors"
     apart: ClassVar[float] = 1.0  # the width is in units of the target's own noise, which differs from unit to unit
     rehearsed_tables: ClassVar[int] = 25

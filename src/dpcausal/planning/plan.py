@@ -68,7 +68,7 @@ class Plan(Printed):
 
     def _assumed(self) -> dict[str, Any]:
         told = {one.name: getattr(self.assumed, one.name) for one in fields(self.assumed)}
-        return {name: value if isinstance(value, (int, float, str)) else value.name for name, value in told.items()}
+        return {name: value if isinstance(value, (int, float, str)) else _named(value) for name, value in told.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON's types."""
@@ -95,6 +95,12 @@ class Plan(Printed):
         from dpcausal.planning.picture import draw_plan
 
         return draw_plan(self, ax, over)
+
+
+def _named(method: Any) -> str:
+    """Return a method's short name, with what was said of it."""
+    said = ", ".join(f"{name}={value}" for name, value in method.options().items() if value is not None)
+    return f"{method.name}({said})" if said else str(method.name)
 
 
 @called

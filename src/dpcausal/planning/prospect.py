@@ -47,6 +47,8 @@ class Prospect(ABC):
     """Records between which n is sought."""
     quick: ClassVar[bool] = True
     """Whether it takes hardly a second, so that the plan of a study foretells it too."""
+    methods: ClassVar[str] = ""
+    """The room whose methods its field ``method`` takes."""
     close: ClassVar[float] = 1.02
     """How closely it is sought."""
 
