@@ -18,7 +18,7 @@ from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 
 # Doctests are looked for in every file; this one has an environment and a command of its own.
-collect_ignore = [] if find_spec("dask") and find_spec("pyspark") else ["spark_and_dask.py"]
+collect_ignore = [] if find_spec("dask") and find_spec("pyspark") else ["spark_and_dask.py", "warm_workers.py"]
 
 NULLABLE = {
     pa.int64(): pd.Int64Dtype(),
