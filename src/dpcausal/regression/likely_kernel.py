@@ -67,7 +67,7 @@ def likely_residuals(given: Given, sides: Sequence[Reals]) -> Smoothed:
     R = np.where(np.isfinite(R), R, 0.0)
     R -= R.mean(axis=0)
     R[:, R.std(axis=0) < NEGLIGIBLE] = 0.0
-    return Smoothed(R, max((_spread(*pair, given.rows) for pair in combinations(learnt, 2)), default=1.0))
+    return Smoothed(R, max((spread_of(*pair, given.rows) for pair in combinations(learnt, 2)), default=1.0))
 
 
 def _side(first: list[Reals], more: list[Reals], U: Reals) -> Side:
@@ -151,7 +151,7 @@ def _smoothed(features: Reals, U: Reals) -> Side:
     return V, (alphas / (values[:, None] + alphas)) ** 2
 
 
-def _spread(one: Side, other: Side, n: int) -> float:
+def spread_of(one: Side, other: Side, n: int) -> float:
     """Return the largest ρ of a response of one side and one of the other; 1 if it is not finite."""
     (V, s), (W, t) = one, other
     taken, also = 1 - s**2, 1 - t**2
