@@ -40,7 +40,8 @@ SINCE: dict[str, str] = {
     "rows that no error, warning or print of a guest tells of": "privacy.unheard",
     "tests by neighbours, strata and noisy tables, and a choice among them": (
         "independence.neighbours independence.strata independence.counts independence.automatic "
-        "dependence.neighbour_pairs dependence.stratum_moments dependence.wald regression.likely_kernel"
+        "dependence.neighbour_pairs dependence.stratum_moments dependence.wald regression.likely_kernel "
+        "regression.kernel_terms"
     ),
     "a verdict that may name no cause": (
         "direction.verdict direction.bits direction.copula direction.counts direction.lsnm direction.spline"
