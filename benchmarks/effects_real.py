@@ -1,9 +1,11 @@
 """Effects in real studies: a trial, its treated against a survey, weight after smoking, and one made like a third.
 
     python -m benchmarks effects_real                      100 draws of the noise each
+    python -m benchmarks effects_real --resamples 300      of weight after smoking, also of its rows
 
 Of each: the answer without privacy and its standard error; of the noisy ones the root mean square of the noise, of the
 distance to the first answer, the mean half-width, how often the interval holds that answer and how often there is one.
+Of rows drawn from the study's with replacement the answer without privacy of all rows is the truth.
 """
 
 from __future__ import annotations
@@ -112,10 +114,34 @@ def told(title: str, study: tuple[Any, Any, dict[str, Any]], loss: Any, runs: in
     print(f"  half-width {half:.4g}, {rest}", *sorted(reasons), flush=True)
 
 
+def resampled(study: tuple[Any, Any, dict[str, Any]], epsilon: float, runs: int) -> None:
+    """Print how often intervals of rows that are drawn from the study's hold its answer."""
+    columns, schema, question = study
+    whole = ~np.isnan(columns[question["outcome"]])
+    columns, rng = {name: values[whole] for name, values in columns.items()}, np.random.default_rng(7)
+    plain = dpc.Table(columns, schema, dpc.Ledger.without_privacy())
+    truth, found = dpc.effect(plain, **question, loss=dpc.NoPrivacy()).estimate, []
+    for seed in range(runs):
+        drawn = rng.integers(0, plain.n, plain.n)
+        rows = {name: values[drawn] for name, values in columns.items()}
+        loss = dpc.ApproxDP(epsilon, 1e-6)
+        with dpc.simulated_noise(seed):
+            table = dpc.Table(rows, schema, dpc.Ledger.in_memory(loss))
+            found.append(dpc.effect(table, **question, loss=loss, accept_large_epsilon=True))
+    shown = [one.interval for one in found if one.interval is not None]
+    held = np.mean([low <= truth <= high for low, high in shown])
+    error = math.sqrt(float(np.mean([(one.estimate - truth) ** 2 for one in found if one.estimate is not None])))
+    half = np.mean([high - low for low, high in shown]) / 2
+    print(f"  rows drawn again {runs} times: error {error:.3g}, half-width {half:.3g}, "
+          f"holds it in {held:.3f} of {len(shown)} shown", flush=True)  # fmt: skip
+
+
 def main(arguments: list[str]) -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--runs", type=int, default=100)
-    runs = options.parse_args(arguments).runs
+    options.add_argument("--resamples", type=int, default=0)
+    asked = options.parse_args(arguments)
+    runs = asked.runs
     nsw = read("lalonde_nsw_dw")
     first = training(nsw, 60_000, ())
     aim = float(np.mean(first[0]["re78"][first[0]["treat"] == 1]) - np.mean(first[0]["re78"][first[0]["treat"] == 0]))
@@ -131,6 +157,9 @@ def main(arguments: list[str]) -> int:
     for epsilon in (1, 4, 16):
         told("NSW treated + CPS", survey, dpc.ApproxDP(epsilon, 1e-6), runs, aim)
     few = ("sex", "race", "age", "smokeintensity", "smokeyrs", "wt71")
+    for epsilon in (4, 8) if asked.resamples else ():
+        print(f"NHEFS, 6 adjusted for, epsilon {epsilon}")
+        resampled(smoking(few), epsilon, asked.resamples)
     for epsilon in (1, 2, 4, 8):
         told("NHEFS, 6 adjusted for", smoking(few), dpc.ApproxDP(epsilon, 1e-6), runs)
         told("NHEFS, 9 adjusted for", smoking((*few, "education", "exercise", "active")),

@@ -22,6 +22,13 @@ def test_normal_scores_are_cut_near_if_tails_are_said_to_be_short_and_far_out_wh
         assert bool(tails.cuts[place] < 5) is told and (edge is None) is told
 
 
+@pytest.mark.parametrize("lopsided", [1.0, 1.7, 3.0])
+def test_short_tails_of_a_rarer_arm_are_not_cut_nearer_than_those_of_arms_of_one_size(lopsided: float) -> None:
+    cuts = cuts_of(10_000)
+    place, _ = counted(np.random.default_rng(1).normal(size=10_000) / 1.2, cuts, 10.0).best(50.0, True, lopsided)
+    assert 1 / 1.27 < cuts[place] / (2.5 * lopsided) < 1.27
+
+
 def test_the_edge_is_farther_where_more_scores_lie_far_out_and_no_cut_lies_beyond_it() -> None:
     rng, cuts = np.random.default_rng(2), cuts_of(10_000)
     short, long = (counted(scores, cuts) for scores in (rng.normal(size=10_000) / 1.2, rng.standard_t(2, size=10_000)))

@@ -95,6 +95,10 @@ class Tails:
     def count(self) -> float:
         return max(float(self.far.sum()), 1.0)
 
+    def share_beyond(self, place: int) -> float:
+        """Return the share of scores beyond the cut at a place."""
+        return max(float(sum(side[place:].sum() for side in self.sides)), 0.0) / self.count
+
     @property
     def sides(self) -> tuple[Reals, Reals]:
         """Return the counts below and above, from the nearest cut outwards."""
@@ -139,7 +143,7 @@ class Tails:
         more = Taken.of(_beyond(float((far - inside) @ lean), DOUBTED_BEYOND * outside))
         return Taken(near.below + more.below, near.above + more.above, hidden)
 
-    def best(self, noise: float, short: bool) -> tuple[int, int | None]:
+    def best(self, noise: float, short: bool, lopsided: float = 1.0) -> tuple[int, int | None]:
         """Return the place of the cut, none beyond the edge, whose interval is foretold to be shortest, and the edge's.
 
         Parameters
@@ -148,13 +152,18 @@ class Tails:
             The deviation of the noise of a sum of scores that are cut at 1.
         short : bool
             Whether it is said that tails are short.
+        lopsided : float
+            How many times as far out the rarer arm's scores lie as in arms of one size: short tails are not cut nearer.
         """
-        edge, widths = None if short else self.edge(), []
-        for place, cut in enumerate(self.cuts[: NEAR if edge is None else edge + 1]):
+        first, edge, widths = 0, None if short else self.edge(), []
+        if edge is None:
+            nearest = int(np.argmin(np.abs(np.log(self.cuts / (NEAREST * lopsided)))))
+            first = min(nearest, max(len(self.cuts) - NEAR, 0))
+        for place in range(first, len(self.cuts) if edge is None else edge + 1)[: NEAR if edge is None else None]:
             taken, chance = self.taken(place, edge), math.sqrt(self.count) / WIDER
-            error = math.hypot(chance, cut * noise, taken.hidden)
+            error = math.hypot(chance, float(self.cuts[place]) * noise, taken.hidden)
             widths.append(1.96 * error + taken.below + taken.above)
-        return int(np.argmin(widths)), edge
+        return first + int(np.argmin(widths)), edge
 
 
 def _beyond(number: float, doubt: float) -> float:

@@ -20,12 +20,22 @@ LEAST_PROBABILITY = 0.05
 
 @dataclass(frozen=True)
 class Lines:
-    """What the moments say, in units of the columns: lines of outcome and treatment, and where scores lie."""
+    """What the moments say, in units of the columns: lines of outcome and treatment, and where scores lie.
+
+    ``error`` is that of the centre, ``weight`` that of a residual of the rarer arm at its mean probability.
+    """
 
     outcome: Reals
     treatment: Reals
     centre: float
     spread: float
+    error: float = 0.0
+    weight: float = 2.0
+
+    @property
+    def lopsided(self) -> float:
+        """Return how many times as far out, in spreads, scores of the rarer arm lie as in arms of one size."""
+        return math.sqrt(max(self.weight - 1, 1.0))
 
     def scores(self, raw: Reals) -> tuple[Reals, Mask]:
         """Return ψ, and whether the probability was cut, each row from itself alone, one column after another."""
@@ -51,4 +61,5 @@ def lines_of(moments: JointMoments) -> Lines:
     treatment = np.array([mean]) if second is None else np.array([one.estimate for one in second.coefficients])
     slopes = np.array([one.estimate for one in first.coefficients])
     wide = WIDER * max(spread, least) / math.sqrt(sharp * (1 - sharp))
-    return Lines(slopes, treatment, float(slopes[0]), wide)
+    error = first.coefficients[0].standard_error
+    return Lines(slopes, treatment, float(slopes[0]), wide, error, 1 / min(sharp, 1 - sharp))

@@ -222,8 +222,11 @@ class _Mean:
         self.noise = width * math.sqrt(variance * float(noise @ noise)) / self.count
         spread = max(float(Q) - 2 * middle * float(T) + middle**2 * float(N), 0.0) / self.count
         self.estimate = tally.lines.centre + width * (middle - 0.5)
-        error = math.hypot(width * math.sqrt(spread / self.count), self.noise)
         tails, unit = tally.tails(groups), tally.lines.spread / self.count
+        # A score that is cut moves with the centre, whose error goes with that of the mean.
+        drawn = tails.share_beyond(tally.place) * tally.lines.weight * tally.lines.error
+        own = width * math.sqrt(spread / self.count) + (drawn if math.isfinite(drawn) else 0.0)
+        error = math.hypot(own, self.noise)
         taken = tails.taken(tally.place, tally.edge)
         self.error = math.hypot(error, unit * taken.hidden)
         below, above = unit * taken.below, unit * taken.above

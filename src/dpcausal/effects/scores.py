@@ -95,7 +95,7 @@ class Scores:
     def cut(self, far: Reals, deviations: tuple[float, float], short: bool) -> Scores:
         """Return these cut where the noisy counts say."""
         told = replace(self, told=far.reshape(self.size, -1) / GRID, deviation=deviations[1])
-        place, edge = told.tails(list(range(self.size))).best(noise_of_sum(deviations[0]), short)
+        place, edge = told.tails(list(range(self.size))).best(noise_of_sum(deviations[0]), short, self.lines.lopsided)
         return replace(told, place=place, edge=edge)
 
     @property
