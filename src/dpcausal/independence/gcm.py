@@ -48,13 +48,14 @@ MOST_RAISED = 1.4
 
 JUMPS = (
     "of several numbers given, curves in each, products of two, two jumps, crossings of two and smooth surfaces are "
-    "learnt inside blocks; where the means of x and y do more than that, as many jumps, or go weakly with one of many "
-    "numbers, a true null can look dependent, with more rows the surer"
+    "learnt inside blocks; where the means of x and y do more than that, as many jumps or short waves, or are products "
+    "and blocks are many and small, a true null can look dependent, with more rows the surer"
 )
 CURVES = (
-    "a curve in the number given that is weak, or turns often, is learnt in part inside blocks, and a true null then "
-    "looks dependent, with more rows the surer: neighbours, the default where one number is given, learns nothing"
+    "a curve in the number given that turns often is learnt in part inside blocks, and a true null then looks "
+    "dependent, with more rows the surer: neighbours, the default where one number is given, learns nothing"
 )
+
 
 
 def weights(rows: Sample) -> Reals:
