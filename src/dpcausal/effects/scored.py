@@ -70,8 +70,9 @@ BLIND = (
 )
 RESTS = "intervals rest on what was said, that lines leave no long tail of the outcome on one side (short_tails=True)"
 ALLOWS = (
-    "long tails of the outcome are allowed for: public numbers foretell intervals {wide:.2g} times as wide as without "
-    "noise, and {short:.2g} times if short_tails=True is said of what lines leave"
+    "long tails of the outcome are allowed for, but for few records far beyond all others, as one in a hundred of an "
+    "arm ten times too large, which noise may hide: public numbers foretell intervals {wide:.2g} times as wide as "
+    "without noise, and {short:.2g} times if short_tails=True is said of what lines leave"
 )
 OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probability of treatment near 0 or 1"
 
