@@ -1,9 +1,10 @@
 """What the mean of a block's response may be made of: features F of kernels F F', each of trace n.
 
 Of few numbers (``first_terms``): in each its slope, as it is (z) and as normal scores (u), and a wide curve; levels.
-Beside those (``more_terms``): narrower curves, a *jump* where a cut of one column splits the responses best, cells of
-all levels, curves that differ by level, and of two numbers their product, *curves along z_i + z_j and z_i − z_j*
-(waves, the larger of the two) and the crossing of two cuts; of all of them a surface.
+Beside those (``more_terms``): narrower curves, cells of all levels, curves that differ by level, and of two numbers
+their product and *curves along z_i + z_j and z_i − z_j* (waves, the larger of the two); of all of them a surface.  And
+(``cut_terms``) *jumps*, where cuts of one column, or along a line of two, split best what is left of the responses,
+and the crossing of two cuts.
 
 A curve is a Gaussian kernel on landmarks from the least value to the largest, evenly apart in normal scores.  Where z
 is nearly normal its curves are in z and not in u: ranks add noise of their own, which x and y would share.
@@ -11,9 +12,10 @@ is nearly normal its curves are in z and not in u: ranks add noise of their own,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -47,6 +49,10 @@ LEAST_SIDE = 5
 
 EIGHTHS, CUT_MOVES = np.arange(1, 8) / 8, 2
 """Where a crossing's cuts are tried first, and how often each is moved after that."""
+
+TURNS = tuple(math.pi * k / 8 for k in (1, 2, 3, 5, 6, 7))
+NEARER = (math.pi / 16, math.pi / 32, math.pi / 64)
+"""Angles between two columns at which a cut along a line is tried, and steps by which the best is turned after."""
 
 FLAT = 1e-6
 """Directions of the landmarks' kernel with less than this share of the largest eigenvalue are left out."""
@@ -83,15 +89,23 @@ def first_terms(columns: Columns) -> list[Reals]:
 
 
 def more_terms(columns: Columns, U: Reals) -> list[Reals]:
-    """Return what may be beside them; jumps, a crossing and pairs of many numbers as go best with the responses."""
+    """Return what may be beside them; of many numbers the pairs that go best with the responses."""
     found = _wide(columns) if columns.count > MOST_CURVED else []
     found += [curve(column, landmarks) for column in columns.curved.T for landmarks in NARROW]
-    if columns.count:
-        found.append(standardised(_jumps(columns.z, U)))
     found += _by_level(columns)
     if columns.count > 1:
         found += _of_pairs(columns, U)
         found += [_surface(columns.curved, width * columns.count**0.5) for width in SURFACE_WIDTHS]
+    return [scaled(term) for term in found]
+
+
+def cut_terms(columns: Columns, left: Reals, *, along_pairs: bool = False) -> list[Reals]:
+    """Return jumps, on lines of two columns if asked, and a crossing: those that go best with what is left."""
+    found, z = list[Reals](), columns.z
+    if columns.count:
+        found.append(standardised(_jumps(z, left, MOST_PAIRED if along_pairs else 0)))
+    if 1 < columns.count <= MOST_CROSSED:
+        found.append(_crossing(z, _beside(z, left))[:, None])
     return [scaled(term) for term in found]
 
 
@@ -171,8 +185,6 @@ def _of_pairs(columns: Columns, U: Reals) -> list[Reals]:
         for along in (curved[:, i] + curved[:, j], curved[:, i] - curved[:, j]):
             found += [curve(standardised(along[:, None])[:, 0], landmarks) for landmarks in ALONG]
         found.append(_surface(curved[:, [i, j]], PAIR_WIDTH))
-    if columns.count <= MOST_CROSSED:
-        found.append(_crossing(z, _beside(z, U))[:, None])
     return found
 
 
@@ -207,11 +219,32 @@ def _cut(column: Reals, R: Reals) -> tuple[float, Reals]:
     return float(gains[place]), np.where(column > column[order[place]], 1.0, -1.0)
 
 
-def _jumps(z: Reals, U: Reals) -> Reals:
+def _jumps(z: Reals, U: Reals, pairs: int) -> Reals:
     """Return the sides of the cut that, beside slopes, splits the responses best, and of the best beside that one."""
-    first = max((_cut(column, _beside(z, U)) for column in z.T), key=_gain)[1]
-    rest = _beside(np.column_stack([z, first]), U)
-    return np.column_stack([first, max((_cut(column, rest) for column in z.T), key=_gain)[1]])
+    first = _best_cut(z, _beside(z, U), pairs)
+    return np.column_stack([first, _best_cut(z, _beside(np.column_stack([z, first]), U), pairs)])
+
+
+def _best_cut(z: Reals, R: Reals, pairs: int) -> Reals:
+    """Return the sides of the best cut of a column, or along a line of so many pairs: at turns, then nearer ones."""
+    best, sides = max((_cut(column, R) for column in z.T), key=_gain)
+    tried = list(combinations(range(z.shape[1]), 2))[:pairs]
+    found = [(*_cut(_turned(z, pair, turn), R), pair, turn) for pair in tried for turn in TURNS]
+    if not found:
+        return sides
+    gain, across, pair, turn = max(found, key=_gain)
+    if gain <= best:
+        return sides
+    for step in NEARER:
+        for other in (turn - step, turn + step):
+            more, moved = _cut(_turned(z, pair, other), R)
+            if more > gain:
+                gain, across, turn = more, moved, other
+    return across
+
+
+def _turned(z: Reals, pair: tuple[int, int], turn: float) -> Reals:
+    return np.asarray(math.cos(turn) * z[:, pair[0]] + math.sin(turn) * z[:, pair[1]])
 
 
 def _crossing(z: Reals, R: Reals) -> Reals:
@@ -231,5 +264,5 @@ def _crossing(z: Reals, R: Reals) -> Reals:
     return np.asarray(left * right)
 
 
-def _gain(cut: tuple[float, Reals]) -> float:
-    return cut[0]
+def _gain(cut: tuple[Any, ...]) -> float:
+    return float(cut[0])

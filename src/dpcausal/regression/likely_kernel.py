@@ -6,7 +6,9 @@ The terms F_t are those of ``kernel_terms.py``.  Their weights w_t maximise the 
 Computation 4(3); the update is also that of Wood & Fasiolo 2017, Biometrics 73(4)): a weak curve in one column is
 learnt at its own strength, however many idle columns are beside it, and what the block does not speak for gets weight
 0.  First slopes and wide curves are weighed; then of all others those whose score statistic is above 2, at most ten,
-are weighed with them.  That (I − H) is applied twice, at less than the likeliest α, lessens what both may have missed.
+are weighed with them.  Beside all that, cuts of one column or along a line of two are looked for again, and taken on
+where x and y together are sure of them: those of noise cost power.  That (I − H) is applied twice, at less than the
+likeliest α, lessens what both may have missed.
 
 *x and y are weighed apart*: given z each side's misfit then depends on its own noise alone, so the mean of Σ r_x r_y
 under independence is the product of two biases; one kernel for both takes out directions in which their noises agree.
@@ -18,11 +20,13 @@ Nothing here is private: it belongs inside a block whose answer is bounded and p
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Self
 
 import numpy as np
 
-from dpcausal.regression.kernel_terms import Columns, first_terms, more_terms
+from dpcausal.regression.kernel_terms import Columns, cut_terms, first_terms, more_terms
 from dpcausal.regression.smoother import NEGLIGIBLE, Given, Reals, Smoothed, standardised
 
 MOST_ROWS = 20_000
@@ -33,6 +37,9 @@ FIRST_ROUNDS, ROUNDS = 8, 12
 
 MOST_ADDED, LEAST_SCORE = 10, 2.0
 """Most further terms, and the least score statistic of one, in standard deviations."""
+
+LEAST_TOGETHER = 12.0
+"""Least sum of the scores of x and y of a cut beside all that was learnt: the best of noise alone has 8 or so."""
 
 LEAST_FREEDOM, SETTLING = 0.05, 2
 """Degrees of freedom below which a term is dropped, and updates before any is."""
@@ -57,10 +64,14 @@ def likely_residuals(given: Given, sides: Sequence[Reals]) -> Smoothed:
     """
     columns = Columns.of(given)
     all_of_them = [standardised(responses) for responses in sides]
-    first, more = first_terms(columns), more_terms(columns, np.hstack(all_of_them))
+    first, together = first_terms(columns), np.hstack(all_of_them)
+    more = [*more_terms(columns, together), *cut_terms(columns, together)]
+    begun = [Learnt.of(first, U).beside_some(more) for U in all_of_them]
+    cuts = cut_terms(columns, np.hstack([one.left() for one in begun]), along_pairs=True)
+    sure = _chosen(cuts, sum((one.scores(cuts) for one in begun), np.zeros(len(cuts))), LEAST_TOGETHER)
     learnt, left = list[Side](), list[Reals]()
-    for U in all_of_them:
-        V, kept = _side(first, more, U)
+    for one, U in zip(begun, all_of_them, strict=True):
+        V, kept = one.beside(sure).side()
         learnt.append((V, kept))
         left.append(U - V @ ((1 - kept) * (V.T @ U)))
     R = np.hstack(left)
@@ -70,17 +81,52 @@ def likely_residuals(given: Given, sides: Sequence[Reals]) -> Smoothed:
     return Smoothed(R, max((spread_of(*pair, given.rows) for pair in combinations(learnt, 2)), default=1.0))
 
 
-def _side(first: list[Reals], more: list[Reals], U: Reals) -> Side:
-    """Return what is learnt of one side."""
-    weights, noise = _weighed(first, U, np.full(len(first), 0.5 / max(len(first), 1)), FIRST_ROUNDS)
-    scores = _scores(more, first, weights, noise, U)
+@dataclass(frozen=True, eq=False, repr=False)
+class Learnt:
+    """Terms of one side's responses, their weights and the variance of the noise."""
+
+    U: Reals
+    terms: list[Reals]
+    weights: Reals
+    noise: float
+
+    @classmethod
+    def of(cls, terms: list[Reals], U: Reals) -> Self:
+        """Return terms weighed from equal weights."""
+        start = np.full(len(terms), 0.5 / max(len(terms), 1))
+        return cls(U, terms, *_weighed(terms, U, start, FIRST_ROUNDS))
+
+    def scores(self, more: Sequence[Reals]) -> Reals:
+        """Return for each further term how much more the likelihood grows with it than by chance, in deviations."""
+        return _scores(more, _together(self.terms, self.weights, len(self.U)), self.noise, self.U)
+
+    def beside_some(self, more: Sequence[Reals]) -> Self:
+        """Return it with those further terms that these responses speak for."""
+        return self.beside(_chosen(more, self.scores(more), LEAST_SCORE))
+
+    def beside(self, added: list[Reals]) -> Self:
+        """Return it with further terms, all weighed again."""
+        if not added:
+            return self
+        terms = [*self.terms, *added]
+        least, new = 0.01 / len(terms), np.full(len(added), 0.2 / len(terms))
+        start = np.append(np.where(self.weights > 0, np.maximum(self.weights, least), 0.0), new)
+        return type(self)(self.U, terms, *_weighed(terms, self.U, start, ROUNDS))
+
+    def left(self) -> Reals:
+        """Return what the terms leave of the responses."""
+        B = _together(self.terms, self.weights, len(self.U))
+        return np.asarray(self.U - B @ np.linalg.solve(B.T @ B + self.noise * np.eye(B.shape[1]), B.T @ self.U))
+
+    def side(self) -> Side:
+        """Return the kernel's directions and what is left there."""
+        return _smoothed(_together(self.terms, self.weights, len(self.U)), self.U)
+
+
+def _chosen(terms: Sequence[Reals], scores: Reals, least: float) -> list[Reals]:
+    """Return the terms with the largest scores, the largest first."""
     order = np.argsort(-scores, kind="stable")[:MOST_ADDED]
-    added = [more[place] for place in order if scores[place] > LEAST_SCORE]
-    terms = [*first, *added]
-    if added:
-        start = np.append(np.maximum(weights, 0.01 / len(terms)), np.full(len(added), 0.2 / len(terms)))
-        weights, _ = _weighed(terms, U, start, ROUNDS)
-    return _smoothed(_together(terms, weights, len(U)), U)
+    return [terms[place] for place in order if scores[place] > least]
 
 
 def _together(terms: Sequence[Reals], weights: Reals, n: int) -> Reals:
@@ -118,9 +164,7 @@ def _weighed(terms: Sequence[Reals], U: Reals, weights: Reals, rounds: int) -> t
     return weights * alive, noise
 
 
-def _scores(more: Sequence[Reals], terms: Sequence[Reals], weights: Reals, noise: float, U: Reals) -> Reals:
-    """Return for each further term how much more the likelihood grows with its weight than by chance, in deviations."""
-    B = _together(terms, weights, len(U))
+def _scores(more: Sequence[Reals], B: Reals, noise: float, U: Reals) -> Reals:
     inner = np.linalg.inv(B.T @ B + noise * np.eye(B.shape[1]))
 
     def left(rows: Reals) -> Reals:
