@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpcausal.regression.kernel_terms import Columns, cut_terms
 from dpcausal.regression.likely_kernel import Side, likely_residuals, spread_of
 from dpcausal.regression.smoother import Given
 
@@ -90,3 +91,13 @@ def test_a_jump_across_two_columns_is_learnt_beside_a_cone() -> None:
         R = likely_residuals(Given(z, np.empty((500, 0), dtype=np.int64)), np.hsplit(both, 2)).residuals
         found.append(float(np.corrcoef(R.T)[0, 1]) - float(np.corrcoef(noise.T)[0, 1]))
     assert abs(np.mean(found)) * (500 * 20) ** 0.5 < 4
+
+
+def test_a_jump_across_the_last_two_of_eight_columns_is_found() -> None:
+    # 28 pairs, of which fifteen are tried: those whose products go best with the response, not the first.
+    rng = np.random.default_rng(3)
+    z, noise = rng.standard_normal((500, 8)), rng.standard_normal((500, 1))
+    across = np.where(z[:, 6] + 0.6 * z[:, 7] > 0.7, 1.0, -1.0)
+    columns = Columns.of(Given(z, np.empty((500, 0), dtype=np.int64)))
+    jumps = cut_terms(columns, across[:, None] + noise, along_pairs=True)[0]
+    assert np.linalg.lstsq(jumps, across - across.mean(), rcond=None)[1] < 0.1 * 500 * across.var()

@@ -49,14 +49,13 @@ MOST_RAISED = 1.4
 JUMPS = (
     "of several numbers given, curves in each, products of two, two jumps, crossings of two and smooth surfaces are "
     "learnt inside blocks; where the means of x and y do more than that, as many jumps, short waves, a jump beside "
-    "a surface of two (on a map with a border), or are products and blocks are many and small, a true null can look "
-    "dependent, with more rows the surer"
+    "a surface of two (on a map with a border), or are products, as a slope that goes with another number, and blocks "
+    "are two dozen or more, a true null can look dependent, with more rows the surer"
 )
 CURVES = (
     "a curve in the number given that turns often is learnt in part inside blocks, and a true null then looks "
     "dependent, with more rows the surer: neighbours, the default where one number is given, learns nothing"
 )
-
 
 
 def weights(rows: Sample) -> Reals:

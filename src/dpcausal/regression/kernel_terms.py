@@ -22,6 +22,7 @@ import numpy as np
 from dpcausal.regression.smoother import Given, Integers, Reals, standardised
 
 Landmarks = tuple[float, int]
+Pair = tuple[int, int]
 
 WIDE: Landmarks = (1.0, 9)
 NARROW: tuple[Landmarks, ...] = ((0.4, 20), (0.15, 50))
@@ -103,7 +104,7 @@ def cut_terms(columns: Columns, left: Reals, *, along_pairs: bool = False) -> li
     """Return jumps, on lines of two columns if asked, and a crossing: those that go best with what is left."""
     found, z = list[Reals](), columns.z
     if columns.count:
-        found.append(standardised(_jumps(z, left, MOST_PAIRED if along_pairs else 0)))
+        found.append(standardised(_jumps(z, left, _best_pairs(columns, left) if along_pairs else [])))
     if 1 < columns.count <= MOST_CROSSED:
         found.append(_crossing(z, _beside(z, left))[:, None])
     return [scaled(term) for term in found]
@@ -170,17 +171,20 @@ def _by_level(columns: Columns) -> list[Reals]:
     return found
 
 
+def _best_pairs(columns: Columns, U: Reals) -> list[Pair]:
+    """Return all pairs of numbers, of many those whose products go best with the responses."""
+    z, pairs = columns.z, list(combinations(range(columns.count), 2))
+    if len(pairs) <= MOST_PAIRED:
+        return pairs
+    R, sides = _beside(z, U), np.where(z > np.median(z, axis=0), 1.0, -1.0)
+    gains = sum(((rows * column[:, None]).T @ rows) ** 2 for column in R.T for rows in (columns.curved, sides))
+    return sorted(pairs, key=lambda pair: -float(gains[pair]))[:MOST_PAIRED]
+
+
 def _of_pairs(columns: Columns, U: Reals) -> list[Reals]:
     z, curved = columns.z, columns.curved
-    pairs = list(combinations(range(columns.count), 2))
-    if len(pairs) > MOST_PAIRED:
-        R, sides = _beside(z, U), np.where(z > np.median(z, axis=0), 1.0, -1.0)
-        gains = sum(
-            ((rows * column[:, None]).T @ rows) ** 2 for column in R.T for rows in (curved, sides)
-        )  # fmt: skip
-        pairs = sorted(pairs, key=lambda pair: -float(gains[pair]))[:MOST_PAIRED]
     found = []
-    for i, j in pairs:
+    for i, j in _best_pairs(columns, U):
         found.append(np.column_stack([z[:, i] * z[:, j], curved[:, i] * curved[:, j]]))
         for along in (curved[:, i] + curved[:, j], curved[:, i] - curved[:, j]):
             found += [curve(standardised(along[:, None])[:, 0], landmarks) for landmarks in ALONG]
@@ -219,17 +223,16 @@ def _cut(column: Reals, R: Reals) -> tuple[float, Reals]:
     return float(gains[place]), np.where(column > column[order[place]], 1.0, -1.0)
 
 
-def _jumps(z: Reals, U: Reals, pairs: int) -> Reals:
+def _jumps(z: Reals, U: Reals, pairs: list[Pair]) -> Reals:
     """Return the sides of the cut that, beside slopes, splits the responses best, and of the best beside that one."""
     first = _best_cut(z, _beside(z, U), pairs)
     return np.column_stack([first, _best_cut(z, _beside(np.column_stack([z, first]), U), pairs)])
 
 
-def _best_cut(z: Reals, R: Reals, pairs: int) -> Reals:
-    """Return the sides of the best cut of a column, or along a line of so many pairs: at turns, then nearer ones."""
+def _best_cut(z: Reals, R: Reals, pairs: list[Pair]) -> Reals:
+    """Return the sides of the best cut of a column, or along a line of one of the pairs: at turns, then nearer ones."""
     best, sides = max((_cut(column, R) for column in z.T), key=_gain)
-    tried = list(combinations(range(z.shape[1]), 2))[:pairs]
-    found = [(*_cut(_turned(z, pair, turn), R), pair, turn) for pair in tried for turn in TURNS]
+    found = [(*_cut(_turned(z, pair, turn), R), pair, turn) for pair in pairs for turn in TURNS]
     if not found:
         return sides
     gain, across, pair, turn = max(found, key=_gain)
@@ -243,7 +246,7 @@ def _best_cut(z: Reals, R: Reals, pairs: int) -> Reals:
     return across
 
 
-def _turned(z: Reals, pair: tuple[int, int], turn: float) -> Reals:
+def _turned(z: Reals, pair: Pair, turn: float) -> Reals:
     return np.asarray(math.cos(turn) * z[:, pair[0]] + math.sin(turn) * z[:, pair[1]])
 
 

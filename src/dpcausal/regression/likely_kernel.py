@@ -19,7 +19,7 @@ Nothing here is private: it belongs inside a block whose answer is bounded and p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Self
@@ -67,7 +67,7 @@ def likely_residuals(given: Given, sides: Sequence[Reals]) -> Smoothed:
     first, together = first_terms(columns), np.hstack(all_of_them)
     more = [*more_terms(columns, together), *cut_terms(columns, together)]
     begun = [Learnt.of(first, U).beside_some(more) for U in all_of_them]
-    cuts = cut_terms(columns, np.hstack([one.left() for one in begun]), along_pairs=True)
+    cuts = cut_terms(columns, np.hstack([one.leaving()(one.U) for one in begun]), along_pairs=True)
     sure = _chosen(cuts, sum((one.scores(cuts) for one in begun), np.zeros(len(cuts))), LEAST_TOGETHER)
     learnt, left = list[Side](), list[Reals]()
     for one, U in zip(begun, all_of_them, strict=True):
@@ -98,7 +98,14 @@ class Learnt:
 
     def scores(self, more: Sequence[Reals]) -> Reals:
         """Return for each further term how much more the likelihood grows with it than by chance, in deviations."""
-        return _scores(more, _together(self.terms, self.weights, len(self.U)), self.noise, self.U)
+        left, found = self.leaving(), np.zeros(len(more))
+        R = left(self.U) / self.noise
+        for place, term in enumerate(more):
+            among = term.T @ (left(term) / self.noise)
+            chance, spread = float(np.trace(among)), float((among**2).sum())
+            grown = float(((term.T @ R) ** 2).sum()) / self.U.shape[1]
+            found[place] = (grown - chance) / (2 * spread / self.U.shape[1] + 1e-12) ** 0.5
+        return found
 
     def beside_some(self, more: Sequence[Reals]) -> Self:
         """Return it with those further terms that these responses speak for."""
@@ -113,10 +120,11 @@ class Learnt:
         start = np.append(np.where(self.weights > 0, np.maximum(self.weights, least), 0.0), new)
         return type(self)(self.U, terms, *_weighed(terms, self.U, start, ROUNDS))
 
-    def left(self) -> Reals:
-        """Return what the terms leave of the responses."""
+    def leaving(self) -> Callable[[Reals], Reals]:
+        """Return the function that tells what the terms leave of columns of rows."""
         B = _together(self.terms, self.weights, len(self.U))
-        return np.asarray(self.U - B @ np.linalg.solve(B.T @ B + self.noise * np.eye(B.shape[1]), B.T @ self.U))
+        inner = np.linalg.inv(B.T @ B + self.noise * np.eye(B.shape[1]))
+        return lambda rows: np.asarray(rows - B @ (inner @ (B.T @ rows)))
 
     def side(self) -> Side:
         """Return the kernel's directions and what is left there."""
@@ -162,21 +170,6 @@ def _weighed(terms: Sequence[Reals], U: Reals, weights: Reals, rounds: int) -> t
         if update >= SETTLING:
             alive[np.flatnonzero(alive)[freedom < LEAST_FREEDOM]] = False
     return weights * alive, noise
-
-
-def _scores(more: Sequence[Reals], B: Reals, noise: float, U: Reals) -> Reals:
-    inner = np.linalg.inv(B.T @ B + noise * np.eye(B.shape[1]))
-
-    def left(rows: Reals) -> Reals:
-        return np.asarray((rows - B @ (inner @ (B.T @ rows))) / noise)
-
-    found, R = np.zeros(len(more)), left(U)
-    for place, term in enumerate(more):
-        among = term.T @ left(term)
-        chance, spread = float(np.trace(among)), float((among**2).sum())
-        grown = float(((term.T @ R) ** 2).sum()) / U.shape[1]
-        found[place] = (grown - chance) / (2 * spread / U.shape[1] + 1e-12) ** 0.5
-    return found
 
 
 def _smoothed(features: Reals, U: Reals) -> Side:
