@@ -110,6 +110,11 @@ def cut_terms(columns: Columns, left: Reals, *, along_pairs: bool = False) -> li
     return [scaled(term) for term in found]
 
 
+def lines_of(columns: Columns) -> int:
+    """Return along how many lines a cut is looked for where pairs are asked: each column, and each turn of a pair."""
+    return columns.count + len(TURNS) * min(math.comb(columns.count, 2), MOST_PAIRED)
+
+
 def scaled(term: Reals) -> Reals:
     """Return features whose kernel has trace n, centred; 0 if they are constant."""
     centred = term - term.mean(axis=0)

@@ -19,6 +19,7 @@ Nothing here is private: it belongs inside a block whose answer is bounded and p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -26,7 +27,7 @@ from typing import Self
 
 import numpy as np
 
-from dpcausal.regression.kernel_terms import Columns, cut_terms, first_terms, more_terms
+from dpcausal.regression.kernel_terms import Columns, cut_terms, first_terms, lines_of, more_terms
 from dpcausal.regression.smoother import NEGLIGIBLE, Given, Reals, Smoothed, standardised
 
 MOST_ROWS = 20_000
@@ -38,8 +39,10 @@ FIRST_ROUNDS, ROUNDS = 8, 12
 MOST_ADDED, LEAST_SCORE = 10, 2.0
 """Most further terms, and the least score statistic of one, in standard deviations."""
 
-LEAST_TOGETHER = 12.0
-"""Least sum of the scores of x and y of a cut beside all that was learnt: the best of noise alone has 8 or so."""
+SURE = 1.2
+"""Least sum of the scores of x and y of a cut beside all that was learnt, over the logarithm of the number of places
+that are looked at: the best of noise alone has less in nineteen blocks of twenty (blocks of 125 and 500 rows, two to
+six numbers)."""
 
 LEAST_FREEDOM, SETTLING = 0.05, 2
 """Degrees of freedom below which a term is dropped, and updates before any is."""
@@ -68,7 +71,8 @@ def likely_residuals(given: Given, sides: Sequence[Reals]) -> Smoothed:
     more = [*more_terms(columns, together), *cut_terms(columns, together)]
     begun = [Learnt.of(first, U).beside_some(more) for U in all_of_them]
     cuts = cut_terms(columns, np.hstack([one.leaving()(one.U) for one in begun]), along_pairs=True)
-    sure = _chosen(cuts, sum((one.scores(cuts) for one in begun), np.zeros(len(cuts))), LEAST_TOGETHER)
+    least = SURE * math.log(max(2, given.rows * lines_of(columns)))
+    sure = _chosen(cuts, sum((one.scores(cuts) for one in begun), np.zeros(len(cuts))), least)
     learnt, left = list[Side](), list[Reals]()
     for one, U in zip(begun, all_of_them, strict=True):
         V, kept = one.beside(sure).side()
