@@ -1,10 +1,10 @@
 """Twice five true nulls and two links, named by one who had not seen the defaults chosen, run after these were fixed.
 
-    python -m benchmarks independence_unseen [tables] [first|second|third|fourth] [rows ...]
+    python -m benchmarks independence_unseen [tables] [first|second|third|fourth|fifth] [rows ...]
 
 The third five were named by who had chosen, after a change of `neighbours` beside small ε had been fixed and before any
 was run; the tides took half of that change back.  The fourth, of several numbers, were named likewise after blocks had
-been given a weight for each curve.
+been given a weight for each curve.  The fifth, of several numbers too, stand in ``independence_fresh.py``.
 
 Each draws (x, y, z); what is public of its columns stands beside it.  Left as they were found, but for the way that
 they are called.
@@ -13,13 +13,13 @@ they are called.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dpcausal.data.schema import Bounded, Levels, Schema
-from dpcausal.simulate import SimulatedRows
+from benchmarks.asked import asked
+from benchmarks.independence_fresh import FIFTH_LINKS, FIFTH_NULLS
+from dpcausal.data.schema import Bounded, Levels
 
 Reals = Any
 
@@ -298,82 +298,66 @@ def _interaction_of_drugs(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     return np.clip(x, -8, 8), np.clip(y, -15, 8), z
 
 
-def _asked(drawn: Callable[[Any, int], tuple[Reals, Reals, Reals]], x: Any, y: Any, *z: Any) -> Any:
-    """Return a shape as the tables of shapes take it; its link is its own."""
-
-    def draw(n: int, coins: Any, link: float) -> SimulatedRows:
-        first, second, given = drawn(coins, n)
-        names = [f"z{place}" for place in range(len(z))]
-        declared = dict(zip(("x", "y", *names), (x, y, *z), strict=True))
-        columns = dict(zip(declared, (first, second, *given.reshape(n, -1).T), strict=True))
-        for name, column in declared.items():
-            if isinstance(column, Levels):
-                columns[name] = columns[name].astype(np.int64)
-        return SimulatedRows(columns, Schema(declared), names, 0)
-
-    return draw
-
-
 NULLS = {
-    "stay and scans on a two-humped ward": _asked(_ward_stay, Bounded(0, 30), Bounded(1, 60), Bounded(18, 99)),
-    "log wage and massed hours by experience": _asked(_wage_floor, Bounded(1.6, 3.9), Bounded(4, 80), Bounded(0, 45)),
-    "two sensors, one reset five times": _asked(
+    "stay and scans on a two-humped ward": asked(_ward_stay, Bounded(0, 30), Bounded(1, 60), Bounded(18, 99)),
+    "log wage and massed hours by experience": asked(_wage_floor, Bounded(1.6, 3.9), Bounded(4, 80), Bounded(0, 45)),
+    "two sensors, one reset five times": asked(
         _recalibrated_sensors, Bounded(-20, 140), Bounded(350, 550), Bounded(0, 365)
     ),
-    "two genes on twelve plates": _asked(
+    "two genes on twelve plates": asked(
         _assay_plates, Bounded(-5, 25), Bounded(-5, 25), Levels(range(12)), Bounded(4, 13)
     ),
-    "cough and lung function by pack-years": _asked(_never_smokers, Bounded(0, 30), Bounded(15, 140), Bounded(0, 120)),
+    "cough and lung function by pack-years": asked(_never_smokers, Bounded(0, 30), Bounded(15, 140), Bounded(0, 120)),
 }
 LINKS = {
-    "a link in one of four workers": _asked(_night_shift_some, Bounded(0, 12), Bounded(70, 200), Bounded(18, 67)),
-    "a link beyond 48 hours only": _asked(_overtime_threshold, Bounded(20, 80), Bounded(0, 40), Bounded(0, 45)),
+    "a link in one of four workers": asked(_night_shift_some, Bounded(0, 12), Bounded(70, 200), Bounded(18, 67)),
+    "a link beyond 48 hours only": asked(_overtime_threshold, Bounded(20, 80), Bounded(0, 40), Bounded(0, 45)),
 }
 SECOND_NULLS = {
-    "rate and approval by score, with cutoffs": _asked(
+    "rate and approval by score, with cutoffs": asked(
         _credit_cutoffs, Bounded(2, 20), Levels(range(2)), Bounded(300, 850)
     ),
-    "dust and prices on a map of six cities": _asked(
+    "dust and prices on a map of six cities": asked(
         _city_map, Bounded(0, 80), Bounded(9, 16), Bounded(0, 100), Bounded(0, 100)
     ),
-    "two biomarkers at the ends of their scales": _asked(
+    "two biomarkers at the ends of their scales": asked(
         _detection_limit, Bounded(-1, 6), Bounded(0, 12), Bounded(5, 125)
     ),
-    "two opinions by region and age band": _asked(
+    "two opinions by region and age band": asked(
         _agree_scales, Levels(range(5)), Levels(range(5)), Levels(range(9)), Levels(range(6))
     ),
-    "calls and visitors on days with spikes": _asked(_holiday_calls, Bounded(0, 80), Bounded(0, 150), Bounded(1, 730)),
+    "calls and visitors on days with spikes": asked(_holiday_calls, Bounded(0, 80), Bounded(0, 150), Bounded(1, 730)),
 }
 SECOND_LINKS = {
-    "falls and pills by a hidden frailty": _asked(_hidden_frailty, Bounded(0, 30), Bounded(0, 30), Bounded(65, 95)),
-    "an exposure of one in twelve": _asked(_rare_exposure, Levels(range(2)), Bounded(0, 25), Bounded(40, 160)),
+    "falls and pills by a hidden frailty": asked(_hidden_frailty, Bounded(0, 30), Bounded(0, 30), Bounded(65, 95)),
+    "an exposure of one in twelve": asked(_rare_exposure, Levels(range(2)), Bounded(0, 25), Bounded(40, 160)),
 }
 THIRD_NULLS = {
-    "night noise and rent by a rail line": _asked(_rail_line, Bounded(20, 90), Bounded(3, 30), Bounded(5, 5000)),
-    "salt and turbidity by 27 tides": _asked(_tides, Bounded(10, 40), Bounded(0, 200), Bounded(0, 336)),
-    "income and television by age, at 65": _asked(_retirement, Bounded(0, 250), Bounded(0, 16), Bounded(18, 96)),
-    "filtration and urea by creatinine": _asked(_creatinine, Bounded(1, 180), Bounded(0.5, 90), Bounded(30, 1500)),
-    "pressure and pace by age in five clinics": _asked(
+    "night noise and rent by a rail line": asked(_rail_line, Bounded(20, 90), Bounded(3, 30), Bounded(5, 5000)),
+    "salt and turbidity by 27 tides": asked(_tides, Bounded(10, 40), Bounded(0, 200), Bounded(0, 336)),
+    "income and television by age, at 65": asked(_retirement, Bounded(0, 250), Bounded(0, 16), Bounded(18, 96)),
+    "filtration and urea by creatinine": asked(_creatinine, Bounded(1, 180), Bounded(0.5, 90), Bounded(30, 1500)),
+    "pressure and pace by age in five clinics": asked(
         _five_clinics, Bounded(70, 240), Bounded(0, 3), Levels(range(5)), Bounded(18, 100)
     ),
 }
 SCALES = [Bounded(-6, 6)] * 4
 FOURTH_NULLS = {
-    "pressure and filtration, age among the heavy": _asked(
+    "pressure and filtration, age among the heavy": asked(
         _heavy_and_old, Bounded(80, 240), Bounded(5, 160), Bounded(20, 85), Bounded(16, 55), Bounded(0, 40)
     ),
-    "minutes and rent on a map with a river": _asked(
+    "minutes and rent on a map with a river": asked(
         _river_city, Bounded(0, 120), Bounded(0, 40), Bounded(-20, 20), Bounded(-20, 20)
     ),
-    "two yields by the scarcest of three": _asked(
+    "two yields by the scarcest of three": asked(
         _scarcest, Bounded(-3, 10), Bounded(-2, 9), Bounded(0, 5), Bounded(0, 5), Bounded(-1, 3), Bounded(0, 1)
     ),
-    "ventilation and days by the worst of four": _asked(_worst_of_four, Levels(range(2)), Bounded(0, 60), *SCALES),
-    "power and calls by warmth, moisture, hour": _asked(
+    "ventilation and days by the worst of four": asked(_worst_of_four, Levels(range(2)), Bounded(0, 60), *SCALES),
+    "power and calls by warmth, moisture, hour": asked(
         _muggy, Bounded(0, 160), Bounded(0, 40), Bounded(0, 23), Bounded(-10, 45), Bounded(5, 100)
     ),
 }
-FOURTH_LINKS = {"a dose beside a product": _asked(_interaction_of_drugs, Bounded(-8, 8), Bounded(-15, 8), *SCALES[1:])}
+FOURTH_LINKS = {"a dose beside a product": asked(_interaction_of_drugs, Bounded(-8, 8), Bounded(-15, 8), *SCALES[1:])}
 BLOCKS, SEVERAL = ("dust and prices on a map of six cities", "two opinions by region and age band"), 20
 """Tests in blocks, of whose terms fewer tables make the law of the sum."""
 
@@ -383,7 +367,10 @@ def main(arguments: list[str]) -> int:
     from benchmarks import independence_level
 
     repetitions = int(arguments[0]) if arguments else 500
-    which = {"second": (SECOND_NULLS, SECOND_LINKS), "third": (THIRD_NULLS, {}), "fourth": (FOURTH_NULLS, FOURTH_LINKS)}
+    which = {
+        "second": (SECOND_NULLS, SECOND_LINKS), "third": (THIRD_NULLS, {}), "fourth": (FOURTH_NULLS, FOURTH_LINKS),
+        "fifth": (FIFTH_NULLS, FIFTH_LINKS),
+    }  # fmt: skip
     nulls, links = which.get(" ".join(arguments[1:2]), (NULLS, LINKS))
     sizes = [int(one) for one in arguments[2:]] or [2_000, 10_000]
     print(f"share of {repetitions} tables called dependent at .05, ε = {independence_level.EPSILONS}")
