@@ -3,8 +3,8 @@
 Of few numbers (``first_terms``): in each its slope, as it is (z) and as normal scores (u), and a wide curve; levels.
 Beside those (``more_terms``): narrower curves, cells of all levels, curves that differ by level, and of two numbers
 their product and *curves along z_i + z_j and z_i − z_j* (waves, the larger of the two); of all of them a surface.  And
-(``cut_terms``) *jumps*, where cuts of one column, or along a line of two, split best what is left of the responses,
-and the crossing of two cuts.
+(``cut_terms``) *jumps*, where cuts of one column, or across a line of several, split best what is left of the
+responses, and the crossing of two cuts.
 
 A curve is a Gaussian kernel on landmarks from the least value to the largest, evenly apart in normal scores.  Where z
 is nearly normal its curves are in z and not in u: ranks add noise of their own, which x and y would share.
@@ -27,7 +27,7 @@ Pair = tuple[int, int]
 WIDE: Landmarks = (1.0, 9)
 NARROW: tuple[Landmarks, ...] = ((0.4, 20), (0.15, 50))
 ALONG: tuple[Landmarks, ...] = ((1.0, 9), (0.4, 20))
-BY_LEVEL: Landmarks = (1.0, 5)
+BY_LEVEL: tuple[Landmarks, ...] = ((1.0, 5), *NARROW)
 """Widths of curves, in standard deviations, and their landmarks: less than a width apart over six deviations."""
 
 SURFACE_WIDTHS, SURFACE_LANDMARKS = (1.0, 0.5), 60
@@ -42,8 +42,8 @@ NEARLY_NORMAL = 0.98
 MOST_CURVED, MOST_PAIRED, MOST_CROSSED = 12, 15, 30
 """Most numbers with wide curves among the first terms, most pairs of numbers, and most numbers for a crossing."""
 
-MOST_APART = 12
-"""Most levels of a column by which curves may differ."""
+MOST_APART, MOST_CLOSELY = 12, 4
+"""Most levels of a column, or values of a number, by which wide curves may differ, and by which narrow ones may."""
 
 LEAST_SIDE = 5
 """Rows on either side of a jump."""
@@ -52,8 +52,8 @@ EIGHTHS, CUT_MOVES = np.arange(1, 8) / 8, 2
 """Where a crossing's cuts are tried first, and how often each is moved after that."""
 
 TURNS = tuple(math.pi * k / 8 for k in (1, 2, 3, 5, 6, 7))
-NEARER = (math.pi / 16, math.pi / 32, math.pi / 64)
-"""Angles between two columns at which a cut along a line is tried, and steps by which the best is turned after."""
+NEARER = (math.pi / 8, math.pi / 16, math.pi / 32)
+"""Angles between two columns at which a cut along a line is tried, and by which the best is turned to each column."""
 
 FLAT = 1e-6
 """Directions of the landmarks' kernel with less than this share of the largest eigenvalue are left out."""
@@ -61,18 +61,25 @@ FLAT = 1e-6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Columns:
-    """A block's given columns: numbers standardised, their normal scores, what curves are in, and codes of levels."""
+    """A block's given columns: numbers standardised, their normal scores, what curves are in, and codes of levels.
+
+    ``few`` has codes of the numbers that take few values: a yes or no that was declared as a number, a score.
+    """
 
     z: Reals
     scores: Reals
     curved: Reals
     levels: Integers
+    few: list[Integers]
 
     @classmethod
     def of(cls, given: Given) -> Self:
         """Return them from what is given."""
         z, scores = standardised(given.numbers), standardised(normal_scores(given.numbers))
-        return cls(z, scores, np.where((z * scores).mean(axis=0) > NEARLY_NORMAL, z, scores), given.levels)
+        codes = [np.unique(column, return_inverse=True)[1].ravel() for column in given.numbers.T]
+        few = [of_one for of_one in codes if 0 < of_one.max(initial=0) < MOST_APART]
+        curved = np.where((z * scores).mean(axis=0) > NEARLY_NORMAL, z, scores)
+        return cls(z, scores, curved, given.levels, few)
 
     @property
     def count(self) -> int:
@@ -104,7 +111,8 @@ def cut_terms(columns: Columns, left: Reals, *, along_pairs: bool = False) -> li
     """Return jumps, on lines of two columns if asked, and a crossing: those that go best with what is left."""
     found, z = list[Reals](), columns.z
     if columns.count:
-        found.append(standardised(_jumps(z, left, _best_pairs(columns, left) if along_pairs else [])))
+        jumps = _jumps(z, left, _best_pairs(columns, left) if along_pairs else [])
+        found.append(standardised(jumps))
     if 1 < columns.count <= MOST_CROSSED:
         found.append(_crossing(z, _beside(z, left))[:, None])
     return [scaled(term) for term in found]
@@ -161,18 +169,21 @@ def _wide(columns: Columns) -> list[Reals]:
 
 
 def _by_level(columns: Columns) -> list[Reals]:
-    """Return the cells of all levels, and slopes and curves that differ by level or by cell."""
-    found, apart = [], list(columns.levels.T)
-    if len(apart) > 1:
+    """Return the cells of all levels, each number of few values, and slopes and curves that differ by one of these."""
+    found, apart = [indicators(codes) for codes in columns.few], [*columns.levels.T, *columns.few]
+    if columns.levels.shape[1] > 1:
         cells = np.unique(columns.levels, axis=0, return_inverse=True)[1].ravel()
         found.append(indicators(cells))
         apart.append(cells)
     for codes in apart:
         sides = indicators(codes)
-        if sides.shape[1] <= MOST_APART:
-            for z, curved in zip(columns.z.T, columns.curved.T, strict=True):
-                shapes = np.column_stack([z, curve(curved, BY_LEVEL)])
-                found.append((sides[:, :, None] * shapes[:, None, :]).reshape(len(z), -1))
+        if sides.shape[1] > MOST_APART:
+            continue
+        for z, curved in zip(columns.z.T, columns.curved.T, strict=True):
+            if np.ptp(z[codes == codes[0]]) > 0:
+                for landmarks in BY_LEVEL if sides.shape[1] <= MOST_CLOSELY else BY_LEVEL[:1]:
+                    shapes = np.column_stack([z, curve(curved, landmarks)])
+                    found.append((sides[:, :, None] * shapes[:, None, :]).reshape(len(z), -1))
     return found
 
 
@@ -235,7 +246,7 @@ def _jumps(z: Reals, U: Reals, pairs: list[Pair]) -> Reals:
 
 
 def _best_cut(z: Reals, R: Reals, pairs: list[Pair]) -> Reals:
-    """Return the sides of the best cut of a column, or along a line of one of the pairs: at turns, then nearer ones."""
+    """Return the sides of the best cut of a column, or across a line: the best of the pairs', turned to each column."""
     best, sides = max((_cut(column, R) for column in z.T), key=_gain)
     found = [(*_cut(_turned(z, pair, turn), R), pair, turn) for pair in pairs for turn in TURNS]
     if not found:
@@ -243,11 +254,15 @@ def _best_cut(z: Reals, R: Reals, pairs: list[Pair]) -> Reals:
     gain, across, pair, turn = max(found, key=_gain)
     if gain <= best:
         return sides
+    line, along = np.zeros(z.shape[1]), np.eye(z.shape[1])
+    line[list(pair)] = math.cos(turn), math.sin(turn)
     for step in NEARER:
-        for other in (turn - step, turn + step):
-            more, moved = _cut(_turned(z, pair, other), R)
-            if more > gain:
-                gain, across, turn = more, moved, other
+        for column in along:
+            for angle in (step, -step):
+                turned = math.cos(angle) * line + math.sin(angle) * column
+                more, moved = _cut(z @ turned, R)
+                if more > gain:
+                    gain, across, line = more, moved, turned
     return across
 
 

@@ -6,8 +6,8 @@ The terms F_t are those of ``kernel_terms.py``.  Their weights w_t maximise the 
 Computation 4(3); the update is also that of Wood & Fasiolo 2017, Biometrics 73(4)): a weak curve in one column is
 learnt at its own strength, however many idle columns are beside it, and what the block does not speak for gets weight
 0.  First slopes and wide curves are weighed; then of all others those whose score statistic is above 2, at most ten,
-are weighed with them.  Beside all that, cuts of one column or along a line of two are looked for again, and taken on
-where x and y together are sure of them: those of noise cost power.  That (I − H) is applied twice, at less than the
+are weighed with them.  Cuts across a line of several columns are looked for before that and after, and taken on where x
+and y together are sure of them: those of noise cost power.  That (I − H) is applied twice, at less than the
 likeliest α, lessens what both may have missed.
 
 *x and y are weighed apart*: given z each side's misfit then depends on its own noise alone, so the mean of Σ r_x r_y
@@ -39,10 +39,10 @@ FIRST_ROUNDS, ROUNDS = 8, 12
 MOST_ADDED, LEAST_SCORE = 10, 2.0
 """Most further terms, and the least score statistic of one, in standard deviations."""
 
-SURE = 1.2
-"""Least sum of the scores of x and y of a cut beside all that was learnt, over the logarithm of the number of places
-that are looked at: the best of noise alone has less in nineteen blocks of twenty (blocks of 125 and 500 rows, two to
-six numbers)."""
+SURE_FIRST, SURE = 1.5, 1.2
+"""Least sum of the scores of x and y of a cut, beside slopes and wide curves and beside all that was learnt, over the
+logarithm of the number of places that are looked at: the best of noise alone has less in nineteen blocks of twenty
+(blocks of 125 and 500 rows, two to five numbers)."""
 
 LEAST_FREEDOM, SETTLING = 0.05, 2
 """Degrees of freedom below which a term is dropped, and updates before any is."""
@@ -69,13 +69,11 @@ def likely_residuals(given: Given, sides: Sequence[Reals]) -> Smoothed:
     all_of_them = [standardised(responses) for responses in sides]
     first, together = first_terms(columns), np.hstack(all_of_them)
     more = [*more_terms(columns, together), *cut_terms(columns, together)]
-    begun = [Learnt.of(first, U).beside_some(more) for U in all_of_them]
-    cuts = cut_terms(columns, np.hstack([one.leaving()(one.U) for one in begun]), along_pairs=True)
-    least = SURE * math.log(max(2, given.rows * lines_of(columns)))
-    sure = _chosen(cuts, sum((one.scores(cuts) for one in begun), np.zeros(len(cuts))), least)
+    begun = beside_cuts(columns, [Learnt.of(first, U) for U in all_of_them], SURE_FIRST)
+    begun = beside_cuts(columns, [one.beside_some(more) for one in begun], SURE)
     learnt, left = list[Side](), list[Reals]()
     for one, U in zip(begun, all_of_them, strict=True):
-        V, kept = one.beside(sure).side()
+        V, kept = one.side()
         learnt.append((V, kept))
         left.append(U - V @ ((1 - kept) * (V.T @ U)))
     R = np.hstack(left)
@@ -133,6 +131,14 @@ class Learnt:
     def side(self) -> Side:
         """Return the kernel's directions and what is left there."""
         return _smoothed(_together(self.terms, self.weights, len(self.U)), self.U)
+
+
+def beside_cuts(columns: Columns, sides: list[Learnt], sure: float) -> list[Learnt]:
+    """Return the sides with the cuts of which what they leave is sure, all together."""
+    cuts = cut_terms(columns, np.hstack([one.leaving()(one.U) for one in sides]), along_pairs=True)
+    least = sure * math.log(max(2, len(sides[0].U) * lines_of(columns)))
+    taken = _chosen(cuts, sum((one.scores(cuts) for one in sides), np.zeros(len(cuts))), least)
+    return [one.beside(taken) for one in sides]
 
 
 def _chosen(terms: Sequence[Reals], scores: Reals, least: float) -> list[Reals]:
