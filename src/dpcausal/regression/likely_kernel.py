@@ -6,9 +6,10 @@ The terms F_t are those of ``kernel_terms.py``.  Their weights w_t maximise the 
 Computation 4(3); the update is also that of Wood & Fasiolo 2017, Biometrics 73(4)): a weak curve in one column is
 learnt at its own strength, however many idle columns are beside it, and what the block does not speak for gets weight
 0.  First slopes and wide curves are weighed; then of all others those whose score statistic is above 2, at most ten,
-are weighed with them.  Cuts across a line of several columns are looked for before that and after, and taken on where x
-and y together are sure of them: those of noise cost power.  That (I − H) is applied twice, at less than the
-likeliest α, lessens what both may have missed.
+are weighed with them.  That is done without cuts, with cuts of one column, and with cuts across a line of several
+columns where x and y together are sure of one; the largest marginal likelihood decides, less what was looked for.
+After that cuts are looked for once more.  Those of noise cost power, and those of what is no jump agree with the noise
+of both sides.  That (I − H) is applied twice, at less than the likeliest α, lessens what both may have missed.
 
 *x and y are weighed apart*: given z each side's misfit then depends on its own noise alone, so the mean of Σ r_x r_y
 under independence is the product of two biases; one kernel for both takes out directions in which their noises agree.
@@ -68,9 +69,8 @@ def likely_residuals(given: Given, sides: Sequence[Reals]) -> Smoothed:
     columns = Columns.of(given)
     all_of_them = [standardised(responses) for responses in sides]
     first, together = first_terms(columns), np.hstack(all_of_them)
-    more = [*more_terms(columns, together), *cut_terms(columns, together)]
-    begun = beside_cuts(columns, [Learnt.of(first, U) for U in all_of_them], SURE_FIRST)
-    begun = beside_cuts(columns, [one.beside_some(more) for one in begun], SURE)
+    begun = likeliest(columns, [Learnt.of(first, U) for U in all_of_them], together)
+    begun = beside_cuts(columns, begun, SURE) or begun
     learnt, left = list[Side](), list[Reals]()
     for one, U in zip(begun, all_of_them, strict=True):
         V, kept = one.side()
@@ -128,17 +128,48 @@ class Learnt:
         inner = np.linalg.inv(B.T @ B + self.noise * np.eye(B.shape[1]))
         return lambda rows: np.asarray(rows - B @ (inner @ (B.T @ rows)))
 
+    def evidence(self) -> float:
+        """Return the log marginal likelihood of the responses, but for a constant."""
+        B = _together(self.terms, self.weights, len(self.U))
+        inner = B.T @ B + self.noise * np.eye(B.shape[1])
+        explained = B.T @ self.U
+        misfit = float((self.U**2).sum() - (explained * np.linalg.solve(inner, explained)).sum()) / self.noise
+        spread = (len(B) - B.shape[1]) * math.log(self.noise) + float(np.linalg.slogdet(inner)[1])
+        return float(-0.5 * (self.U.shape[1] * spread + misfit))
+
     def side(self) -> Side:
         """Return the kernel's directions and what is left there."""
         return _smoothed(_together(self.terms, self.weights, len(self.U)), self.U)
 
 
+def likeliest(columns: Columns, slopes: list[Learnt], together: Reals) -> list[Learnt]:
+    """Return the sides with further terms: without cuts, with cuts of one column, or with those of lines first.
+
+    What has the largest evidence, less the logarithm of the number of places for each look for cuts: a cut that is
+    found for what curves or products are agrees with the noise of both sides.
+    """
+    more, cuts = more_terms(columns, together), cut_terms(columns, together)
+    sides, looked = [[one.beside_some(more) for one in slopes]], [0]
+    for begun, looks in ((slopes, 1), (beside_cuts(columns, slopes, SURE_FIRST), 2)):
+        if begun:
+            sides.append([one.beside_some([*more, *cuts]) for one in begun])
+            looked.append(looks)
+    evidence = [sum(one.evidence() for one in both) for both in sides]
+    each = places(columns, len(together))
+    return sides[int(np.argmax(np.array(evidence) - each * np.array(looked)))]
+
+
 def beside_cuts(columns: Columns, sides: list[Learnt], sure: float) -> list[Learnt]:
-    """Return the sides with the cuts of which what they leave is sure, all together."""
+    """Return the sides with the cuts of which what they leave is sure, all together; none if there is none."""
     cuts = cut_terms(columns, np.hstack([one.leaving()(one.U) for one in sides]), along_pairs=True)
-    least = sure * math.log(max(2, len(sides[0].U) * lines_of(columns)))
-    taken = _chosen(cuts, sum((one.scores(cuts) for one in sides), np.zeros(len(cuts))), least)
-    return [one.beside(taken) for one in sides]
+    scores = sum((one.scores(cuts) for one in sides), np.zeros(len(cuts)))
+    taken = _chosen(cuts, scores, sure * places(columns, len(sides[0].U)))
+    return [one.beside(taken) for one in sides if taken]
+
+
+def places(columns: Columns, rows: int) -> float:
+    """Return the logarithm of the number of places where a cut is looked for."""
+    return math.log(max(2, rows * lines_of(columns)))
 
 
 def _chosen(terms: Sequence[Reals], scores: Reals, least: float) -> list[Reals]:
