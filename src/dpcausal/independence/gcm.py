@@ -48,9 +48,9 @@ MOST_RAISED = 1.4
 
 JUMPS = (
     "of several numbers given, curves in each, products of two, two jumps, crossings of two and smooth surfaces are "
-    "learnt inside blocks; where the means of x and y do more than that, as many jumps, short waves, a jump beside "
-    "a surface of two (on a map with a border), or are products, as a slope that goes with another number, and blocks "
-    "are two dozen or more, a true null can look dependent, with more rows the surer"
+    "learnt inside blocks; where the means of x and y do more than that, as many jumps, one whose place moves with "
+    "other numbers, a border on a map, short waves, narrow peaks that only some records have, or a slope that goes "
+    "with another number, and blocks are a dozen or more, a true null can look dependent, with more rows the surer"
 )
 CURVES = (
     "a curve in the number given that turns often is learnt in part inside blocks, and a true null then looks "
