@@ -21,9 +21,9 @@ from benchmarks.discovery_wide import Case, asked, generated
 from benchmarks.networks import read
 from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
-from dpcausal.discovery.averaged import OF_ORDERS, averaged
+from dpcausal.discovery.averaged import averaged
 from dpcausal.discovery.climb import climbed
-from dpcausal.discovery.orders import in_orders
+from dpcausal.discovery.orders import OF_ORDERS, in_orders
 from dpcausal.discovery.strongest import strongest_first
 from dpcausal.privacy.noise import generator_from_seed
 

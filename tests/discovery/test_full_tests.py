@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from dpcausal.discovery.full_tests import candidates, needed_triples, stand
+from dpcausal.discovery.full_tests import START_BAR, candidates, needed_triples, stand
 from dpcausal.discovery.pc import Terms
+from dpcausal.discovery.strongest import strongest_first
 
 TERMS = Terms("pc", 0.01, 2, dpc.Knowledge(), 0.03)
 TRUTH = {frozenset(pair) for pair in ("zx", "wx", "zy", "wy")}
@@ -23,8 +24,8 @@ def columns(rows: int = 20_000) -> dict[str, Any]:
     return {name: column.astype(int) for name, column in found.items()}
 
 
-def found(method: str, order: str = "zwxy", **options: Any) -> Any:
-    made = columns()
+def found(method: str, order: str = "zwxy", made: dict[str, Any] | None = None, **options: Any) -> Any:
+    made = made or columns()
     loss = dpc.ApproxDP(2, 1e-6)
     with dpc.simulated_noise(3):
         table = dpc.Table({name: made[name] for name in order}, dpc.Schema(dict.fromkeys(order, dpc.Levels([0, 1]))),
@@ -68,3 +69,28 @@ def test_the_release_is_asked_again_and_knows_its_method() -> None:
     release = dpc.Release.from_json(found("triples").release.to_json())
     again = release.discover(knowledge=dpc.Knowledge(tiers=[["z", "w"], ["x", "y"]]))
     assert again.method == "triples" and again.graph.directed == {("z", "x"), ("w", "x"), ("z", "y"), ("w", "y")}
+
+
+def test_a_cause_beside_a_near_copy_of_it_is_found_though_strongest_first_loses_it() -> None:
+    """y follows x, and z is x but for six rows in a thousand: given z next to nothing of the pair is left."""
+    rng, rows = np.random.default_rng(0), 20_000
+    z = rng.random(rows) < 0.5
+    x = z ^ (rng.random(rows) < 0.006)
+    y = rng.random(rows) < np.where(x, 0.75, 0.25)
+    told = found("triples", "xyz", {"z": z.astype(int), "x": x.astype(int), "y": y.astype(int)})
+    pairs, copy, link = told.release.pairs, frozenset("xz"), frozenset("xy")
+    assert strongest_first(pairs, TERMS, START_BAR).edges == {copy}
+    assert candidates(told.release, TERMS).edges == told.graph.skeleton == {copy, link}
+    clear = replace(pairs, deviation=0.0)  # orders are not sampled without noise
+    assert candidates(clear, TERMS) == strongest_first(clear, TERMS, START_BAR)
+    known = replace(TERMS, knowledge=dpc.Knowledge(forbidden=[("x", "y"), ("y", "x")]))
+    assert link not in candidates(told.release, known).edges
+
+
+def test_a_full_test_that_is_lost_in_the_noise_separates_no_pair() -> None:
+    release = found("triples").release
+    start = candidates(release, TERMS)
+    lost = replace(release, thirds_deviation=100 * release.thirds_deviation)
+    left = lost.residual(*(lost.names.index(name) for name in "xy"), tuple(map(lost.names.index, "wz")))
+    assert left.pvalue > 0.9  # which the test of pairs and noise alone would take for independence
+    assert stand(lost, start, TERMS) == stand(release, start, TERMS) | {frozenset("xy")}

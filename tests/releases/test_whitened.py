@@ -70,9 +70,13 @@ def test_under_independence_the_statistic_has_the_law_that_is_stated(given: tupl
         upper[np.diag_indices(D)] *= np.sqrt(2)
         result = exact(joint, n, deviation, upper + np.triu(upper, 1).T).residual(0, 2, given)
         assert result is not None
-        found.append(result.statistic)
-    assert kstest(found, chi2(2).cdf).pvalue > 1e-8
-    assert abs(np.mean(found) - 2) < 0.4  # standard error .08
+        found.append(result)
+    statistics, strengths, added = (np.array([getattr(one, name) for one in found])
+                                    for name in ("statistic", "strength", "added"))  # fmt: skip
+    assert kstest(statistics, chi2(2).cdf).pvalue > 1e-8
+    assert abs(statistics.mean() - 2) < 0.4  # standard error .08
+    # φ² is the strength and what is added to it: of two numbers alike it deviates by its mean, standard errors .04.
+    assert abs(strengths.mean() / added.mean()) < 0.2 and abs(strengths.std() / added.mean() - 1) < 0.3
 
 
 def test_fresh_noise_has_the_stated_deviation_and_is_declared() -> None:

@@ -17,7 +17,7 @@ from dpcausal.asking.progress import progress
 from dpcausal.discovery.climb import climbed
 from dpcausal.discovery.full_tests import candidates, stand
 from dpcausal.discovery.graph import Arc, Edge
-from dpcausal.discovery.orders import in_orders
+from dpcausal.discovery.orders import OF_FULL_ORDERS, OF_ORDERS, in_orders
 from dpcausal.discovery.pc import Skeleton, Terms, orient
 from dpcausal.discovery.pvalues import asker
 from dpcausal.discovery.strongest import sets_beside, strongest_first
@@ -31,9 +31,6 @@ PART = 0.5
 
 FULL_PENALTY = 8.0
 """Of climbing, for each degree of freedom, where tests given two columns are full."""
-
-OF_ORDERS, OF_FULL_ORDERS = (4.0, 4.0), (16.0, 8.0)
-"""Penalty for each degree of freedom and heat of sampled orders: of pairs, and where tests given two are full."""
 
 LEAST_SUPPORT = 0.5
 """Above it a pair stands.  All these were chosen on alarm, insurance, child and generated networks."""

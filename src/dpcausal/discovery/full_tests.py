@@ -1,21 +1,33 @@
 """Pairs that whitened pairs join, tested again given two columns in full: which triples that needs, and what is left.
 
-A set is not asked if a part of it would do: if x ⊥ y | z, w and x ⊥ w | z then x ⊥ y | z (contraction), and pairs tell
-the latter two.
+Tested are pairs that strongest-first joins, and those that sampled orders of the pairs find likely: strongest-first
+loses a pair to near-copies of its ends.  A set is not asked if a part of it would do: if x ⊥ y | z, w and x ⊥ w | z
+then x ⊥ y | z (contraction), and pairs tell the latter two.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from dpcausal.dependence.triples import MOST_THIRDS, Triple, third_entries
 from dpcausal.dependence.whitened import Reals
+from dpcausal.discovery.orders import OF_ORDERS, in_orders
 from dpcausal.discovery.pc import Edge, Skeleton, Terms
 from dpcausal.discovery.strongest import sets_beside, strongest_first
-from dpcausal.releases.whitened import Columns, NoisyWhitened
+from dpcausal.discovery.support import REDRAW_SEED
+from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.releases.whitened import Columns, NoisyWhitened, Residual
 
 START_BAR, BAR = 0.02, 0.01
 """Least share of its strength that a pair must keep given others: to be tested in full, and then."""
+
+LIKELY = 0.4
+"""Share of sampled orders of the pairs above which a pair is tested in full though strongest-first leaves it out."""
+
+SEEN = 0.1
+"""Share of a pair's strength that a full test must be able to tell: where its error is more it separates none."""
 
 NEEDED = 0.001
 """Level at which either end must be linked to each column that is given, given the others."""
@@ -25,8 +37,13 @@ LAXER = 3.0
 
 
 def candidates(release: NoisyWhitened, terms: Terms) -> Skeleton:
-    """Return the pairs that are tested in full."""
-    return strongest_first(release.pairs, terms, START_BAR)
+    """Return the pairs that are tested in full; without noise those that strongest-first joins."""
+    pairs = release.pairs
+    first = strongest_first(pairs, terms, START_BAR)
+    if pairs.exact:
+        return first
+    shares = in_orders(pairs, terms, generator_from_seed(REDRAW_SEED), None, *OF_ORDERS)
+    return replace(first, edges=first.edges | {pair for pair, share in shares.items() if share > LIKELY})
 
 
 def needed_triples(release: NoisyWhitened, skeleton: Skeleton, terms: Terms, shares: list[Reals]) -> list[Triple]:
@@ -54,15 +71,20 @@ def stand(release: NoisyWhitened, skeleton: Skeleton, terms: Terms) -> frozenset
     for strength, x, y in _by_strength(release, skeleton.edges - skeleton.untested):
         for given in _sets(release, around, x, y, terms.max_order):
             found = release.residual(place[x], place[y], given)
-            if found is None:
-                continue
-            pvalue = found.pvalue
-            if pvalue > LAXER * terms.level(len(given)) or found.strength < BAR * strength:
+            if found is not None and _gone(found, strength, terms, len(given)):
                 left.discard(frozenset((x, y)))
                 around[x].discard(y)
                 around[y].discard(x)
                 break
     return frozenset(left)
+
+
+def _gone(found: Residual, strength: float, terms: Terms, given: int) -> bool:
+    """Return whether what is left of a pair of a strength separates it: full tests may be too blunt to."""
+    # φ² of k numbers, of which nothing is left, has √(2/k) times the mean as its deviation.
+    if given > 1 and math.sqrt(2 / found.freedom) * found.added > SEEN * strength:
+        return False
+    return found.pvalue > LAXER * terms.level(given) or found.strength < BAR * strength
 
 
 def _around(edges: Iterable[Edge]) -> dict[str, set[str]]:

@@ -33,6 +33,9 @@ MOST_LIKELY, HIDING = 10, 12
 MOST_EXPLAINED = 0.95
 """Largest share of a column that a link is taken to explain."""
 
+OF_ORDERS, OF_FULL_ORDERS = (4.0, 4.0), (16.0, 8.0)
+"""Penalty for each degree of freedom and heat: of pairs, and where tests given two columns are full."""
+
 WALKS, STEPS, EACH = 2, 10_000, 20
 """Walks, steps of each, of which three tenths are left out, and how many lie between two looks."""
 

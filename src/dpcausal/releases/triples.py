@@ -34,7 +34,7 @@ class NoisyTriples(NoisyWhitened):
     """
 
     kind: ClassVar[str] = "triples"
-    steepest: ClassVar[float] = 1.5
+    steepest: ClassVar[float] = 1.2
 
     triples: tuple[Triple, ...]
     thirds: Reals

@@ -44,12 +44,13 @@ ONE = np.ones((1, 1))
 
 
 class Residual(NamedTuple):
-    """What is left of the link of two columns given others: χ² and its p-value, and φ² less what noise adds to it."""
+    """What is left of the link of two columns given others: χ², its p-value, and φ² less what is added to it."""
 
     statistic: float
     freedom: int
     strength: float
     pvalue: float
+    added: float  # on the mean, by noise and by sampling
 
 
 class _Left(NamedTuple):
@@ -228,13 +229,13 @@ class NoisyWhitened(Release):
             return self._unconditional[x, y]
         h, sampling, noise = self._link(x, y, given)
         if p * q == 1:
-            squared, variance = h.item() ** 2, sampling.item() / self.count + noise.item()
-            statistic, strength = squared / (variance + 1e-12), squared - variance
+            squared, added = h.item() ** 2, sampling.item() / self.count + noise.item()
+            statistic = squared / (added + 1e-12)
         else:
             spread, flat = (sampling / self.count + noise).reshape(p * q, p * q), h.ravel()
+            squared, added = float(flat @ flat), float(np.trace(spread))
             statistic = float(flat @ np.linalg.solve(ridged(spread), flat))
-            strength = float(flat @ flat - np.trace(spread))
-        found = Residual(statistic, p * q, strength, upper_tail(statistic, p * q))
+        found = Residual(statistic, p * q, squared - added, upper_tail(statistic, p * q), added)
         self._residuals[x, y, given] = found
         return found
 
@@ -293,11 +294,12 @@ class NoisyWhitened(Release):
                 spread = spread.transpose(0, 1, 3, 2, 4).reshape(-1, p * q, p * q)
                 flat, column = h.reshape(-1, 1, p * q), h.reshape(-1, p * q, 1)
                 statistics = (flat @ np.linalg.solve(ridged(spread), column)).ravel()
-                strengths = (flat @ column).ravel() - np.trace(spread, axis1=1, axis2=2)
-                told = statistics, strengths, upper_tails(statistics, p * q)
+                added = np.trace(spread, axis1=1, axis2=2)
+                strengths = (flat @ column).ravel() - added
+                told = statistics, strengths, upper_tails(statistics, p * q), added
                 found |= {
-                    pair: Residual(statistic, p * q, strength, pvalue)
-                    for pair, statistic, strength, pvalue in zip(part, *(one.tolist() for one in told), strict=True)
+                    pair: Residual(statistic, p * q, *left)
+                    for pair, statistic, *left in zip(part, *(one.tolist() for one in told), strict=True)
                 }
         return found
 
