@@ -26,7 +26,7 @@ from dpcausal.data.arrays import ACCEPTED, ArraySource
 from dpcausal.data.cleaning import check_texts, number_of
 from dpcausal.data.coding import rule_of
 from dpcausal.data.columns import Column
-from dpcausal.data.source import BATCH, CHUNK, MARK, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
+from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.unheard import contained
 
@@ -176,11 +176,6 @@ class FrameColumns:
 
     def __len__(self) -> int:
         return len(self._frame)
-
-    @property
-    def mark(self) -> int:
-        """The sum of the rows' hashes, 0 of rows without."""
-        return int(self._frame[MARK].to_numpy().sum(dtype=np.uint64)) if MARK in self._frame.columns else 0
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         series = self._frame[name]

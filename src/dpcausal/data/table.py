@@ -17,7 +17,7 @@ from dpcausal.data.reading import CHANGED, Reading, Records
 from dpcausal.data.rows import Rows, checked_name, checked_rule, checked_weight, levelled
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
-from dpcausal.data.unchanged import Stamp, confirm
+from dpcausal.data.unchanged import Stamp, confirm, written_to
 from dpcausal.data.where import Predicate, check_some, predicate
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError, called
 from dpcausal.privacy.confined import Single
@@ -341,11 +341,10 @@ class Table(Single):
         """Bring ``rows``, or ``parts``, in any order.  *Private.*"""
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError("names must be a list of column names, not one text")
-        listed = tuple(names)
+        listed = tuple(dict.fromkeys(names))
         for name in listed:
             self._schema.column(name)
-        found = self._read(tuple(dict.fromkeys(listed)), parts)
-        if found is None:
+        if (found := self._read(listed, parts)) is None:
             raise SchemaError(CHANGED)
         return found
 
@@ -355,7 +354,7 @@ class Table(Single):
         if not needed:
             return Rows.of({}, np.ones(self._n, dtype=np.bool_), self._missing)
         collected = self._source.collect(needed)
-        if len(collected) != self._rows:
+        if len(collected) != self._rows or written_to(self._stamp):
             return None
 
         def read() -> Rows | None:
