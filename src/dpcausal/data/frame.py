@@ -178,7 +178,7 @@ class FrameColumns:
         return len(self._frame)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        series = self._frame[name]
+        series = self._frame.get_column(name)
         dtype = series.dtype
         if name not in self._wide and (dtype.is_float() or (dtype.is_integer() and str(dtype) not in _WIDE)):
             if not series.null_count():
@@ -195,14 +195,14 @@ class FrameColumns:
 
     def integers(self, name: str) -> NDArray[np.int64] | None:
         """Return a column of integers without nulls as int64, ``None`` for any other."""
-        series = self._frame[name]
+        series = self._frame.get_column(name)
         dtype = series.dtype
         if name in self._wide or not dtype.is_integer() or str(dtype) in {*_WIDE, "UInt64"} or series.null_count():
             return None
         return np.asarray(series.to_numpy(), dtype=np.int64)
 
     def distinct(self, name: str) -> Distinct | None:
-        series = self._frame[name]
+        series = self._frame.get_column(name)
         native: Any = nw.to_native(series)
         if series.implementation is nw.Implementation.POLARS and str(native.dtype) in {"String", "Boolean"}:
             native = native.to_arrow()
@@ -211,7 +211,7 @@ class FrameColumns:
         return distinct(native)
 
     def objects(self, name: str) -> Iterator[Sequence[object]]:
-        series = self._frame[name]
+        series = self._frame.get_column(name)
         for start in range(0, len(self), CHUNK):
             chunk = _listed(series[start : start + CHUNK])
             yield [None if text is None else int(str(text)) for text in chunk] if name in self._wide else chunk
