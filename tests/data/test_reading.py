@@ -16,10 +16,13 @@ import pytest
 import dpcausal as dpc
 from dpcausal.data import apart, reading
 from dpcausal.data.apart import Apart
+from dpcausal.data.frame import source_of
 from dpcausal.data.reading import Records
 from dpcausal.data.rows import Rows
 from dpcausal.data.table import Table
 from dpcausal.errors import SchemaError
+from tests.data.every_task import SUMS, outcome
+from tests.data.every_task import rows as people
 
 N = 500
 SCHEMA = dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(0, 1), "g": dpc.Levels(["a", "b"])})
@@ -88,6 +91,20 @@ def test_a_file_that_is_written_to_after_the_spend_gives_no_figure(
         else:
             dpc.ci_test(table, "x", "y", given=[], loss=dpc.PureDP(1), method=dpc.methods.Gcm(blocks=5))
     assert len(ledger.entries()) == 1
+
+
+@pytest.mark.parametrize("task", SUMS)
+def test_what_is_summed_where_the_rows_are_can_be_sent_there(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a trial's scores were made by had hold of the table, which no worker may have: refused after the spend."""
+    cloudpickle = pytest.importorskip("cloudpickle")
+    monkeypatch.setattr(reading, "HELD", 0)
+    summed = type(source_of(people())).summed
+
+    def sent(source: Any, names: Any, function: Any) -> Any:
+        return summed(source, names, cloudpickle.loads(cloudpickle.dumps(function)))
+
+    monkeypatch.setattr(type(source_of(people())), "summed", sent)
+    assert not isinstance(outcome(task, lambda table: table), str)
 
 
 def rows(x: list[float], g: list[int], present: list[bool], weights: list[float] | None = None) -> Rows:

@@ -326,7 +326,7 @@ class Table(Single):
         SchemaError
             A name is not in the schema; the frame no longer has ``n`` rows; or the back end failed.
         """
-        check_order(self._source, self._person)
+        check_order(self._source, self._person, self._max_rows)
         return self.to_sum(names, parts=False)
 
     def parts(self, names: Iterable[str]) -> Rows:
@@ -334,7 +334,7 @@ class Table(Single):
 
         How many rows come is private too.  Without persons they are the records, with their weights.
         """
-        check_order(self._source, self._person)
+        check_order(self._source, self._person, self._max_rows)
         return self.to_sum(names, parts=True)
 
     def to_sum(self, names: Iterable[str], parts: bool) -> Rows:
@@ -376,7 +376,7 @@ class Table(Single):
 
     def check_memory(self) -> None:
         """Refuse, before a spend, a question that needs all rows at once of a table that cannot bring them."""
-        check_order(self._source, self._person)
+        check_order(self._source, self._person, self._max_rows)
         if self._rows > self._max_rows:
             raise RowLimitError(
                 f"this question needs all rows in memory at once, at most max_rows = {self._max_rows}: raise it if "
