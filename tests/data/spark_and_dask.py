@@ -179,14 +179,14 @@ def test_dask_partitions_without_rows_or_known_ends_are_one_table_and_one_that_d
     expected: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = hostile().to_pandas(types_mapper=pd.ArrowDtype)
-    frame = dd.from_pandas(rows, npartitions=3, sort=False).clear_divisions()
-    several = dd.concat([frame[frame["arm"] > 7], frame, frame[frame["arm"] < 0]])
+    some = dd.from_pandas(rows, npartitions=3, sort=False).clear_divisions()
+    several = dd.concat([some[some["arm"] > 7], some, some[some["arm"] < 0]])
     assert several.divisions[0] is None and 0 in several.map_partitions(len).compute().tolist()
     assert released(several) == expected
-    monkeypatch.setattr("dpcausal.data.reading.HELD", 0)
-    plain = pd.DataFrame(dict.fromkeys("xy", np.zeros(300)))
-    drawn = dd.from_map(lambda part: plain + np.random.default_rng().random((300, 2)), [0, 1], meta=plain)
+    flat = pd.DataFrame(dict.fromkeys("xy", np.zeros(300)))
+    drawn = dd.from_map(lambda part: flat + np.random.default_rng().random((300, 2)), [0, 1], meta=flat)
     table = dpc.Table(drawn, dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1))), dpc.Ledger.in_memory(LOSS))
+    monkeypatch.setattr("dpcausal.data.reading.HELD", 0)
     with pytest.raises(SchemaError, match="a row was written to between two passes"):
         dpc.moments(table, ["x", "y"], loss=LOSS)
     assert len(table.ledger.entries()) == 1
@@ -201,20 +201,19 @@ def test_spark_columns_of_other_types_partitions_without_rows_and_nulls_alone_ar
         "timestamp_ntz'2020-01-01 00:00:00' AS at", "interval '1' day AS lasting", "cast(id AS binary) AS raw",
         "null AS nothing", "x AS `a.b``c`", "cast(arm AS decimal(38, 9)) AS exact",
     )  # fmt: skip
-    assert 0 in frame.rdd.mapPartitions(lambda part: [len(list(part))]).collect()
     for name in ("both", "several", "named", "day_of", "at", "lasting", "raw"):
         for column in (dpc.Bounded(0, 1), dpc.Levels(["a", "b"])):
             with pytest.raises(SchemaError, match="neither numbers, text nor booleans"):
                 dpc.Table(frame, dpc.Schema({name: column}), dpc.Ledger.in_memory(LOSS))
-    numbers = {"a.b`c": dpc.Bounded(-2, 2), "exact": dpc.Bounded(0, 1), "nothing": dpc.Bounded(0, 1)}
-    schema, found = dpc.Schema(numbers | {"day": SCHEMA["day"]}), []
+    names, found = ["a.b`c", "exact", "nothing"], []
+    schema = dpc.Schema(dict.fromkeys(names, dpc.Bounded(0, 1)) | {"day": SCHEMA["day"]})
     known = rows.append_column("nothing", pa.nulls(N)).append_column("a.b`c", rows["x"])
     for one in (frame, known.append_column("exact", rows["arm"].cast(pa.decimal128(38, 9)))):
         with dpc.simulated_noise(3):
             table = dpc.Table(one, schema, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4)), person="id")
-            test = dpc.ci_test(table, "a.b`c", "exact", given=[], loss=dpc.PureDP(1), method=dpc.methods.Gcm(blocks=5))
-            sums = dpc.moments(table, ["a.b`c", "exact", "nothing"], loss=LOSS).numbers()
-            found.append((sums, dpc.cells(table, by=["day"], loss=dpc.PureDP(1)).numbers(), test.statistic))
+            test = dpc.ci_test(table, *names[:2], given=[], loss=dpc.PureDP(1), method=dpc.methods.Gcm(blocks=5))
+            sums = [dpc.moments(table, names, loss=LOSS), dpc.cells(table, by=["day"], loss=dpc.PureDP(1))]
+            found.append(([one.numbers() for one in sums], test.statistic))
     assert found[0] == found[1]
 
 
