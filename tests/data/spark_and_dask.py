@@ -50,7 +50,7 @@ def spark(home: Path) -> Iterator[SparkSession]:
     for part in ("spark", "java", "events"):
         (home / part).mkdir()
     settings = {
-        "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1",
+        "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1", "spark.sql.warehouse.dir": str(home),
         "spark.driver.bindAddress": "127.0.0.1", "spark.sql.shuffle.partitions": "2", "spark.sql.ansi.enabled": "true",
         "spark.sql.session.timeZone": "Asia/Kathmandu", "spark.sql.execution.arrow.maxRecordsPerBatch": "37",
         "spark.sql.files.maxPartitionBytes": "1m", "spark.python.daemon.module": "tests.data.warm_workers",
