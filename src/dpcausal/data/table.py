@@ -341,10 +341,10 @@ class Table(Single):
         """Bring ``rows``, or ``parts``, in any order.  *Private.*"""
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError("names must be a list of column names, not one text")
-        listed = tuple(dict.fromkeys(names))
+        listed = tuple(names)
         for name in listed:
             self._schema.column(name)
-        if (found := self._read(listed, parts)) is None:
+        if (found := self._read(tuple(dict.fromkeys(listed)), parts)) is None:
             raise SchemaError(CHANGED)
         return found
 
