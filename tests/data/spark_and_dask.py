@@ -50,7 +50,7 @@ def spark(home: Path) -> Iterator[SparkSession]:
     for part in ("spark", "java", "events"):
         (home / part).mkdir()
     settings = {
-        "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1",
+        "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1", "spark.sql.warehouse.dir": str(home),
         "spark.driver.bindAddress": "127.0.0.1", "spark.sql.shuffle.partitions": "2", "spark.sql.ansi.enabled": "true",
         "spark.sql.session.timeZone": "Asia/Kathmandu", "spark.sql.execution.arrow.maxRecordsPerBatch": "37",
         "spark.sql.files.maxPartitionBytes": "1m", "spark.python.daemon.module": "tests.data.warm_workers",
@@ -173,6 +173,48 @@ def test_a_model_of_your_own_runs_in_dask_s_threads(monkeypatch: pytest.MonkeyPa
         asking.start()
         asking.join(60)
     assert len(found) == 2 and found[0] == found[1]
+
+
+def test_dask_partitions_without_rows_or_known_ends_are_one_table_and_one_that_draws_is_none(
+    expected: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = hostile().to_pandas(types_mapper=pd.ArrowDtype)
+    some = dd.from_pandas(rows, npartitions=3, sort=False).clear_divisions()
+    several = dd.concat([some[some["arm"] > 7], some, some[some["arm"] < 0]])
+    assert several.divisions[0] is None and 0 in several.map_partitions(len).compute().tolist()
+    assert released(several) == expected
+    flat = pd.DataFrame(dict.fromkeys("xy", np.zeros(300)))
+    drawn = dd.from_map(lambda part: flat + np.random.default_rng().random((300, 2)), [0, 1], meta=flat)
+    table = dpc.Table(drawn, dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1))), dpc.Ledger.in_memory(LOSS))
+    monkeypatch.setattr("dpcausal.data.reading.HELD", 0)
+    with pytest.raises(SchemaError, match="a row was written to between two passes"):
+        dpc.moments(table, ["x", "y"], loss=LOSS)
+    assert len(table.ledger.entries()) == 1
+
+
+def test_spark_columns_of_other_types_partitions_without_rows_and_nulls_alone_are_no_hindrance(
+    spark: SparkSession, home: Path
+) -> None:
+    rows = hostile().append_column("id", pa.array([f"p{place}" for place in range(N)]))
+    frame = frame_of(spark, home, rows, 1).repartition(7, "arm").selectExpr(
+        "*", "struct(x, y) AS both", "array(x) AS several", "map(id, x) AS named", "date'2020-01-01' AS day_of",
+        "timestamp_ntz'2020-01-01 00:00:00' AS at", "interval '1' day AS lasting", "cast(id AS binary) AS raw",
+        "null AS nothing", "x AS `a.b``c`", "cast(arm AS decimal(38, 9)) AS exact",
+    )  # fmt: skip
+    for name in ("both", "several", "named", "day_of", "at", "lasting", "raw"):
+        for column in (dpc.Bounded(0, 1), dpc.Levels(["a", "b"])):
+            with pytest.raises(SchemaError, match="neither numbers, text nor booleans"):
+                dpc.Table(frame, dpc.Schema({name: column}), dpc.Ledger.in_memory(LOSS))
+    names, found = ["a.b`c", "exact", "nothing"], []
+    schema = dpc.Schema(dict.fromkeys(names, dpc.Bounded(0, 1)) | {"day": SCHEMA["day"]})
+    known = rows.append_column("nothing", pa.nulls(N)).append_column("a.b`c", rows["x"])
+    for one in (frame, known.append_column("exact", rows["arm"].cast(pa.decimal128(38, 9)))):
+        with dpc.simulated_noise(3):
+            table = dpc.Table(one, schema, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4)), person="id")
+            test = dpc.ci_test(table, *names[:2], given=[], loss=dpc.PureDP(1), method=dpc.methods.Gcm(blocks=5))
+            sums = [dpc.moments(table, names, loss=LOSS), dpc.cells(table, by=["day"], loss=dpc.PureDP(1))]
+            found.append(([one.numbers() for one in sums], test.statistic))
+    assert found[0] == found[1]
 
 
 def test_a_dask_query_that_shuffles_has_no_order() -> None:

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import traceback
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -211,6 +212,36 @@ def test_a_damaged_parquet_file_is_refused(tmp_path: Path, ledger: Ledger) -> No
     with pytest.raises(SchemaError, match="cannot be read as Parquet") as caught:
         Table(path, X, ledger)
     assert caught.value.__context__ is None
+
+
+def test_a_folder_whose_files_keep_the_same_values_in_other_types_is_one_table(tmp_path: Path, ledger: Ledger) -> None:
+    """Arrow cannot join them, and said so in its own words after the spend."""
+    texts, halves = ["a", "b", None, "a"], [Decimal("0.50"), None, Decimal("-0.25"), Decimal("3.00")]
+    kinds = [
+        (pa.string(), pa.decimal128(10, 2), True), (pa.large_string(), pa.decimal128(12, 4), False),
+        (pa.string(), pa.decimal128(20, 2), True),
+    ]  # fmt: skip
+    home = tmp_path / "parts"
+    home.mkdir()
+    for place, (text, number, nullable) in enumerate(kinds):
+        schema = pa.schema([
+            ("t", text), ("x", number), pa.field("i", pa.int64(), nullable=nullable)
+        ])  # fmt: skip
+        rows = pa.table({"t": texts, "x": halves, "i": [3, 1, 2, 0]}, schema=schema)
+        pyarrow.parquet.write_table(rows, home / f"{place}.parquet")
+    declared = Schema({"t": Levels(["b", "a"]), "x": Bounded(-10, 10), "i": Levels([0, 1, 2, 3])})
+    pyarrow.parquet.write_table(rows, tmp_path / "one.parquet")
+    whole = Table(tmp_path / "one.parquet", declared, ledger).rows(["t", "x", "i"])
+    found = Table(home, declared, ledger).rows(["t", "x", "i"])
+    assert found.n == 12 and found.kept.tolist() == whole.kept.tolist() * 3
+    for name, values in found.values.items():
+        assert values.tolist() == whole.values[name].tolist() * 3
+    assert Table(home, declared, ledger, person="t").n == 2
+    narrow = rows.set_column(2, "i", pa.array([3, 1, 2, 0], pa.int32()))
+    for other in (narrow, rows.select(["x", "t", "i"]), rows.set_column(1, "x", pa.nulls(4))):
+        pyarrow.parquet.write_table(other, home / "3.parquet")
+        with pytest.raises(SchemaError, match="must have the same columns, of the same types"):
+            Table(home, declared, ledger)
 
 
 def test_a_path_that_is_no_table_file_is_refused_by_name(tmp_path: Path, ledger: Ledger) -> None:

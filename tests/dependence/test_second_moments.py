@@ -10,10 +10,12 @@ import pytest
 
 from dpcausal.dependence.second_moments import (
     clip_rows,
+    gram,
     grid_bits,
     second_moments,
     second_moments_sensitivity,
     unpacked,
+    upper_of,
 )
 from tests.conformance import STARTS, check_claim
 
@@ -85,6 +87,15 @@ def test_a_shortened_row_is_the_same_bits_wherever_it_stands_and_whatever_stands
             others[n // 2] = rows[n // 2]
             with np.errstate(all="ignore"):
                 assert (clip_rows(others, RADIUS, 16)[n // 2] == clipped[n // 2]).all()
+
+
+@pytest.mark.parametrize("columns", [1, 2, 11, 32, 33])
+@pytest.mark.parametrize("rows", [0, 1, 255, 256, 2048, 8191])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_by_pieces_are_those_of_all_rows_at_once(columns: int, rows: int, order: Any) -> None:
+    whole = np.random.default_rng(columns).integers(-(2**19), 2**19, size=(rows, columns))
+    found = gram(np.asarray(whole.astype(np.float64), order=order))
+    assert np.array_equal(upper_of(found), upper_of(whole.T @ whole))
 
 
 def test_a_row_keeps_its_direction() -> None:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.columns import Bounded
 from dpcausal.data.persons import Persons, texts_of
 from dpcausal.data.reading import CHANGED, HELD, Reading
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Schema
 from dpcausal.data.source import Collected, Kind, Sums, withheld
+from dpcausal.data.unchanged import written_to
 from dpcausal.errors import SchemaError
 from dpcausal.privacy.hashing import hashed, mixed
 from dpcausal.privacy.neighbours import Unit
@@ -121,7 +121,7 @@ class Apart:
             raise SchemaError(CHANGED)
         empty = np.flatnonzero(found[:, 0] == 0)
         if len(empty):  # nobody was dealt there, so no worker spoke for them
-            nobody = self._made(_none(reading))
+            nobody = self._made(reading.none())
             parts = [(block, np.empty(0, dtype=np.int64)) for block in empty.tolist()]
             found[empty, 1:] = np.asarray(each(nobody, parts))
         return found[:, 1:]
@@ -145,7 +145,7 @@ def _gathered(
     rows, total = withheld(lambda: source.grouped(names, deal, gather, groups), unread)
     if rows < 0:
         raise SchemaError(unread)
-    if rows != table._rows or total is None:
+    if rows != table._rows or total is None or written_to(table._stamp):
         raise SchemaError(CHANGED)
     return total
 
@@ -157,16 +157,6 @@ class Count:
     def __call__(self, pieces: Sequence[Piece]) -> Sums:
         texts = [text for _, some in pieces for text in some]
         return len(texts), np.array([len(set(texts) - {None})], dtype=np.int64)
-
-
-def _none(reading: Reading) -> Rows:
-    """Return no records of these columns."""
-    values = {
-        name: np.empty(0, np.float64 if isinstance(reading.columns[name], Bounded) else np.int64)
-        for name in reading.names
-    }
-    nowhere = np.empty(0, dtype=np.bool_)
-    return Rows(values, nowhere, dict.fromkeys(values, nowhere), np.empty(0, dtype=np.int64))
 
 
 def _same(rows: Rows) -> Rows:

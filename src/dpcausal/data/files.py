@@ -22,15 +22,19 @@ import csv
 import gzip
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpcausal.data.arrays import ACCEPTED
 from dpcausal.data.fields import FieldColumns
 from dpcausal.data.frame import source_of
 from dpcausal.data.packages import READERS, PackageSource
-from dpcausal.data.source import BATCH, Collected, Declared, Kind, Source, Streaming, withheld
+from dpcausal.data.source import BATCH, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
 from dpcausal.data.unchanged import CLUSTER, DATABASE, files_of
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 
@@ -164,13 +168,43 @@ class FolderSource(Streaming):
         return sum(file.count() for file in self._files)
 
     def collect(self, names: Sequence[str]) -> Collected:
-        from pyarrow import concat_tables
-
-        return source_of(concat_tables(file.table(names) for file in self._files)).collect(names)
+        return Joined([file.collect(names) for file in self._files])
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         for file in self._files:
             yield from file.stream(names)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Collected columns of several files, which may keep the same values in types of other widths."""
+
+    parts: Sequence[Collected]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        return np.concatenate([part.numbers(name) for part in self.parts])
+
+    def integers(self, name: str) -> NDArray[np.int64] | None:
+        found = [values for part in self.parts if (values := part.integers(name)) is not None]
+        return np.concatenate(found) if len(found) == len(self.parts) else None
+
+    def distinct(self, name: str) -> Distinct | None:
+        """Return the distinct values of each file, one after the other."""
+        places: list[NDArray[np.int64]] = []
+        values: list[object] = []
+        for part in self.parts:
+            if (found := part.distinct(name)) is None:
+                return None
+            places.append(np.where(found[0] < 0, -1, found[0] + len(values)))
+            values += found[1]
+        return np.concatenate(places), values
+
+    def objects(self, name: str) -> Iterator[Sequence[object]]:
+        for part in self.parts:
+            yield from part.objects(name)
 
 
 class CsvSource(Streaming):

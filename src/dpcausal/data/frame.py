@@ -26,7 +26,7 @@ from dpcausal.data.arrays import ACCEPTED, ArraySource
 from dpcausal.data.cleaning import check_texts, number_of
 from dpcausal.data.coding import rule_of
 from dpcausal.data.columns import Column
-from dpcausal.data.source import BATCH, CHUNK, MARK, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
+from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.unheard import contained
 
@@ -177,13 +177,8 @@ class FrameColumns:
     def __len__(self) -> int:
         return len(self._frame)
 
-    @property
-    def mark(self) -> int:
-        """The sum of the rows' hashes, 0 of rows without."""
-        return int(self._frame[MARK].to_numpy().sum(dtype=np.uint64)) if MARK in self._frame.columns else 0
-
     def numbers(self, name: str) -> NDArray[np.float64]:
-        series = self._frame[name]
+        series = self._frame.get_column(name)
         dtype = series.dtype
         if name not in self._wide and (dtype.is_float() or (dtype.is_integer() and str(dtype) not in _WIDE)):
             if not series.null_count():
@@ -200,14 +195,14 @@ class FrameColumns:
 
     def integers(self, name: str) -> NDArray[np.int64] | None:
         """Return a column of integers without nulls as int64, ``None`` for any other."""
-        series = self._frame[name]
+        series = self._frame.get_column(name)
         dtype = series.dtype
         if name in self._wide or not dtype.is_integer() or str(dtype) in {*_WIDE, "UInt64"} or series.null_count():
             return None
         return np.asarray(series.to_numpy(), dtype=np.int64)
 
     def distinct(self, name: str) -> Distinct | None:
-        series = self._frame[name]
+        series = self._frame.get_column(name)
         native: Any = nw.to_native(series)
         if series.implementation is nw.Implementation.POLARS and str(native.dtype) in {"String", "Boolean"}:
             native = native.to_arrow()
@@ -216,7 +211,7 @@ class FrameColumns:
         return distinct(native)
 
     def objects(self, name: str) -> Iterator[Sequence[object]]:
-        series = self._frame[name]
+        series = self._frame.get_column(name)
         for start in range(0, len(self), CHUNK):
             chunk = _listed(series[start : start + CHUNK])
             yield [None if text is None else int(str(text)) for text in chunk] if name in self._wide else chunk

@@ -46,13 +46,13 @@ def check_most(most: object) -> None:
         raise ParameterError(f"most must be a whole number of rows of a person, 1 to {MOST_ROWS}")
 
 
-def check_order(source: Source, person: str | None) -> None:
+def check_order(source: Source, person: str | None, most: int) -> None:
     """Refuse rows without an order: they are dealt to blocks by place, and one record could move all others."""
     if not source.ordered and person is None:
         raise ParameterError(
             f"this question needs its rows in one order that no record changes, and this {source.backend} query gives "
-            "them none: tell them apart by a column, person='...', make the table from a copy that was written, or ask "
-            "for moments, cells or contrasts"
+            f"them none: tell them apart by a column, person='...', of at most max_rows = {most} rows; make the table "
+            "from a copy that was written; or ask for moments, cells or contrasts, of any number"
         )
 
 

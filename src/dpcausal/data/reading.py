@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import cleaned
-from dpcausal.data.frame import FrameColumns, FrameSource
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.source import Collected, Kind, withheld
-from dpcausal.data.unchanged import Stamp
+from dpcausal.data.unchanged import written_to
 from dpcausal.data.where import Predicate
 from dpcausal.errors import SchemaError
 from dpcausal.privacy.neighbours import Unit
@@ -27,7 +26,8 @@ Kernel = Callable[[Rows], Integers]
 """Whole numbers, an array of one shape whatever the records, each record's share of it from that record alone."""
 
 CHANGED = (
-    "the frame no longer has the number of rows counted when the table was made; what a call was charged stays spent"
+    "the frame no longer has the number of rows counted when the table was made, or a file of it was written to; what "
+    "a call was charged stays spent"
 )
 
 WRITTEN = "a row was written to between two passes over the frame; what a call was charged stays spent"
@@ -57,6 +57,15 @@ class Reading:
         columns = {name: table.schema[name] for name in both}
         return cls(names, columns, fields, table._inside, table.missing, table._weight)
 
+    def none(self) -> Rows:
+        """Return no records of these columns."""
+        values = {
+            name: np.empty(0, np.float64 if isinstance(self.columns[name], Bounded) else np.int64)
+            for name in self.names
+        }
+        nowhere = np.empty(0, dtype=np.bool_)
+        return Rows(values, nowhere, dict.fromkeys(values, nowhere), np.empty(0, dtype=np.int64))
+
     @property
     def needed(self) -> tuple[str, ...]:
         """The columns that are read."""
@@ -80,13 +89,15 @@ class Reading:
 
 @dataclass(frozen=True)
 class Summand:
-    """What an engine sums: collected columns in, whole numbers out."""
+    """What an engine sums: collected columns in, whole numbers out, and a last one that tells the rows from others."""
 
     reading: Reading
     kernel: Kernel
 
     def __call__(self, collected: Collected) -> Integers:
-        return self.kernel(self.reading.rows(collected))
+        rows = self.reading.rows(collected)
+        mark = rows.mark
+        return np.append(self.kernel(rows), mark)
 
 
 class Records:
@@ -103,23 +114,17 @@ class Records:
         if self._rows is not None:
             return kernel(self._rows)
         table, reading = self._table, Reading.of(self._table, self._names)
-        source, stamp = table._source, table._stamp
-        summand, marks = Summand(reading, kernel), [0]
-
-        def marked(collected: Collected) -> Integers:
-            marks.append(collected.mark if isinstance(collected, FrameColumns) else 0)
-            return summand(collected)
-
+        source = table._source
         rows, total = withheld(
-            lambda: source.summed(reading.needed, marked if isinstance(source, FrameSource) else summand),
+            lambda: source.summed(reading.needed, Summand(reading, kernel)),
             f"the {source.backend} columns cannot be read",
         )
         if rows < 0:
             raise SchemaError(f"the {source.backend} columns cannot be read")
-        if rows != table._rows or total is None or (stamp is not None and Stamp.of(stamp.path) != stamp):
+        if rows != table._rows or total is None or written_to(table._stamp):
             raise SchemaError(CHANGED)
-        mark = sum(marks) % 2**64
+        mark = int(total[-1])
         if self._mark not in (None, mark):
             raise SchemaError(WRITTEN)
         self._mark = mark
-        return total
+        return total[:-1].reshape(kernel(reading.none()).shape)

@@ -22,6 +22,9 @@ NAME = "missing"
 """The level that ``missing="level"`` adds."""
 
 
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows:
     """All n records, cleaned, in the order of the table; each decides by itself whether it is kept.
@@ -54,6 +57,23 @@ class Rows:
     @property
     def n(self) -> int:
         return len(self.kept)
+
+    @property
+    def mark(self) -> int:
+        """A sum of hashes of the records, to 64 bits, whatever their order: of other records it is another."""
+        found = np.zeros(self.n, dtype=np.uint64)
+        weights = [] if self.weights is None else [self.weights]
+        for column in (*self.values.values(), *weights):
+            found *= _ODD
+            found += column.view(np.uint64)
+        for place, mask in enumerate(self.present.values()):
+            if not mask.all():
+                found[~mask] += _ODD << np.uint64(place % 64)
+        for shift in (32, 29):
+            found ^= found >> np.uint64(shift)
+            found *= _ODD
+        found ^= found >> np.uint64(32)
+        return int(found.sum(dtype=np.uint64).view(np.int64))
 
     def masses(self, whole: int) -> NDArray[np.int64]:
         """Return each record's part of a whole, cut to whole numbers: those of a unit sum to at most the whole."""

@@ -29,9 +29,6 @@ CHUNK = 1 << 18
 BATCH = 1 << 15
 """Rows summed over at a time: their columns stay in a processor's cache."""
 
-MARK = "dpcausal mark"
-"""The column of hashes of rows that could be written to between two passes."""
-
 
 class Kind(Enum):
     """What a column's declared type says it holds.  Values are never looked at to find it."""

@@ -17,7 +17,7 @@ from dpcausal.data.reading import CHANGED, Reading, Records
 from dpcausal.data.rows import Rows, checked_name, checked_rule, checked_weight, levelled
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
-from dpcausal.data.unchanged import Stamp, confirm
+from dpcausal.data.unchanged import Stamp, confirm, written_to
 from dpcausal.data.where import Predicate, check_some, predicate
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError, called
 from dpcausal.privacy.confined import Single
@@ -326,7 +326,7 @@ class Table(Single):
         SchemaError
             A name is not in the schema; the frame no longer has ``n`` rows; or the back end failed.
         """
-        check_order(self._source, self._person)
+        check_order(self._source, self._person, self._max_rows)
         return self.to_sum(names, parts=False)
 
     def parts(self, names: Iterable[str]) -> Rows:
@@ -334,7 +334,7 @@ class Table(Single):
 
         How many rows come is private too.  Without persons they are the records, with their weights.
         """
-        check_order(self._source, self._person)
+        check_order(self._source, self._person, self._max_rows)
         return self.to_sum(names, parts=True)
 
     def to_sum(self, names: Iterable[str], parts: bool) -> Rows:
@@ -344,8 +344,7 @@ class Table(Single):
         listed = tuple(names)
         for name in listed:
             self._schema.column(name)
-        found = self._read(tuple(dict.fromkeys(listed)), parts)
-        if found is None:
+        if (found := self._read(tuple(dict.fromkeys(listed)), parts)) is None:
             raise SchemaError(CHANGED)
         return found
 
@@ -355,7 +354,7 @@ class Table(Single):
         if not needed:
             return Rows.of({}, np.ones(self._n, dtype=np.bool_), self._missing)
         collected = self._source.collect(needed)
-        if len(collected) != self._rows:
+        if len(collected) != self._rows or written_to(self._stamp):
             return None
 
         def read() -> Rows | None:
@@ -377,7 +376,7 @@ class Table(Single):
 
     def check_memory(self) -> None:
         """Refuse, before a spend, a question that needs all rows at once of a table that cannot bring them."""
-        check_order(self._source, self._person)
+        check_order(self._source, self._person, self._max_rows)
         if self._rows > self._max_rows:
             raise RowLimitError(
                 f"this question needs all rows in memory at once, at most max_rows = {self._max_rows}: raise it if "

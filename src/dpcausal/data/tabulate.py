@@ -16,6 +16,7 @@ from dpcausal.data.reading import CHANGED
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
+from dpcausal.data.unchanged import written_to
 from dpcausal.errors import SchemaError
 
 Codes = list[NDArray[np.int64]]
@@ -48,7 +49,7 @@ def counts_of(table: Table, names: Sequence[str]) -> NDArray[np.int64]:
         columns = [table.schema.column(name) for name in names]
         found = source.tally(names, columns, sizes, apart=table.missing != "impute")
         if found is not None:
-            if int(found[1].sum()) != table.n:
+            if int(found[1].sum()) != table.n or written_to(table._stamp):
                 raise SchemaError(CHANGED)
             counts = np.zeros(math.prod(sizes), dtype=np.int64)
             inside = found[0] >= 0

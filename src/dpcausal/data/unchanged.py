@@ -52,6 +52,11 @@ class Stamp:
         return cls(name, tuple(states))
 
 
+def written_to(stamp: Stamp | None) -> bool:
+    """Whether a file was written to since, or replaced, or there is another one."""
+    return stamp is not None and Stamp.of(stamp.path) != stamp
+
+
 def files_of(path: str) -> list[Path]:
     """Return the files that a path means: itself, the Parquet files of a folder or pattern, or a database."""
     if (url := DATABASE.fullmatch(path)) is not None:
@@ -96,7 +101,7 @@ def confirm(
 ) -> None:
     """Raise a SchemaError unless the source still has the columns, types and, where it knows them, rows."""
     if stamp is not None and (stamp.state or not CLUSTER.fullmatch(stamp.path)):
-        if not stamp.state or Stamp.of(stamp.path) != stamp:
+        if not stamp.state or written_to(stamp):
             raise SchemaError(f"file {stamp.path!r} was changed after it was declared: {NOTHING_SPENT}")
         return
     now = _without_rows(source)

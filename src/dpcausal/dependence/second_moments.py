@@ -15,6 +15,12 @@ Reals = npt.NDArray[np.float64]
 MOST_BITS = 16
 """Finest grid, 2⁻¹⁶ of a unit."""
 
+FEW = 32
+"""Columns whose products are summed by pieces."""
+
+ONE_THREAD = 1 << 18
+"""So many multiplications BLAS does not share among threads."""
+
 
 def grid_bits(n: int, radius: float) -> int:
     """Return s such that sums over n rows of products of entries on the grid 2⁻ˢ are exact in float64.
@@ -44,6 +50,26 @@ def second_moments(grid_rows: Reals) -> Reals:
     The Euclidean length of this row is the Frobenius norm of the matrix.
     """
     return packed(grid_rows.T @ grid_rows)
+
+
+def gram(grid_rows: Reals) -> Reals:
+    """Return Σ_r x x' of rows on the grid, its diagonal and what is above it: whole numbers, exact in any order.
+
+    Of few columns in pieces so small that BLAS shares none among threads, and without ``x.T @ x``, for which it has
+    another way that takes twice as long: the first column is left out on the right.
+    """
+    rows, columns = grid_rows.shape
+    if columns > FEW:
+        found: Reals = grid_rows.T @ grid_rows
+        return found
+    piece = 1 << (ONE_THREAD // columns**2).bit_length() - 1
+    whole = rows - rows % piece
+    found = grid_rows[whole:].T @ grid_rows[whole:]
+    if whole:
+        first, pieces = grid_rows[:whole, 0], grid_rows[:whole].T.reshape(columns, -1, piece).transpose(1, 0, 2)
+        found[:, 1:] += (pieces @ pieces[:, 1:].transpose(0, 2, 1)).sum(axis=0)
+        found[0, 0] += first @ first
+    return found
 
 
 def packed(matrix: Reals) -> Reals:

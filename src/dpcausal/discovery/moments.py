@@ -21,6 +21,7 @@ from dpcausal.data.table import Table
 from dpcausal.dependence.contingency import histograms, histograms_sensitivity
 from dpcausal.dependence.second_moments import (
     clip_rows,
+    gram,
     grid_bits,
     scaled,
     second_moments_sensitivity,
@@ -212,7 +213,7 @@ class Products:
             unit[:-1] /= self.widths[:, None]
             unit[-1] = BESIDE
             grid = clip_rows(unit.T, self.radius, self.bits)
-            total += grid.T @ grid
+            total += gram(grid)
         return upper_of(total).astype(np.int64)
 
 

@@ -181,22 +181,23 @@ class Assigned(EffectMethod[PureDP]):
         self, private: Table, question: Contrast, spent: Paid, coins: PublicGenerator, allotment: Allotment
     ) -> Effect:
         arms = _Arms.of(question, self.sizes)
-        by, column = arms.of_rows(), question.column(question.outcome)
-        value, strata = value_of(question.outcome, column), [question.column(name) for name in question.strata]
+        by, outcome = arms.of_rows(), question.outcome
+        value = value_of(outcome, question.column(outcome))
+        (treatment, arm), *strata = ((name, question.column(name)) for name in (question.treatment, *question.strata))
 
         def codes(rows: Rows, name: str, one: Column) -> Integers:
             found = rows.values[name]
             return bin_codes(found, one) if isinstance(one, Bounded) else found
 
-        def added(rows: Rows) -> Integers:
+        def added(rows: Rows) -> Integers:  # of public things alone: it goes to an engine's workers
             place = np.zeros(rows.n, dtype=np.int64)
-            for name, one in zip(question.strata, strata, strict=True):
+            for name, one in strata:
                 place = place * len(levels_of(one)) + codes(rows, name, one)
-            treated = codes(rows, question.treatment, question.column(question.treatment))
-            unit = (rows.values[question.outcome].astype(np.float64) - value.lower) / value.width
+            treated = codes(rows, treatment, arm)
+            unit = (rows.values[outcome].astype(np.float64) - value.lower) / value.width
             return assigned_sum(unit, by[treated, place], rows.masses(GRID))
 
-        names = (question.treatment, question.outcome, *question.strata)
+        names = (treatment, outcome, *question.strata)
         total = question.table.records(names, parts=True).sum(added)
         query = Query(total, assigned_sum_sensitivity(), "the difference of arms")
         noisy = float(geometric(query, allotment, spent.part(DIFFERENCE))[0]) / GRID  # type: ignore[arg-type]

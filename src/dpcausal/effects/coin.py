@@ -309,23 +309,23 @@ class Coin(EffectMethod[PureDP]):
         cells = noisy_cells(sums_of(question), spent.part(1 - share), allotment)
         centred = _Centred.of(design, cells, question)
         low, high = centred.ends
-        value = value_of(question.outcome, question.column(question.outcome))
+        outcome, value = question.outcome, value_of(question.outcome, question.column(question.outcome))
         named = tuple((name, question.column(name)) for name in (question.treatment, *question.strata))
 
         def codes(rows: Rows, name: str, one: Column) -> Integers:
             found = rows.values[name]
             return bin_codes(found, one) if isinstance(one, Bounded) else found
 
-        def scored(rows: Rows) -> Integers:
+        def scored(rows: Rows) -> Integers:  # of public things alone: it goes to an engine's workers
             arm, *strata = (codes(rows, name, one) for name, one in named)
             place = np.zeros(rows.n, dtype=np.int64)
             for (_, one), code in zip(named[1:], strata, strict=True):
                 place = place * len(levels_of(one)) + code
-            unit = (rows.values[question.outcome].astype(np.float64) - value.lower) / value.width
+            unit = (rows.values[outcome].astype(np.float64) - value.lower) / value.width
             places = centred.scores(unit, arm, place) / (high - low)
             return centred_score(places, -low / (high - low), rows.masses(GRID))
 
-        names = (question.treatment, question.outcome, *question.strata)
+        names = (question.treatment, outcome, *question.strata)
         total = question.table.records(names, parts=True).sum(scored)
         query = Query(total, centred_score_sensitivity(), "the sum of centred scores")
         noisy = float(geometric(query, allotment, spent.part(share))[0]) / GRID  # type: ignore[arg-type]

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from duckdb import CaseExpression, ColumnExpression, ConstantExpression, FunctionExpression, StarExpression
+from duckdb import CaseExpression, ColumnExpression, ConstantExpression, FunctionExpression
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import Cuts, Grid, Key, Matches, Rule
-from dpcausal.data.source import BATCH, MARK
+from dpcausal.data.source import BATCH
 
 Expression = Any
 
@@ -97,12 +97,9 @@ def evaluate(relation: Any, names: Sequence[str]) -> None:
 
 
 def batches(relation: Any) -> Iterator[Any]:
-    """Yield the rows as Arrow tables, in bounded memory; those of a database with a hash each, of the same scan."""
+    """Yield the rows as Arrow tables, in bounded memory."""
     import pyarrow
 
-    if "SEQ_SCAN" in _steps(relation):
-        row = (ColumnExpression(name) for name in relation.columns)
-        relation = relation.select(StarExpression(), FunctionExpression("hash", *row).alias(MARK))
     for batch in relation.to_arrow_reader(BATCH):
         yield pyarrow.Table.from_batches([batch])
 
