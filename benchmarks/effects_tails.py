@@ -203,7 +203,38 @@ THIRD = {
     "wages with a floor, a third treated": Shape(wages_with_floor, dpc.Bounded(0, 40), X),
 }  # fmt: skip
 """Named after the rules were frozen for good."""
-SETS = {"first": FIRST, "second": SECOND, "third": THIRD}
+
+
+def far_where_rare(rng: Any, n: int) -> Drawn:
+    x, w = np.clip(rng.normal(size=(2, n)), -4, 4)
+    far = 8 * (x > 1) * (rng.random(n) < 0.06)
+    y = 0.5 * x + 0.3 * w + normal(rng, n)
+    return {"x": x, "w": w}, coin(rng, np.clip(0.5 - 0.15 * x, 0.12, 0.9)), y, y + 0.4 + far
+
+
+def infinite_spread(rng: Any, x: Any, w: Any) -> tuple[Any, Any]:
+    return normal(rng, len(x)), 0.3 * rng.standard_t(2, len(x)) * np.exp(0.3 * x)
+
+
+def balanced(rng: Any, n: int) -> Any:
+    place = rng.random(n)
+    return normal(rng, n) + np.where(place < 0.012, 4, np.where(place < 0.015, -16, 0))
+
+
+FOURTH = {
+    "one in 250 untreated have the code of a missing answer": Shape(
+        tail(normal, lambda rng, n: np.where(rng.random(n) < 0.004, 99, normal(rng, n))), dpc.Bounded(-10, 40), X
+    ),
+    "one in 200 treated fifty times as large": Shape(
+        tail(lambda rng, n: (1 + normal(rng, n)) * np.where(rng.random(n) < 0.005, 50, 1), normal),
+        dpc.Bounded(-100, 100), X,
+    ),
+    "far where treatment is rare": Shape(far_where_rare, dpc.Bounded(-20, 20), X),
+    "t2 whose spread goes with x, treated": Shape(drawn(infinite_spread), dpc.Bounded(-50, 50), X),
+    "many near above and few far below, treated": Shape(tail(balanced, normal), dpc.Bounded(-20, 20), X),
+}
+"""Named after the interval said what it is about, and left as they were found."""
+SETS = {"first": FIRST, "second": SECOND, "third": THIRD, "fourth": FOURTH}
 SHAPES = {name: shape for shapes in SETS.values() for name, shape in shapes.items()}
 
 
