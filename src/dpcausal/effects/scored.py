@@ -82,7 +82,7 @@ ALLOWS = (
 UNSEEN = (
     "outcomes count as if cut {cut:.3g} times the probability of their record's arm from their line; as many as "
     "{count:.0f} records may lie beyond, unseen: did each lie twice as far, the effect on outcomes that are not cut "
-    "would differ by up to {differ:.3g}"
+    "would differ by up to {differ:.3g}, and by up to {most:.3g} as far out as bounds allow"
 )
 OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probability of treatment near 0 or 1"
 
@@ -279,8 +279,10 @@ def _answer(
         estimate = None if one.few else one.estimate
         by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, interval, reason, share))
     cut = tally.target
-    differ = 0.0 if cut is None else whole.unseen * cut / whole.count
-    hidden = () if cut is None else (UNSEEN.format(cut=cut, count=whole.unseen, differ=differ),)
+    hidden: tuple[str, ...] = ()
+    if cut is not None:
+        far, among = tally.farthest * tally.lines.spread, whole.unseen / whole.count
+        hidden = (UNSEEN.format(cut=cut, count=whole.unseen, differ=among * cut, most=among * (far - cut)),)
     levels = levels_of(question.column(question.treatment))
     control, treated = arms_of(levels, question.treatment, question.treated, question.control)
     outcome, arm, *others = moments.names
