@@ -142,7 +142,8 @@ def answered(kind: str, n: int, epsilon: float, runs: int, plain: list[Any], pee
     found = []
     for seed in range(runs):
         with dpc.simulated_noise(seed):
-            found.append(ask(kind, n, dpc.ApproxDP(epsilon, 1e-6), seed))
+            one = ask(kind, n, dpc.ApproxDP(epsilon, 1e-6), seed)
+            found += [] if one.estimate is None else [one]
     own, error = (math.sqrt(float(np.mean([(one.estimate - EFFECT) ** 2 for one in some]))) for some in (plain, found))
     held = [one.interval[0] <= EFFECT <= one.interval[1] for one in found if one.interval]
     half, width = (1.96 * float(np.mean([one.standard_error for one in some])) for some in (found, plain))
@@ -160,9 +161,10 @@ def silent(kind: str, n: int, epsilon: float, runs: int) -> str:
     for seed in range(runs):
         with dpc.simulated_noise(seed):
             try:
-                found.append(ask(kind, n, dpc.ApproxDP(epsilon, 1e-6), seed, short=False))
+                one = ask(kind, n, dpc.ApproxDP(epsilon, 1e-6), seed, short=False)
             except InfeasibleError:
                 return f"{kind}, n = {n}, ε = {epsilon:g}: refused before the spend"
+            found += [] if one.estimate is None else [one]
     held = np.array([one.interval[0] <= EFFECT <= one.interval[1] for one in found if one.interval])
     error = math.sqrt(float(np.mean([(one.estimate - EFFECT) ** 2 for one in found])))
     shown = [one.interval for one in found if one.interval]

@@ -170,6 +170,31 @@ def test_where_bounds_show_that_no_score_lies_beyond_the_effect_is_everybodys_an
     assert silent.standard_error == pytest.approx(said.standard_error, rel=0.15)
 
 
+def test_a_rare_event_whose_scores_had_to_be_cut_has_no_answer_and_a_common_one_has() -> None:
+    loss, rng = dpc.ApproxDP(2, 1e-6), np.random.default_rng(9)
+    x, a, u = rng.uniform(-1, 1, 20_000), rng.integers(0, 2, 20_000), rng.random(20_000)
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "x": dpc.Bounded(-1, 1), "y": dpc.Levels([0, 1])})
+    found = []
+    for rate in (0.01, 0.3):
+        columns = {"a": a, "x": x, "y": (u < rate * (1 + 0.4 * a)).astype(int)}
+        asked = dpc.Table(columns, schema, dpc.Ledger.in_memory(loss))
+        with dpc.simulated_noise(1):
+            found.append(dpc.effect(asked, treatment="a", outcome="y", adjust=["x"], loss=loss, method=Orthogonal()))
+    rare, common = found
+    assert rare.estimate is rare.standard_error is rare.interval is None
+    assert "'cells' has limits" in rare.interval_reason
+    assert "no answer" in str(rare) and rare.to_dict()["estimate"] is None and rare.plot() is not None
+    assert common.estimand == "ate" and common.interval is not None and common.interval[0] < 0.12 < common.interval[1]
+
+
+def test_where_noise_has_drowned_the_moments_there_is_no_answer() -> None:
+    columns = made()
+    columns["w"] = (columns["a"] == "yes").astype(float)
+    with dpc.simulated_noise(1):
+        found = ask(columns)
+    assert found.estimate is found.standard_error is found.interval is None and found.signal_to_noise < 1
+
+
 def test_no_score_lies_farther_than_the_bounds_allow() -> None:
     columns = made(5_000)
     with dpc.simulated_noise(1):

@@ -25,6 +25,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.contrast import UNMEASURED, arms_of, e_values, notes, void
 from dpcausal.effects.corner_counts import GRID, corner_counts_sensitivity, functionals
@@ -83,6 +84,9 @@ UNSEEN = (
     "outcomes count as if cut {cut:.3g} times the probability of their record's arm from their line; as many as "
     "{count:.0f} records may lie beyond, unseen: did each lie twice as far, the effect on outcomes that are not cut "
     "would differ by up to {differ:.3g}, and by up to {most:.3g} as far out as bounds allow"
+)
+RARE = (
+    "one of the two outcomes is so rare that scores of records that have it are cut: method 'cells' has limits for it"
 )
 OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probability of treatment near 0 or 1"
 
@@ -261,8 +265,12 @@ def _answer(
 
     cells, share = noisy.reshape(tally.size, 3) / GRID, float(np.clip(1 - tally.near_an_end, 0, 1))
     reach, signal = float(ndtri(0.5 + question.coverage / 2)), moments.signal_to_noise
-    otherwise = BLIND if blind else ""
-    if signal < LEAST_SIGNAL:
+    otherwise, cut = BLIND if blind else "", tally.target
+    rare = cut is not None and not isinstance(question.column(question.outcome), Bounded)
+    drowned, rare = not math.isfinite(tally.lines.error), rare and (cut or 0.0) < 2 * tally.lines.weight
+    if rare:
+        otherwise = RARE
+    if signal < LEAST_SIGNAL or drowned:
         otherwise = WEAK.format(signal=signal)
     if share < LEAST_SHARE or not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM:
         otherwise = OVERLAP
@@ -272,13 +280,13 @@ def _answer(
         reason = mean.reason(otherwise, float(tally.cuts[tally.place]))
         return mean, None if reason else mean.ends, reason
 
+    none = drowned or rare
     whole, ends, why = mean_of(list(range(tally.size)))
     by_group = []
     for place, level in enumerate(levels_of(question.column(question.groups)) if question.groups else ()):
         one, interval, reason = mean_of([place])
-        estimate = None if one.few else one.estimate
+        estimate = None if one.few or none else one.estimate
         by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, interval, reason, share))
-    cut = tally.target
     hidden: tuple[str, ...] = ()
     if cut is not None:
         far, among = tally.farthest * tally.lines.spread, whole.unseen / whole.count
@@ -303,9 +311,9 @@ def _answer(
         unmeasured |= e_values(whole.estimate, ends, spread)
     return Effect(
         treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
-        estimand="ate" if cut is None else "ate-cut", cut=cut, adjusted_for=question.strata, estimate=whole.estimate,
-        interval=ends, interval_reason=why, coverage=question.coverage, standard_error=whole.error,
-        noise_error=whole.noise,
+        estimand="ate" if cut is None else "ate-cut", cut=cut, adjusted_for=question.strata,
+        estimate=None if none else whole.estimate, interval=ends, interval_reason=why, coverage=question.coverage,
+        standard_error=None if none else whole.error, noise_error=None if none else whole.noise,
         mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=signal,
         share_supported=share,
         **unmeasured, by_group=tuple(by_group), balance=tuple(balance),
