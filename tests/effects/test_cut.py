@@ -76,3 +76,29 @@ def test_a_hump_that_is_seen_lies_within_the_edge_and_one_beyond_all_cuts_leaves
     for far, place in ((0, 3), (15, 4), (25, 5), (40, 5)):
         tails = counted(np.append(scores[100:], np.full(100, float(far))), cuts, 10.0)
         assert tails.edge() == place and tails.escaped is (far == 40)
+
+
+def test_nothing_is_hidden_beyond_where_bounds_end_and_no_cut_is_noisier_than_they_are() -> None:
+    cuts = cuts_of(10_000)
+    far = np.full(2 * len(cuts) + 1, 50.0)
+    far[len(cuts)] = 10_000.0
+    bounded = Tails(cuts, far, 10.0, farthest=5.0)
+    assert bounded.edge() == 2 and not bounded.escaped and bounded.share_beyond(2) == 0
+    assert bounded.taken(2, 2) == (0, 0, 0) and bounded.unseen(2, 2.0) == 0
+    # Between 3.97 and 5 counts tell what is hidden, half way.
+    assert bounded.taken(1, 2).hidden == pytest.approx((5 - cuts[1]) / 2 * np.sqrt(2 * 10**2 + 100))
+    assert Tails(cuts, far, 10.0).edge() > 3
+    quiet = np.where(far == 50, 0.0, far)
+    for noise in (1.0, 20.0):
+        place, edge = Tails(cuts, quiet, 10.0, farthest=5.0).best(noise, False)
+        assert place <= edge == 2
+    assert Tails(cuts, quiet, 10.0, farthest=2.0).best(20.0, False) == (0, 0)
+
+
+def test_as_many_scores_may_lie_beyond_a_cut_as_counts_show_and_their_noise_hides() -> None:
+    rng, cuts, held = np.random.default_rng(5), cuts_of(10_000), 0
+    scores = np.append(rng.normal(size=9_920) / 1.2, np.full(80, 12.0))
+    for seed in range(400):
+        held += counted(scores, cuts, 12.0, seed).unseen(3, 1.96) >= 80
+    # One-sided .975 of 400 is 390; 378 or fewer with a probability below 1e-3.
+    assert 379 <= held < 400

@@ -93,6 +93,25 @@ def test_no_mean_of_that_curvature_moves_a_line_further_than_is_allowed_for() ->
     assert line.bias == pytest.approx(-worst.fun, rel=0.03) and line.bias > -worst.fun * 0.999
 
 
+def test_records_of_bins_that_noise_outweighs_weigh_less() -> None:
+    """Far from the end of the bandwidth it is the line of least variance, that of statsmodels' weights."""
+    ends = (np.arange(13) / 12) ** 2
+    near, far, variance, spread = ends[:-1], ends[1:], 800.0, 0.02
+    counts = 50_000 * (far - near)
+    corners = np.array([[1, 1, 1], [0, 0.5, 1], [0, 0, 1]])
+    totals = counts * np.linspace(0.2, 0.7, 12) ** 2
+    sums = np.stack([counts, totals, totals], axis=1)[None]
+    side = Side(near, far, sums, variance * corners @ corners.T)
+    plain, weighed = (line_within(side, 1e3, least=0.0, spread=told) for told in (math.inf, spread))
+    assert plain is not None and weighed is not None
+    # The noise of Σ (y − ½) is that of half the two ends' difference.
+    weights = 1 / (spread / counts + (variance / 2) / counts**2)
+    fitted = sm.WLS(totals / counts, sm.add_constant(side.middle), weights=weights).fit().params[0]
+    assert weighed.intercept @ totals == pytest.approx(fitted, rel=1e-3)
+    assert abs(plain.intercept @ totals - fitted) > 1e-3
+    assert (weighed.intercept**2).sum() < 0.8 * (plain.intercept**2).sum()
+
+
 @pytest.mark.parametrize("bias", [0, 0.3, 1.7, 6])
 def test_the_factor_is_the_quantile_of_a_folded_normal(bias: float) -> None:
     assert factor(bias, 0.9) == pytest.approx(foldnorm.ppf(0.9, bias), abs=1e-9)

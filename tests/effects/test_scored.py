@@ -10,6 +10,7 @@ import statsmodels.api as sm
 
 import dpcausal as dpc
 from dpcausal.effects.rounds import foretold
+from dpcausal.effects.score_lines import lines_of
 from dpcausal.effects.scored import COUNTS, MOMENTS, moments_share
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import Orthogonal
@@ -120,6 +121,91 @@ def test_where_a_long_tail_would_not_be_seen_there_is_an_interval_for_short_tail
         told = "short_tails" in silent.interval_reason and any("no interval" in one for one in silent.guarantee.caveats)
         assert seen or told
         assert any("rest on what was said" in one for one in said.guarantee.caveats)
+
+
+def gross(seed: int, n: int = 10_000) -> tuple[dict[str, Any], list[Any]]:
+    """Rows, and both outcomes; of one in a hundred that of no treatment is ten times too large."""
+    columns, rng = made(n, seed), np.random.default_rng([seed, 2])
+    y = 1 + 0.4 * rng.normal(size=n)
+    both = [np.clip(0.3 * columns["x"] + one, -15, 15) for one in (y * np.where(rng.random(n) < 0.01, 10, 1), y + 0.4)]
+    return columns | {"y": np.where(columns["a"] == "yes", both[1], both[0])}, both
+
+
+def test_where_few_records_far_out_are_hidden_the_effect_is_that_on_outcomes_that_are_cut() -> None:
+    # 40 of 46 hold what is told with a probability above .98; of outcomes that are not cut about four fifths do.
+    many, both = gross(1_000, 200_000)
+    z = np.column_stack([many["x"], many["w"], np.ones(200_000)])
+    shown = whole = cut = 0
+    for seed in range(50):
+        columns, _ = gross(seed)
+        with dpc.simulated_noise(seed):
+            found = ask(columns, method="moments")
+        assert found.estimand == "ate-cut" and "cut far from their line" in str(found) and found.cut is not None
+        if found.interval is None:
+            continue
+        fitted = (found.release.ols(of, on) for of, on in (("y", ["a", "x", "w"]), ("a", ["x", "w"])))  # type: ignore[union-attr]
+        outcome, chance = (np.array([one.estimate for one in fit.coefficients]) for fit in fitted)
+        p, means = np.clip(z @ chance, 0.05, 0.95), []
+        for arm, y in enumerate(both):
+            line, reach = z @ outcome[1:] + arm * outcome[0], found.cut * (p if arm else 1 - p)
+            means.append((line + np.clip(y - line, -reach, reach)).mean())
+        shown += 1
+        whole += found.interval[0] <= both[1].mean() - both[0].mean() <= found.interval[1]
+        cut += found.interval[0] <= means[1] - means[0] <= found.interval[1]
+    assert shown >= 40 and cut / shown >= 0.87 and whole <= cut
+
+
+def test_where_bounds_show_that_no_score_lies_beyond_the_effect_is_everybodys_and_the_interval_narrow() -> None:
+    columns, rng = made(20_000), np.random.default_rng(7)
+    columns |= {"y": (rng.random(20_000) < 0.4 + 0.05 * columns["x"]).astype(float)}
+    columns |= {"a": np.where(rng.random(20_000) < 0.5, "yes", "no")}
+    schema = dpc.Schema({"a": dpc.Levels(["no", "yes"]), "x": dpc.Bounded(-4, 4), "y": dpc.Bounded(0, 1)})
+    found = []
+    for method in (Orthogonal(), Orthogonal(short_tails=True)):
+        asked = dpc.Table({name: columns[name] for name in "axy"}, schema, dpc.Ledger.in_memory(LOSS))
+        with dpc.simulated_noise(1):
+            found.append(dpc.effect(asked, treatment="a", outcome="y", adjust=["x"], loss=LOSS, method=method))
+    silent, said = found
+    assert silent.estimand == "ate" and silent.cut is None and silent.interval is not None
+    assert silent.standard_error == pytest.approx(said.standard_error, rel=0.15)
+
+
+def test_a_rare_event_whose_scores_had_to_be_cut_has_no_answer_and_a_common_one_has() -> None:
+    loss, rng = dpc.ApproxDP(2, 1e-6), np.random.default_rng(9)
+    x, a, u = rng.uniform(-1, 1, 20_000), rng.integers(0, 2, 20_000), rng.random(20_000)
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "x": dpc.Bounded(-1, 1), "y": dpc.Levels([0, 1])})
+    found = []
+    for rate in (0.01, 0.3):
+        columns = {"a": a, "x": x, "y": (u < rate * (1 + 0.4 * a)).astype(int)}
+        asked = dpc.Table(columns, schema, dpc.Ledger.in_memory(loss))
+        with dpc.simulated_noise(1):
+            found.append(dpc.effect(asked, treatment="a", outcome="y", adjust=["x"], loss=loss, method=Orthogonal()))
+    rare, common = found
+    assert rare.estimate is rare.standard_error is rare.interval is None
+    assert "'cells' has limits" in rare.interval_reason
+    assert "no answer" in str(rare) and rare.to_dict()["estimate"] is None and rare.plot() is not None
+    assert common.estimand == "ate" and common.interval is not None and common.interval[0] < 0.12 < common.interval[1]
+
+
+def test_where_noise_has_drowned_the_moments_there_is_no_answer() -> None:
+    columns = made()
+    columns["w"] = (columns["a"] == "yes").astype(float)
+    with dpc.simulated_noise(1):
+        found = ask(columns)
+    assert found.estimate is found.standard_error is found.interval is None and found.signal_to_noise < 1
+
+
+def test_no_score_lies_farther_than_the_bounds_allow() -> None:
+    columns = made(5_000)
+    with dpc.simulated_noise(1):
+        found = ask(columns)
+    lines = lines_of(found.release)  # type: ignore[arg-type]
+    rng = np.random.default_rng(8)
+    middles, halves = np.array([1.0, 0.5, -1.0, 2.0]), np.array([7.0, 0.5, 4.0, 3.0])
+    rows = middles + halves * rng.choice([-1, -0.3, 0.4, 1], (200_000, 4))
+    rows[:, 1] = rows[:, 1] > 0.5
+    farthest = np.abs(lines.scores(rows)[0] - lines.centre).max() / lines.spread
+    assert farthest <= lines.farthest(middles, halves) * (1 + 1e-9) and farthest > 0.8 * lines.farthest(middles, halves)
 
 
 def test_a_tail_that_may_have_taken_more_than_two_errors_gets_no_interval() -> None:

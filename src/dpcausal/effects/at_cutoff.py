@@ -196,7 +196,7 @@ def discontinuity_of(
     a = max(bend(side, A) for side in both) if told[1] is None and enough and fuzzy else told[1] or 0.0
     bends, cutoffs, few = (y, a), [], FEW
     for h in _tried(both, bandwidth) if enough else []:
-        lines = line_within(left, h), line_within(right, h)
+        lines = line_within(left, h, spread=left.spread()), line_within(right, h, spread=right.spread())
         if lines[0] is not None and lines[1] is not None:
             if release.value.degree == 1 and min(map(_rarer, lines)) < LEAST_RECORDS:
                 few = RARE

@@ -3,8 +3,10 @@
 A sum of scores that are cut costs noise as far as they reach, and loses what lies beyond.  What is lost is told by
 noisy counts between cuts: their lean, above less below, times how far beyond the cut it lies.  Up to an edge, the
 fourth root of n spreads, which is farther where more scores lie far out, the interval allows for all of it that noise
-and chance may hide, whatever its shape; beyond the edge for what the counts show.  Where it is said that tails are
-short, only what plainly leans is allowed for.
+and chance may hide, whatever its shape; beyond the edge for what the counts show.  Few records that lie there are
+hidden by the noise of any such count, so the interval is one for the mean of scores that are cut at the edge, unless
+bounds of the columns show that none can lie beyond it.  Where it is said that tails are short, only what plainly leans
+is allowed for.
 """
 
 from __future__ import annotations
@@ -66,12 +68,13 @@ def cuts_of(n: int) -> Reals:
     return np.concatenate([inner, inner[-1] * STEP ** np.arange(1, OUTER + 1)])
 
 
-def times_as_wide(n: int, noise: float, short: bool) -> float:
+def times_as_wide(n: int, noise: float, short: bool, farthest: float = math.inf) -> float:
     """Return how many times as wide as without noise an interval about n scores is foretold: public.
 
-    ``noise`` is the deviation of that of a sum of scores cut at 1; ``short``, whether it is said that tails are short.
+    ``noise`` is the deviation of that of a sum of scores cut at 1; ``short``, whether it is said that tails are short;
+    ``farthest``, how many spreads out a score can lie, if that is known.
     """
-    return math.hypot(1.0, WIDER * (NEAREST if short else edge_of(n)) * noise / math.sqrt(n))
+    return math.hypot(1.0, WIDER * min(NEAREST if short else edge_of(n), farthest) * noise / math.sqrt(n))
 
 
 @dataclass(frozen=True)
@@ -85,11 +88,14 @@ class Tails:
         Counts below all, between each two and above all of −cuts and cuts.
     deviation : float
         Of the noise of each.
+    farthest : float
+        How far out a score can lie by the bounds of the columns and the lines, both known.
     """
 
     cuts: Reals
     far: Reals
     deviation: float
+    farthest: float = math.inf
 
     @property
     def count(self) -> float:
@@ -102,13 +108,14 @@ class Tails:
     @property
     def sides(self) -> tuple[Reals, Reals]:
         """Return the counts below and above, from the nearest cut outwards."""
-        k = len(self.cuts)
-        return self.far[:k][::-1], self.far[-k:]
+        k, beyond = len(self.cuts), self.cuts >= self.farthest
+        return np.where(beyond, 0.0, self.far[:k][::-1]), np.where(beyond, 0.0, self.far[-k:])
 
     @property
     def middles(self) -> Reals:
         """Return how far out the scores of each count are taken to lie."""
-        return np.append((self.cuts[1:] + self.cuts[:-1]) / 2, self.cuts[-1] * (1 + REACH))
+        ends = np.append(self.cuts[1:], self.cuts[-1] * (1 + 2 * REACH))
+        return np.asarray(np.minimum(self.cuts, self.farthest) + np.minimum(ends, self.farthest), np.float64) / 2
 
     def edge(self) -> int:
         """Return the place of the cut that is the edge."""
@@ -117,7 +124,18 @@ class Tails:
         farther = max(HEAVY * math.sqrt(LEAST_SQUARE + max(square, 0.0)), 1.0)
         place = int(np.searchsorted(self.cuts, self.cuts[INNER - 1] * farther / math.sqrt(STEP)))
         seen = 1 + np.flatnonzero(np.maximum(below, above) > SEEN * self.deviation)
-        return min(max(place, INNER - 1, *seen.tolist()), len(self.cuts) - 1)
+        whole = int(np.searchsorted(self.cuts, self.farthest))
+        return min(max(place, INNER - 1, *seen.tolist()), len(self.cuts) - 1, whole)
+
+    def unseen(self, place: int, reach: float) -> float:
+        """Return how many scores may lie beyond the cut at a place: what counts show and so many deviations of noise.
+
+        >>> Tails(np.array([2.0, 4.0]), np.array([0.0, 0.0, 900.0, 60.0, 40.0]), 6.0).unseen(1, 2.0)
+        56.97...
+        """
+        count = max(float(sum(side[place:].sum() for side in self.sides)), 0.0)
+        bins = 2 * int((self.cuts[place:] < self.farthest).sum())
+        return count + reach * self.deviation * math.sqrt(bins)
 
     @property
     def escaped(self) -> bool:
@@ -136,7 +154,7 @@ class Tails:
         unsure = 2 * self.deviation**2 + np.maximum(above + below, 0.0)[place:]
         if edge is None:
             return Taken.of(NET * cut * _beyond(float(lean.sum()), ALLOWED * math.sqrt(unsure.sum())))
-        far = self.middles[place:] - cut
+        far = np.where(self.cuts[place:] < self.farthest, self.middles[place:] - cut, 0.0)
         inside = np.minimum(far, max(float(self.cuts[edge]) - cut, 0.0))
         hidden, outside = (math.sqrt(float(far**2 @ unsure)) for far in (inside, far - inside))
         near = Taken.of(_beyond(float(inside @ lean), DOUBTED * hidden), hidden)
@@ -161,7 +179,7 @@ class Tails:
             first = min(nearest, max(len(self.cuts) - NEAR, 0))
         for place in range(first, len(self.cuts) if edge is None else edge + 1)[: NEAR if edge is None else None]:
             taken, chance = self.taken(place, edge), math.sqrt(self.count) / WIDER
-            error = math.hypot(chance, float(self.cuts[place]) * noise, taken.hidden)
+            error = math.hypot(chance, min(float(self.cuts[place]), self.farthest) * noise, taken.hidden)
             widths.append(1.96 * error + taken.below + taken.above)
         return first + int(np.argmin(widths)), edge
 

@@ -1,7 +1,7 @@
 """The jump at a cutoff, read off noisy bins: lines on either side, and an interval that counts their curvature.
 
-A line fitted within a bandwidth h by weights that fall with the distance x has the intercept Σ ωᵢ yᵢ, Σ ωᵢ = 1,
-Σ ωᵢ xᵢ = 0.  Of a mean whose second derivative is at most M it is off by at most
+A line fitted within a bandwidth h by weights that fall with the distance x, and in bins that noise outweighs, has the
+intercept Σ ωᵢ yᵢ, Σ ωᵢ = 1, Σ ωᵢ xᵢ = 0.  Of a mean whose second derivative is at most M it is off by at most
 
     M ∫ |Σ ωᵢ (xᵢ − t)₊| dt
 
@@ -25,6 +25,8 @@ LEAST_STRENGTH = 4.0
 """A line is fitted where the least eigenvalue of what it is solved by is so many deviations of its noise."""
 LEAST_RECORDS = 30.0
 """And of so many records of like weight: of fewer, a mean may be skewed and its error is not known."""
+LEAST_SPREAD = 1e-4
+"""What a variance of the outcome, in the unit of its range, is taken for at least."""
 DEGREE = 4
 """Of the polynomials whose second derivative stands for the curvature where nobody told it."""
 
@@ -68,6 +70,11 @@ class Side:
             less = score.treated * arm - about
             found += less**2 * sums[:, 0] + 2 * score.outcome * less * sums[:, 1] + score.outcome**2 * sums[:, 2]
         return found
+
+    def spread(self) -> float:
+        """Return the outcome's variance, in the unit of its range."""
+        count, total = max(float(self.counts.sum()), 1.0), float(self.totals(Score()).sum())
+        return float(self.squares(Score(), np.full(len(self.near), total / count)).sum()) / count
 
     def residual_noise(self, score: Score, about: Reals) -> Reals:
         """Return the variance of the noise of Σ (s − m) of each bin."""
@@ -125,8 +132,12 @@ class Line:
         return float(self.intercept @ totals), sampling, noise
 
 
-def line_within(side: Side, bandwidth: float, least: float = LEAST_STRENGTH) -> Line | None:
-    """Return the line of the records within a bandwidth, weighed by 1 − x/h; ``None`` where noise hides them."""
+def line_within(side: Side, bandwidth: float, least: float = LEAST_STRENGTH, spread: float = math.inf) -> Line | None:
+    """Return the line of the records within a bandwidth, weighed by 1 − x/h; ``None`` where noise hides them.
+
+    Noise is that of a bin, however few records it has.  So where the outcome's variance, ``spread``, is told, records
+    weigh less the fewer their bin would have if they lay evenly: not by the bin's own count, whose noise is its sum's.
+    """
     near, far, x, counts = side.near, side.far, side.middle, side.counts
 
     def area(end: Reals) -> Reals:
@@ -136,6 +147,9 @@ def line_within(side: Side, bandwidth: float, least: float = LEAST_STRENGTH) -> 
     kernel = np.where(far > near, (area(far) - area(near)) / span, np.maximum(1 - x / bandwidth, 0.0))
     if np.count_nonzero(kernel > 0) < 2:
         return None
+    if math.isfinite(spread):
+        even = max(float(counts.sum()), 1.0) * span / span.sum()
+        kernel = kernel * even / (even + side.residual_noise(Score(), np.full(len(x), 0.5)) / max(spread, LEAST_SPREAD))
     moments = [float((kernel * counts * (x / bandwidth) ** power).sum()) for power in range(3)]
     matrix = np.array([moments[:2], moments[1:]])
     values, vectors = np.linalg.eigh(matrix)
@@ -171,7 +185,7 @@ def bend(side: Side, score: Score) -> float:
     unit = float(side.far.max())
     powers, counts, totals = side.powers(unit)[:, : len(side.near)], np.maximum(side.counts, 0.0), side.totals(score)
     middle = np.full(len(counts), totals.sum() / max(counts.sum(), 1.0))
-    spread = max(float(side.squares(score, middle).sum()) / max(counts.sum(), 1.0), 1e-4)
+    spread = max(float(side.squares(score, middle).sum()) / max(counts.sum(), 1.0), LEAST_SPREAD)
     weights = counts / (counts * spread + side.residual_noise(score, middle) + 1e-9)
     gram = (powers.T * (weights * counts)) @ powers
     gram += (1e-9 * np.trace(gram) + 1e-300) * np.eye(len(gram))

@@ -60,7 +60,8 @@ class Effect(Result):
     treated, control : str
         The levels that are compared.
     estimand : str
-        ``"ate"``, everybody's mean effect; ``"att"``, that of the treated; ``"slope"``, one unit more along a line.
+        ``"ate"``, everybody's mean effect; ``"att"``, that of the treated; ``"slope"``, one unit more along a line;
+        ``"ate-cut"``, everybody's on outcomes that are cut far from their line, as noise hides what lies beyond.
     adjusted_for : tuple of str
     estimate : float or None
         Mean outcome if treated less that if not, in the outcome's unit.  ``None``: see ``interval_reason``.
@@ -96,6 +97,9 @@ class Effect(Result):
     release : Release or None
         The released numbers; of cells ``effect.release.effect(...)`` costs nothing.  ``to_json()`` saves them.
     guarantee : Guarantee
+    cut : float or None
+        Of ``"ate-cut"``: how far from its line an outcome counts at most is so much times the probability of the arm
+        that the record is in.
     """
 
     treatment: str
@@ -128,10 +132,14 @@ class Effect(Result):
     n: int
     release: Release | None
     guarantee: Guarantee
+    cut: float | None = None
 
     def headline(self) -> list[str]:
         inside = self.guarantee.subgroup
-        of = {"ate": "everybody", "att": "the treated", "slope": "along a line"}[self.estimand]
+        of = {
+            "ate": "everybody", "att": "the treated", "slope": "along a line",
+            "ate-cut": "everybody, on outcomes cut far from their line",
+        }[self.estimand]  # fmt: skip
         whom = of + (f" with {inside}" if inside else "")
         head = f"{self.treatment} ({self.treated} against {self.control}) on {self.outcome}, {whom}"
         lines = [f"{head}: no answer." if self.estimate is None else f"{head}: {self.estimate:+.4g}."]

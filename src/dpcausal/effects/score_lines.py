@@ -37,6 +37,19 @@ class Lines:
         """Return how many times as far out, in spreads, scores of the rarer arm lie as in arms of one size."""
         return math.sqrt(max(self.weight - 1, 1.0))
 
+    def farthest(self, middles: Reals, halves: Reals) -> float:
+        """Return how far from the centre, in spreads, a score can lie by the ranges of the columns: no row is read."""
+
+        def ends(slopes: Reals) -> tuple[float, float]:
+            middle, half = float(slopes[:-1] @ middles[2:] + slopes[-1]), float(np.abs(slopes[:-1]) @ halves[2:])
+            return middle - half, middle + half
+
+        (low, high), chances = ends(self.outcome[1:]), np.array(ends(self.treatment))
+        least, most = np.clip(chances, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        top, bottom = float(middles[OUTCOME] + halves[OUTCOME]), float(middles[OUTCOME] - halves[OUTCOME])
+        control, treated = (max(top - low - more, high + more - bottom) for more in (0.0, float(self.outcome[0])))
+        return max(treated / float(least), control / (1 - float(most)), 0.0) / self.spread
+
     def scores(self, raw: Reals) -> tuple[Reals, Mask]:
         """Return ψ, and whether the probability was cut, each row from itself alone, one column after another."""
         a, m, e = raw[:, TREATMENT], np.full(len(raw), self.outcome[-1]), np.full(len(raw), self.treatment[-1])

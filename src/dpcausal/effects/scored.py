@@ -9,7 +9,10 @@ whose mean is the effect if either line is right; errors of the lines, noise amo
 scores lie beyond each of six public multiples of their spread, and how many probabilities lie near 0 or 1, is counted
 next, by groups, and the scores are cut at the multiple whose interval these counts foretell as the shortest.  They are
 summed by groups as ``cells`` are (claim ``corner-counts``: lines and cut are functions of what was released).  What the
-counts say that the cut may have taken widens the interval (``cut.py``).
+counts say that the cut may have taken widens the interval (``cut.py``), which is one for the mean of scores that are
+cut at the edge of what noise would not hide.  A score lies as far from its centre as the outcome lies from its line,
+over the probability of the record's arm: so that is the effect on outcomes that are cut so far from their line, times
+that probability.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.contrast import UNMEASURED, arms_of, e_values, notes, void
 from dpcausal.effects.corner_counts import GRID, corner_counts_sensitivity, functionals
@@ -68,11 +72,21 @@ BLIND = (
     "with so few rows at this loss a long tail of the outcome on one side, which moves the estimate, would not be "
     "seen: more rows, a larger loss, or say methods.Orthogonal(short_tails=True) if lines leave none of the outcome"
 )
+NONE = "no interval, unless there are 4,000 rows and bounds show that no outcome lies far from its line"
 RESTS = "intervals rest on what was said, that lines leave no long tail of the outcome on one side (short_tails=True)"
 ALLOWS = (
-    "long tails of the outcome are allowed for, but for few records far beyond all others, as one in a hundred of an "
-    "arm ten times too large, which noise may hide: public numbers foretell intervals {wide:.2g} times as wide as "
-    "without noise, and {short:.2g} times if short_tails=True is said of what lines leave"
+    "long tails of the outcome are allowed for up to a cut, which the answer tells: noise hides few records beyond it, "
+    "as one in a hundred of an arm ten times too large, so the effect is that on outcomes cut there (ate-cut), unless "
+    "bounds show that none lies beyond; public numbers foretell intervals {wide:.2g} times as wide as without noise, "
+    "and {short:.2g} times if short_tails=True is said of what lines leave"
+)
+UNSEEN = (
+    "outcomes count as if cut {cut:.3g} times the probability of their record's arm from their line; as many as "
+    "{count:.0f} records may lie beyond, unseen: did each lie twice as far, the effect on outcomes that are not cut "
+    "would differ by up to {differ:.3g}, and by up to {most:.3g} as far out as bounds allow"
+)
+RARE = (
+    "one of the two outcomes is so rare that scores of records that have it are cut: method 'cells' has limits for it"
 )
 OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probability of treatment near 0 or 1"
 
@@ -145,7 +159,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
                        for one in (replace(self, short_tails=said) for said in (False, True)))  # fmt: skip
         tails = RESTS if self.short_tails else ALLOWS.format(wide=wide, short=short)
         return (right, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
-                f"no interval: {BLIND}" if self._blind(d, n, rho) else tails)  # fmt: skip
+                f"{NONE}: {BLIND}" if self._blind(d, n, rho) else tails)  # fmt: skip
 
     @property
     def _counts(self) -> Fraction:
@@ -156,8 +170,8 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         """Return the deviation of the noise of the scores' sum, were they cut at 1: public."""
         return noise_of_sum(_deviation(rho, 1 - moments_share(columns, n, rho) - self._counts))
 
-    def _blind(self, columns: int, n: int, rho: ZCDP) -> bool:
-        wide = times_as_wide(n, self._noise(columns, n, rho), short=False)
+    def _blind(self, columns: int, n: int, rho: ZCDP, farthest: float = math.inf) -> bool:
+        wide = times_as_wide(n, self._noise(columns, n, rho), False, farthest)
         return (n < SEEN_FROM or wide > MOST_WIDE) and not self.short_tails
 
     def release(
@@ -179,7 +193,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         tally = tally.cut(far, deviations, self.short_tails)
         query = Query(summed.over(tally), bound, "scores")
         noisy = np.asarray(gaussian(query, allotment, rho.part(scores)), dtype=np.float64)
-        return _answer(question, moments, tally, noisy, deviations, self._blind(d, n, rho))
+        return _answer(question, moments, tally, noisy, deviations, self._blind(d, n, rho, tally.farthest))
 
     def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
         book_exact("effect", allotment)
@@ -234,6 +248,7 @@ class _Mean:
         self.ends = self.estimate - reach * self.error - below, self.estimate + reach * self.error + above
         self.few = self.count < 30 + 6 * math.sqrt(3 * variance)
         self.skewed = below + above > MOST_CUT * error or (tally.edge is not None and tails.escaped)
+        self.unseen = 0.0 if tally.edge is None else tails.unseen(tally.edge, reach)
 
     def reason(self, otherwise: str, cut: float) -> str:
         """Return why there is no interval, or nothing."""
@@ -250,8 +265,12 @@ def _answer(
 
     cells, share = noisy.reshape(tally.size, 3) / GRID, float(np.clip(1 - tally.near_an_end, 0, 1))
     reach, signal = float(ndtri(0.5 + question.coverage / 2)), moments.signal_to_noise
-    otherwise = BLIND if blind else ""
-    if signal < LEAST_SIGNAL:
+    otherwise, cut = BLIND if blind else "", tally.target
+    rare = cut is not None and not isinstance(question.column(question.outcome), Bounded)
+    drowned, rare = not math.isfinite(tally.lines.error), rare and (cut or 0.0) < 2 * tally.lines.weight
+    if rare:
+        otherwise = RARE
+    if signal < LEAST_SIGNAL or drowned:
         otherwise = WEAK.format(signal=signal)
     if share < LEAST_SHARE or not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM:
         otherwise = OVERLAP
@@ -261,12 +280,17 @@ def _answer(
         reason = mean.reason(otherwise, float(tally.cuts[tally.place]))
         return mean, None if reason else mean.ends, reason
 
+    none = drowned or rare
     whole, ends, why = mean_of(list(range(tally.size)))
     by_group = []
     for place, level in enumerate(levels_of(question.column(question.groups)) if question.groups else ()):
         one, interval, reason = mean_of([place])
-        estimate = None if one.few else one.estimate
+        estimate = None if one.few or none else one.estimate
         by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, interval, reason, share))
+    hidden: tuple[str, ...] = ()
+    if cut is not None:
+        far, among = tally.farthest * tally.lines.spread, whole.unseen / whole.count
+        hidden = (UNSEEN.format(cut=cut, count=whole.unseen, differ=among * cut, most=among * (far - cut)),)
     levels = levels_of(question.column(question.treatment))
     control, treated = arms_of(levels, question.treatment, question.treated, question.control)
     outcome, arm, *others = moments.names
@@ -287,12 +311,13 @@ def _answer(
         unmeasured |= e_values(whole.estimate, ends, spread)
     return Effect(
         treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
-        estimand=question.estimand, adjusted_for=question.strata, estimate=whole.estimate, interval=ends,
-        interval_reason=why, coverage=question.coverage, standard_error=whole.error, noise_error=whole.noise,
+        estimand="ate" if cut is None else "ate-cut", cut=cut, adjusted_for=question.strata,
+        estimate=None if none else whole.estimate, interval=ends, interval_reason=why, coverage=question.coverage,
+        standard_error=None if none else whole.error, noise_error=None if none else whole.noise,
         mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=signal,
         share_supported=share,
         **unmeasured, by_group=tuple(by_group), balance=tuple(balance),
-        notes=(*notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
+        notes=(*hidden, *notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
                *void(float(moments.sums[-1, -1]), question.n)),
         method="moments", settings={}, n=question.n, release=moments, guarantee=moments.guarantee,
     )  # fmt: skip

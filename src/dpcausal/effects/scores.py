@@ -101,7 +101,18 @@ class Scores:
     @property
     def reach(self) -> float:
         """Return how far from the centre scores are cut."""
-        return float(self.cuts[self.place]) * self.lines.spread
+        return min(float(self.cuts[self.place]), self.farthest) * self.lines.spread
+
+    @property
+    def farthest(self) -> float:
+        """Return how far out, in spreads, a score can lie."""
+        return self.lines.farthest(self.design.middles, self.design.halves) * (1 + 1e-9)
+
+    @property
+    def target(self) -> float | None:
+        """Return where scores are cut of whose mean an interval is; ``None`` where that is the mean of all."""
+        whole = self.edge is None or self.cuts[self.edge] >= self.farthest
+        return None if whole else float(self.cuts[self.edge or 0]) * self.lines.spread
 
     @property
     def near_an_end(self) -> float:
@@ -112,7 +123,7 @@ class Scores:
         """Return how many scores of some groups lie far out."""
         counts = self.told[groups].sum(axis=0)
         counts[len(self.cuts)] += counts[-1]
-        return Tails(self.cuts, counts[:-1], math.sqrt(len(groups)) * self.deviation)
+        return Tails(self.cuts, counts[:-1], math.sqrt(len(groups)) * self.deviation, self.farthest)
 
     def __call__(self, unit: Reals, rows: Rows) -> Integers:
         scores, _ = self.lines.scores(self.design.middles + self.design.halves * unit)

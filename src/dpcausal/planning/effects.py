@@ -28,6 +28,9 @@ from dpcausal.planning.prospect import REACH, Expected, Prospect, TableProspect,
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 
+LEAN = 0.24
+"""The made-up treatment is so much more frequent, as a share, by a standard deviation of a number adjusted for."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class WidthProspect(Prospect):
@@ -171,6 +174,10 @@ class EffectProspect(WidthProspect, TableProspect):
         columns: dict[str, Any] = {name: normal(coins, n) for name in numbers}
         made = self.design.rehearsal(n, self.cells, self.share, coins)
         columns["a"] = made.arms
+        if numbers and not self.design.is_trial:
+            # Bounds then do not show that a probability of treatment is far from 0 and 1: as where there are causes.
+            chance = self.share * (1 + LEAN * columns[numbers[0]])
+            columns["a"] = (coins.random(n) < np.clip(chance, 0.0, 1.0)).astype(np.int64)
         pair = (self.control % made.levels, self.treated % made.levels) if made.levels > 2 else (0, 1)
         around = np.clip(self.spread * self.width * normal(coins, n), -half, half)
         columns["y"] = (coins.random(n) < self.rate).astype(np.int64) if self.outcome else around
