@@ -20,7 +20,8 @@ KnowledgeOption = Annotated[
 ]
 
 QUESTIONS = {
-    "discover": "discover", "effect": "effect", "regression": "ols", "did": "did", "discontinuity": "discontinuity",
+    "discover": "discover", "ci-test": "ci_test", "effect": "effect", "regression": "ols", "did": "did",
+    "discontinuity": "discontinuity",
 }  # fmt: skip
 """What may be asked of a release, and the method that answers."""
 
@@ -28,8 +29,11 @@ QUESTIONS = {
 @app.command("ask")
 def ask_command(
     release: Annotated[Path, typer.Argument(help="A file of --save-release.")],
-    question: Annotated[str, typer.Argument(help="discover, effect, regression, did or discontinuity.")],
-    alpha: Annotated[float | None, typer.Option(help="Level of the tests. Of discover.")] = None,
+    question: Annotated[str, typer.Argument(help="discover, ci-test, effect, regression, did or discontinuity.")],
+    alpha: Annotated[float | None, typer.Option(help="Level of the tests. Of discover and ci-test.")] = None,
+    x: Annotated[str | None, typer.Option("--x", help="A column. Of ci-test.")] = None,
+    y: Annotated[str | None, typer.Option("--y", help="A column. Of ci-test.")] = None,
+    known: Annotated[list[str] | None, typer.Option("--given", help="Columns, as a,b; repeatable. Of ci-test.")] = None,
     max_order: Annotated[int | None, typer.Option(help="Largest conditioning set. Of discover.")] = None,
     search: Annotated[str | None, typer.Option(help="score or pc. Of discover.")] = None,
     knowledge: KnowledgeOption = None,
@@ -48,7 +52,8 @@ def ask_command(
     """Ask a saved release again: it costs nothing, however often, and reads no data."""
     with exit_codes():
         given: dict[str, Any] = {
-            "alpha": alpha, "max_order": max_order, "search": search, "treatment": treatment, "outcome": outcome,
+            "alpha": alpha, "x": x, "y": y, "given": names_in("--given", known) or None,
+            "max_order": max_order, "search": search, "treatment": treatment, "outcome": outcome,
             "adjust": names_in("--adjust", adjust) or None, "groups": groups, "coverage": coverage,
             "control": control, "bandwidth": bandwidth, "curvature": curvature, "donut": donut,
             "regressors": names_in("--regressors", regressors) or None,
@@ -99,7 +104,9 @@ def _asked(release: Release, question: str, given: dict[str, Any]) -> Any:
         unknown = [name for name in given if name not in parameters]
         if unknown:
             raise ParameterError(f"--{unknown[0].replace('_', '-')} does not go with {question}")
-    required = {"effect": ("treatment", "outcome"), "regression": ("outcome", "regressors")}.get(question, ())
+    required = {
+        "ci-test": ("x", "y"), "effect": ("treatment", "outcome"), "regression": ("outcome", "regressors"),
+    }.get(question, ())  # fmt: skip
     lacking = [name for name in required if name not in given]
     if lacking:
         raise ParameterError(f"{question} needs --{lacking[0]}")

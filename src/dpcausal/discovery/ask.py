@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
+from statistics import NormalDist
 from typing import Any
 
 from dpcausal.asking import public
@@ -12,10 +13,13 @@ from dpcausal.asking.ask import ask, asks
 from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.methods import METHODS, READERS, method_of
+from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.discovery.question import Graph, GraphSearch, Outcome, checked_terms, discovered
 from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.search import search as search_release
-from dpcausal.errors import ParameterError
+from dpcausal.errors import InfeasibleError, ParameterError
+from dpcausal.independence.law import LEAST_PVALUE
+from dpcausal.independence.result import Independence
 from dpcausal.privacy.loss import Loss
 from dpcausal.releases.release import Release
 
@@ -135,3 +139,45 @@ def discover_again(
     terms = method.terms(*checked_terms(release.names, alpha, knowledge))
     outcome = Outcome(search_release(release, terms), terms, release)
     return discovered(method, outcome, release.guarantee, release.n)
+
+
+PLAIN = {
+    "moments": "a linear link alone is seen, by second moments of rows that were shortened where they lie far out",
+    "table": "links of all kinds in the strata together are seen, between columns cut into their levels",
+    "contrasts": "links in the strata together are seen, and none where counts of so many columns were not released",
+    "whitened": "links of one direction in the mean over strata are seen, by rows of less weight where levels are rare",
+}
+"""What a test by released numbers can see, by the kind of the release."""
+
+UNTESTED = (
+    "{x} and {y} cannot be tested given {given}: the release lacks these columns together, or noise hides a column; "
+    "more rows, a larger loss or fewer columns"
+)
+
+
+def test_again(release: Release, x: str, y: str, *, given: Iterable[str], alpha: float) -> Independence:
+    """Return a test by what was released: ``Release.ci_test``."""
+    numbers, level = release.for_graph(), public.level(alpha)
+    if type(numbers) not in READERS:
+        raise ParameterError(f"no test is made from a release of {release.kind}")
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ParameterError("given must be a list of column names")
+    asked = (x, y, *given)
+    for name in asked:
+        if name not in numbers.names:
+            raise ParameterError(f"{name!r} is not in this release: it has {', '.join(numbers.names)}")
+    if len(set(asked)) < len(asked):
+        raise ParameterError("x, y and given must be different columns")
+    first, second, *others = (numbers.names.index(name) for name in asked)
+    pvalue = pvalue_of(numbers, first, second, tuple(others))
+    if pvalue is None:
+        told = ", ".join(asked[2:]) or "nothing"
+        raise InfeasibleError(UNTESTED.format(x=x, y=y, given=told))
+    found = max(pvalue, LEAST_PVALUE)
+    seen = PLAIN["whitened" if numbers.kind == "triples" else numbers.kind]
+    guarantee = replace(release.guarantee, caveats=(*release.guarantee.caveats, seen))
+    return Independence(
+        statistic=NormalDist().inv_cdf(1 - found / 2), pvalue=found,
+        decision="dependent" if found <= level else "not shown", alpha=level, x=(x,), y=(y,), given=asked[2:],
+        method=numbers.kind, n=release.n, settings={}, seed=None, guarantee=guarantee,
+    )  # fmt: skip

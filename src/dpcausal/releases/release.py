@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -18,6 +19,7 @@ from dpcausal.report import Guarantee, Printed
 if TYPE_CHECKING:
     from dpcausal.discovery.knowledge import Knowledge
     from dpcausal.discovery.result import Discovery
+    from dpcausal.independence.result import Independence
 
 FORMAT = 1
 
@@ -151,3 +153,31 @@ class Release(Printed, ABC):
         from dpcausal.discovery.ask import discover_again
 
         return discover_again(self, knowledge=knowledge, alpha=alpha, max_order=max_order, search=search)
+
+    @called
+    def ci_test(self, x: str, y: str, *, given: Iterable[str] = (), alpha: float = 0.05) -> Independence:
+        """Test whether x is linked to y once others are known, by the released numbers: free, however often.
+
+        The p-value is that of the tests by which a graph is found in the release, the noise in its law; many tests are
+        not corrected for their number.
+
+        Parameters
+        ----------
+        x, y : str
+        given : list of str
+        alpha : float
+            Level, in (0, 1).
+
+        Returns
+        -------
+        Independence
+            ``statistic`` is the p-value as the size of a normal number.  The caveats say what the numbers can tell.
+
+        Raises
+        ------
+        InfeasibleError
+            Noise hides one of the columns, or they were not released together.
+        """
+        from dpcausal.discovery.ask import test_again
+
+        return test_again(self, x, y, given=given, alpha=alpha)
