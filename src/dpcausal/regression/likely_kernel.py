@@ -109,10 +109,6 @@ class Learnt:
             found[place] = (grown - chance) / (2 * spread / self.U.shape[1] + 1e-12) ** 0.5
         return found
 
-    def beside_some(self, more: Sequence[Reals]) -> Self:
-        """Return it with those further terms that these responses speak for."""
-        return self.beside(_chosen(more, self.scores(more), LEAST_SCORE))
-
     def beside(self, added: list[Reals]) -> Self:
         """Return it with further terms, all weighed again."""
         if not added:
@@ -149,14 +145,15 @@ def likeliest(columns: Columns, slopes: list[Learnt], together: Reals) -> list[L
     found for what curves or products are agrees with the noise of both sides.
     """
     more, cuts = more_terms(columns, together), cut_terms(columns, together)
-    sides, looked = [[one.beside_some(more) for one in slopes]], [0]
-    for begun, looks in ((slopes, 1), (beside_cuts(columns, slopes, SURE_FIRST), 2)):
-        if begun:
-            sides.append([one.beside_some([*more, *cuts]) for one in begun])
-            looked.append(looks)
-    evidence = [sum(one.evidence() for one in both) for both in sides]
+    told = [one.scores([*more, *cuts]) for one in slopes]
+    sides = {
+        0: [one.beside(_chosen(more, scores[: len(more)])) for one, scores in zip(slopes, told, strict=True)],
+        1: [one.beside(_chosen([*more, *cuts], scores)) for one, scores in zip(slopes, told, strict=True)],
+    }
+    if first := beside_cuts(columns, slopes, SURE_FIRST):
+        sides[2] = [one.beside(_chosen([*more, *cuts], one.scores([*more, *cuts]))) for one in first]
     each = places(columns, len(together))
-    return sides[int(np.argmax(np.array(evidence) - each * np.array(looked)))]
+    return sides[max(sides, key=lambda looks: sum(one.evidence() for one in sides[looks]) - looks * each)]
 
 
 def beside_cuts(columns: Columns, sides: list[Learnt], sure: float) -> list[Learnt]:
@@ -172,7 +169,7 @@ def places(columns: Columns, rows: int) -> float:
     return math.log(max(2, rows * lines_of(columns)))
 
 
-def _chosen(terms: Sequence[Reals], scores: Reals, least: float) -> list[Reals]:
+def _chosen(terms: Sequence[Reals], scores: Reals, least: float = LEAST_SCORE) -> list[Reals]:
     """Return the terms with the largest scores, the largest first."""
     order = np.argsort(-scores, kind="stable")[:MOST_ADDED]
     return [terms[place] for place in order if scores[place] > least]
