@@ -57,7 +57,8 @@ def test_an_effect_and_a_regression_are_asked_of_what_holds_them() -> None:
 
 
 WRONG = (
-    (("r.json", "regression"), "can be asked: discover, effect"), (("r.json", "effect"), "effect needs --treatment"),
+    (("r.json", "regression"), "can be asked: discover, ci-test, effect"),
+    (("r.json", "effect"), "effect needs --treatment"), (("r.json", "ci-test", "--y", "a"), "ci-test needs --x"),
     (("r.json", "discover", "--treatment", "a"), "--treatment does not go with discover"),
     (("none.json", "discover"), "there is no file"), (("s.toml", "discover"), "this is no release"),
     (("r.json", "discover", "--knowledge", "s.toml"), "tiers, forbidden and required"),

@@ -16,7 +16,7 @@ COLLECTED = {
     "ci-test": {"--given"},
     "discover": {"--columns", "--forbid", "--require"},
     "effect": {"--adjust"},
-    "ask": {"--adjust", "--regressors"},
+    "ask": {"--adjust", "--given", "--regressors"},
     "run": {"--again"},
     "direction-all": {"--pair", "--scores", "--shares"},
 }
