@@ -49,6 +49,17 @@ def ask(*arguments: str) -> Result:
     return run("effect", "trial.csv", *question, *arguments)
 
 
+def test_a_published_system_is_asked_by_its_name_and_has_no_interval() -> None:
+    words = ("--epsilon", "1", "--adjust", "site", "--method", "papers.FoldSplit", "--estimator", "g-formula")
+    answered = ask(*words, "--folds", "100", "--json")
+    assert answered.exit_code == 0, answered.stderr
+    told = json.loads(answered.stdout)
+    assert told["interval"] is None and abs(told["estimate"] - 1.5) < 5 * told["noise_error"] + 0.1
+    assert told["settings"] == {"estimator": "g-formula", "folds": 100, "least": 0.05}
+    refused = ask(*words[:2], "--adjust", "site", "--method", "papers.FoldSplit", "--estimator", "g")
+    assert refused.exit_code == 2 and "estimator must be one of" in refused.stderr
+
+
 def test_from_a_file_to_a_forest_plot_and_a_release_to_ask_again() -> None:
     answered = ask("--epsilon", "1", "--trial", "--groups", "site", "--plot", "forest.png", "--release", "trial.json")
     assert answered.exit_code == 0, answered.stderr
