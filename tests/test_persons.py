@@ -63,8 +63,8 @@ def found(kind: Any) -> Ask:
 
 
 def estimated(kind: Any) -> Ask:
-    loss = APPROXIMATE if kind.name == "moments" else PURE
-    adjust = ["x"] if kind.name == "moments" else ["b"]
+    gaussian = kind.name in ("moments", "partially-linear")
+    loss, adjust = (APPROXIMATE, ["x"]) if gaussian else (PURE, ["b"])
     return lambda table: dpc.effect(table, treatment="a", outcome="y", adjust=adjust, method=kind(), loss=loss)
 
 

@@ -212,6 +212,10 @@ def scored(table: dpc.Table, loss: Any) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=["x"], groups="z", loss=loss, method="moments")
 
 
+def sloped(table: dpc.Table, loss: Any) -> Any:
+    return dpc.effect(table, treatment="a", outcome="y", adjust=["x", "z"], loss=loss, method="partially-linear")
+
+
 def assigned(table: dpc.Table, loss: Any) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=[], loss=loss,
                       method=dpc.methods.Assigned(sizes=[ROWS // 2, ROWS // 2]))  # fmt: skip
@@ -310,6 +314,10 @@ TASKS = (
             asked_on_neighbours(lambda table: plain_of(scored(table, APPROXIMATE)), APPROXIMATE),
             of_effect(scored, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
             ("moments with free counts of shortened rows", "sums by cells by the bound of a record added"), 1e-6),
+    TaskRow("effect partially-linear", "effect", ("scale-histograms", "ellipse-moments", "gaussian"),
+            asked_on_neighbours(lambda table: plain_of(sloped(table, APPROXIMATE)), APPROXIMATE),
+            of_effect(sloped, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
+            ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
     TaskRow("effect cells", "effect", ("corner-counts", "geometric"),
             asked_on_neighbours(lambda table: plain_of(stratified(table, PURE)), PURE),
             of_effect(stratified, dpc.PureDP), 0.0, ("sums by cells by the bound of a record added",)),
