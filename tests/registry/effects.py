@@ -127,7 +127,8 @@ def one_fold_apart(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
 
 SENSITIVITIES = (
     SensitivityRow("fold-split", of_folds("aipw"), lambda m: fold_split_sensitivity("aipw", m, m, LEAST), (4, 9), 0.99,
-                   ("folds by the range of the own score",), TELLING | {"starts": {"one fold apart": one_fold_apart}}),
+                   ("folds by the range of the own score", "folds by 0.95 of their bound"),
+                   TELLING | {"starts": {"one fold apart": one_fold_apart}}),
     SensitivityRow("cohort-sums", paths_of, lambda m: cohort_sums_sensitivity(2, 2, RADIUS, cohort_bits(m, RADIUS)),
                    (4, 9), 0.99, ("cohorts with what was lost for nothing",),
                    {"columns": 4, "low": -3.0, "high": 3.0, "starts": {"apart": shortened_apart}}),

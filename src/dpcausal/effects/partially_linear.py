@@ -143,18 +143,21 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         moments = JointMoments.exact(design.names, question.n, ranges, unit, rows)
         line = (design.names[0], design.names[1:])
         meat = meat_of(moments, line, Summed.held(unit, rows), allotment, NoPrivacy())
-        return self._told(question, replace(moments, meat=None if self.constant_spread else meat))
+        return self._told(question, replace(moments, meat=None if self.constant_spread or self.normal_errors else meat))
 
     def _told(self, question: Contrast, moments: JointMoments) -> Effect:
         outcome, treatment, *others = moments.names
+        said = self.constant_spread or self.normal_errors
         terms = Terms(self.constant_spread, self.normal_errors, question.coverage, LEAST_TOLD)
         found = effect_of_line(moments, treatment, outcome, tuple(others), terms)
         levels = levels_of(question.column(question.treatment))
         control, treated = arms_of(levels, question.treatment, question.treated, question.control)
-        reason = WITHHELD.get(found.interval_reason, found.interval_reason)
+        reason, notes = WITHHELD.get(found.interval_reason, found.interval_reason), found.notes
+        if moments.meat is None and found.standard_error is not None and not said:
+            notes = (*notes, "the standard error supposes that the outcome spreads alike about the line everywhere")
         return replace(
             found, estimate=None if found.standard_error is None else found.estimate, interval_reason=reason,
-            notes=(*found.notes, *void(float(moments.sums[-1, -1]), question.n)), treatment=question.treatment,
+            notes=(*notes, *void(float(moments.sums[-1, -1]), question.n)), treatment=question.treatment,
             treated=levels[treated], control=levels[control], adjusted_for=question.strata,
             balance=balance_of(moments), method=self.name,
         )  # fmt: skip
