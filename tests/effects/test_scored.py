@@ -284,6 +284,7 @@ def test_a_number_with_a_cut_is_a_treatment_as_its_parts_are(method: Any) -> Non
         schema = dpc.Schema({"a": column, "x": dpc.Bounded(-4, 4), "y": dpc.Bounded(-9, 9)})
         rows = dpc.Table({"a": treatment, "x": x, "y": y}, schema, dpc.Ledger.without_privacy())
         with dpc.simulated_noise(1):
-            found.append(dpc.effect(rows, treatment="a", outcome="y", adjust=["x"], loss=dpc.NoPrivacy(), method=method))
+            asked: Any = {"treatment": "a", "outcome": "y", "adjust": ["x"], "method": method}
+            found.append(dpc.effect(rows, loss=dpc.NoPrivacy(), **asked))
     assert found[0].treated == "5 or more" and abs(found[0].estimate - 1) < 0.2
     assert found[0].estimate == pytest.approx(found[1].estimate, abs=1e-12)
