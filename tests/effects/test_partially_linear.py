@@ -9,6 +9,7 @@ import pytest
 import statsmodels.api as sm
 
 import dpcausal as dpc
+from benchmarks import effects_slope
 from dpcausal.effects import partially_linear
 from dpcausal.effects.methods import PartiallyLinear
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
@@ -104,6 +105,16 @@ def test_the_spread_is_released_where_public_numbers_foretell_an_interval_and_no
     with dpc.simulated_noise(3):
         found = ask(table(drawn(10_000, 12), few), few)
     assert "PartiallyLinear(constant_spread=True)" in found.interval_reason
+
+
+def test_a_skew_in_a_small_arm_that_spreads_wide_gets_no_interval() -> None:
+    """Shortening hides it: of intervals that were shown before none held the slope."""
+    for seed in (29, 40, 81):  # shown before
+        loss = dpc.ApproxDP(1, 1e-6)
+        with dpc.simulated_noise(seed):
+            found = effects_slope.asked("treated spread, skewed", 10_000, loss, seed, "partially-linear")
+        assert found.interval is None
+        assert "unevenly" in found.interval_reason or "one side" in found.interval_reason
 
 
 def test_auto_takes_it_where_moments_would_be_refused_and_it_would_not_by_public_numbers_alone() -> None:

@@ -20,7 +20,7 @@ from dpcausal.effects.meat import MEAT, meat_of
 from dpcausal.effects.moments import check_rounds, times_as_wide
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
-from dpcausal.effects.regression import BLIND, LEAST_SIGNAL, SPREAD, Terms
+from dpcausal.effects.regression import BLIND, LEAST_SIGNAL, NOWHERE, SPREAD, Terms, line
 from dpcausal.effects.result import Effect
 from dpcausal.effects.rounds import TAKEN, Summed, foretold, learnt_moments, unseen_tail
 from dpcausal.effects.scores import Design
@@ -38,8 +38,15 @@ LEAST_FORESEEN, LEAST_TOLD = 1.25, 0.5
 error that is told held in .94 to 1.00 of 60 made-up studies, below a slope may be anything."""
 FOR_SPREAD = LEAST_SIGNAL - 1
 """The spread about the line is released where so much is foretold: moments come out somewhat above that."""
+MOST_UNEVEN = 1.6
+"""No interval, unless ψ of the spread is shortened far out, where the spread makes the slope's variance so many times
+that of an even one: of treated who are few, spread wide and are skewed, shortening moves the slope and none is seen."""
 MOST_COLUMNS = 40
 
+UNEVEN = (
+    "the outcome spreads so unevenly about the line that, at this loss, a skew where it is wide would not be seen: "
+    "more rows or a larger loss"
+)
 WITHHELD = {
     SPREAD: (
         "the spread of the outcome about the line may differ from place to place, and public numbers foretold no "
@@ -131,8 +138,8 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         found = learnt_moments(summed, d, n, allotment, rho, unseen_tail(d, n, rho))
         moments = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
         if own is not None:
-            line = (design.names[0], design.names[1:])
-            moments = replace(moments, meat=meat_of(moments, line, summed, allotment, own))
+            of = (design.names[0], design.names[1:])
+            moments = replace(moments, meat=meat_of(moments, of, summed, allotment, own))
         return self._told(question, moments)
 
     def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
@@ -141,8 +148,8 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         rows = question.table.parts(dict.fromkeys(design.sources))
         unit, ranges = design.units(rows), (design.middles, design.halves)
         moments = JointMoments.exact(design.names, question.n, ranges, unit, rows)
-        line = (design.names[0], design.names[1:])
-        meat = meat_of(moments, line, Summed.held(unit, rows), allotment, NoPrivacy())
+        of = (design.names[0], design.names[1:])
+        meat = meat_of(moments, of, Summed.held(unit, rows), allotment, NoPrivacy())
         return self._told(question, replace(moments, meat=None if self.constant_spread or self.normal_errors else meat))
 
     def _told(self, question: Contrast, moments: JointMoments) -> Effect:
@@ -153,6 +160,8 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         levels = levels_of(question.column(question.treatment))
         control, treated = arms_of(levels, question.treatment, question.treated, question.control)
         reason, notes = WITHHELD.get(found.interval_reason, found.interval_reason), found.notes
+        if not reason and _uneven(moments):
+            found, reason = replace(found, interval=None, robustness_value_limit=None), UNEVEN
         if moments.meat is None and found.standard_error is not None and not said:
             notes = (*notes, "the standard error supposes that the outcome spreads alike about the line everywhere")
         return replace(
@@ -169,3 +178,16 @@ def _foreseen(columns: int, n: int, rho: ZCDP) -> float:
     Many columns take less of it than of the least direction; with few the moments vary more from draw to draw.
     """
     return foretold(columns, n, rho) + TAKEN[1] * columns - 10 / columns**2
+
+
+def _uneven(moments: JointMoments) -> bool:
+    """Return whether the spread is so uneven, and seen from so near, that a skew could hide in it."""
+    if moments.meat is None or not moments.deviation:
+        return False
+    outcome, *regressors = moments.names
+    squares, step = moments.meat.over(tuple(regressors))
+    if step is not None and step.unsure[0] < NOWHERE * math.sqrt(step.noise[0, 0]):
+        return False
+    fitted = line(moments, outcome, tuple(regressors))
+    sampling = float((fitted.inverse @ squares @ fitted.inverse)[0, 0])
+    return sampling > MOST_UNEVEN * fitted.residual * float(fitted.inverse[0, 0])
