@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from dpcausal.data.table import Table
 from dpcausal.effects.contrast import arms_of, void
 from dpcausal.effects.joint_moments import JointMoments
@@ -41,12 +43,15 @@ FOR_SPREAD = LEAST_SIGNAL - 1
 MOST_UNEVEN = 1.6
 """No interval, unless ψ of the spread is shortened far out, where the spread makes the slope's variance so many times
 that of an even one: of treated who are few, spread wide and are skewed, shortening moves the slope and none is seen."""
+MOST_LENGTHS = 3.0
+"""No answer where an arm lies farther out, in lengths that rows were shortened to: little of it counts then."""
 MOST_COLUMNS = 40
 
 UNEVEN = (
     "the outcome spreads so unevenly about the line that, at this loss, a skew where it is wide would not be seen: "
     "more rows or a larger loss"
 )
+RARE = "one arm is so rare that all of it was shortened and little of it is left: more rows or a larger loss"
 WITHHELD = {
     SPREAD: (
         "the spread of the outcome about the line may differ from place to place, and public numbers foretold no "
@@ -160,7 +165,12 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         levels = levels_of(question.column(question.treatment))
         control, treated = arms_of(levels, question.treatment, question.treated, question.control)
         reason, notes = WITHHELD.get(found.interval_reason, found.interval_reason), found.notes
-        if not reason and _uneven(moments):
+        if _farther(moments) > MOST_LENGTHS:
+            reason, found = RARE, replace(
+                found, interval=None, standard_error=None, noise_error=None, robustness_value=None,
+                robustness_value_limit=None,
+            )  # fmt: skip
+        elif not reason and _uneven(moments):
             found, reason = replace(found, interval=None, robustness_value_limit=None), UNEVEN
         if moments.meat is None and found.standard_error is not None and not said:
             notes = (*notes, "the standard error supposes that the outcome spreads alike about the line everywhere")
@@ -191,3 +201,11 @@ def _uneven(moments: JointMoments) -> bool:
     fitted = line(moments, outcome, tuple(regressors))
     sampling = float((fitted.inverse @ squares @ fitted.inverse)[0, 0])
     return sampling > MOST_UNEVEN * fitted.residual * float(fitted.inverse[0, 0])
+
+
+def _farther(moments: JointMoments) -> float:
+    """Return how far from the middle the farther arm lies in the released shape, in lengths rows were shortened to."""
+    if not moments.deviation:
+        return 0.0
+    away = np.array([[-1.0], [1.0]]) - moments.centre[1]
+    return float(np.linalg.norm(away * np.linalg.inv(moments.spread)[:, 1], axis=1).max()) / moments.radius
