@@ -19,7 +19,7 @@ from dpcausal.effects.meat import Meat
 from dpcausal.effects.mediation import mediated, partial, shaken
 from dpcausal.effects.regression import Regression, Terms, line, regress
 from dpcausal.effects.result import Effect
-from dpcausal.effects.rounds import Moments, Noise
+from dpcausal.effects.rounds import Moments, Noise, Shape
 from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
@@ -238,6 +238,12 @@ class JointMoments(Release):
         """The rows that count, noisy, at least a tenth of all or what noise alone could make."""
         return max(float(self.sums[-1, -1]), self.noise.least_count(self.n))
 
+    @property
+    def scales(self) -> Shape:
+        """Where the columns lie and how far they spread, each by itself."""
+        spread = self.spread @ self.sums[:-1, :-1] @ self.spread.T / self.count
+        return Shape(self.centre, np.diag(np.sqrt(np.maximum(np.diag(spread), 0.0))))
+
     def mean(self, place: int) -> float:
         """Return the noisy mean of a column."""
         unit = self.centre[place] + float(self.spread[place] @ self.sums[:-1, -1]) / self.count
@@ -246,6 +252,21 @@ class JointMoments(Release):
     def residual(self, outcome: str, regressors: Sequence[str]) -> float:
         """Return the noisy variance of a column about its line on others; about its mean, without any."""
         return line(self, outcome, tuple(regressors)).residual
+
+    def among(self, names: Sequence[str]) -> Self:
+        """Return the moments of some of the columns, without ``meat``, in the shape of these alone.
+
+        Q has orthonormal columns, and noise of variance σ² on the diagonal and σ²/2 beside it is Q′EQ of the same law.
+        """
+        places = [self.names.index(name) for name in names]
+        Q, R = np.linalg.qr(self.spread[places].T)
+        around = np.zeros((len(Q) + 1, len(places) + 1))
+        around[:-1, :-1], around[-1, -1] = Q, 1.0
+        return replace(
+            self, names=tuple(names), middles=self.middles[places], halves=self.halves[places],
+            centre=self.centre[places], spread=R.T, sums=around.T @ self.sums @ around, towards=Q.T @ self.towards,
+            meat=None,
+        )  # fmt: skip
 
     def noise_of(self, vector: Reals) -> Reals:
         """Return Cov(Ev) for the noise E of the sums: C_ii = Σ_j Var(E_ij) v_j², C_ij = Var(E_ij) v_i v_j."""

@@ -51,6 +51,11 @@ class Design:
         names, sources, all_codes, middles, halves = zip(*found, strict=True)
         return cls(names, sources, all_codes, np.array(middles), np.array(halves))
 
+    @property
+    def ranges(self) -> tuple[Reals, Reals]:
+        """The middles and half widths."""
+        return self.middles, self.halves
+
     def units(self, rows: Rows) -> Reals:
         """Return the rows on [−1, 1]."""
         values = rows.values
