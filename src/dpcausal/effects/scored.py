@@ -77,9 +77,9 @@ SEEN_FROM, MOST_WIDE = 4_000, 2.5
 """No interval, unless tails are said to be short, of fewer rows or where one that allows for long tails is foretold so
 many times as wide as without noise."""
 MOST_COLUMNS = 40
-ROWS_A_COLUMN = 20
-"""Squares, and products, are among the columns where moments of the least share are foretold to have enough signal with
-them; without noise where there are so many rows for each column."""
+DEAR, ROWS_A_COLUMN = MOMENTS[3], 20
+"""Squares, and products, are among the columns where moments with them have enough signal at a lesser share; without
+noise where there are so many rows for each column."""
 
 CUT = "scores were cut at {cut:.3g} times their spread, too many for the interval: the outcome is too skewed"
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
@@ -193,7 +193,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
             if isinstance(spent, NoPrivacy):
                 if n >= ROWS_A_COLUMN * d:
                     return pairs
-            elif foretold(d, n, affordable_zcdp(spent).part(MOMENTS[0])) >= ENOUGH_SIGNAL:
+            elif moments_share(d, n, affordable_zcdp(spent)) < DEAR:
                 return pairs
         return []
 
@@ -223,7 +223,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         seen, whole = summed.seen_by(more), more.design(design)
         shape = learnt_shape(seen, len(whole.names), n, allotment, part, SHAPING[1:], more.shape(shape))
         found = last_moments(seen, shape, n, allotment, part)
-        moments = clear_ones(JointMoments.of_rounds(whole.names, n, whole.ranges, found), d, ENOUGH_SIGNAL)
+        moments = clear_ones(JointMoments.of_rounds(whole.names, n, whole.ranges, found), d, LEAST_SIGNAL)
         more = more.among(moments.names)
         summed, design = summed.seen_by(more), more.design(design)
         lines, deviations = lines_of(moments), (_deviation(rho, scores), _deviation(rho, self._counts))
