@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.rounds import Shape
 from dpcausal.effects.scores import Design
 from dpcausal.effects.second_degree import REACH, SecondDegree, products_of, squares_of
+from dpcausal.errors import ParameterError
 from dpcausal.methods import Orthogonal
 
 LOSS = dpc.ApproxDP(1, 1e-6)
@@ -96,6 +98,30 @@ def test_a_product_is_a_function_of_its_own_record_and_of_what_was_released() ->
     other[7] = 1.0
     assert np.array_equal(np.delete(more(other), 7, axis=0), np.delete(found, 7, axis=0))
     assert np.abs(found).max() <= 1 and more.names == ("x squared",)
+
+
+def test_a_release_tells_what_its_products_are_and_keeps_it() -> None:
+    columns = bent("square", 10_000, 4)
+    found = ask(columns)
+    release: Any = dpc.Release.from_json(found.release.to_json())  # type: ignore[union-attr]
+    assert release.products == found.release.products and "x squared: ((x - " in str(release)  # type: ignore[union-attr]
+    whole, exact = {name: columns[name] * 1.0 for name in ("x", "w")}, ask(columns, dpc.NoPrivacy()).release
+    for one in exact.products:  # type: ignore[union-attr]
+        place = exact.names.index(one.name)  # type: ignore[union-attr]
+        assert exact.mean(place) == pytest.approx(one(whole).mean(), abs=1e-12)  # type: ignore[union-attr]
+    for name, change in (("of", ["x"]), ("reaches", [0.0, 1.0]), ("middles", [1.0])):
+        text = json.loads(found.release.to_json())  # type: ignore[union-attr]
+        _part(text, "products")[0][name] = change
+        with pytest.raises(ParameterError):
+            dpc.Release.from_json(json.dumps(text))
+
+
+def _part(text: Any, name: str) -> Any:
+    """Return the entry of that name, wherever it stands."""
+    if isinstance(text, dict):
+        inside = (_part(one, name) for one in text.values())
+        return text[name] if name in text else next((one for one in inside if one), None)
+    return None
 
 
 def test_moments_of_some_of_the_columns_are_those_of_a_release_of_these_alone() -> None:

@@ -17,6 +17,7 @@ from dpcausal.effects.instruments import Instrumented, two_stage
 from dpcausal.effects.line_effect import effect_of_line
 from dpcausal.effects.meat import Meat
 from dpcausal.effects.mediation import mediated, partial, shaken
+from dpcausal.effects.product import Product
 from dpcausal.effects.regression import Regression, Terms, line, regress
 from dpcausal.effects.result import Effect
 from dpcausal.effects.rounds import Moments, Noise, Shape
@@ -49,6 +50,8 @@ class JointMoments(Release):
         The sum of their directions.
     meat : Meat or None
         The spread about the line of one declared regression.
+    products : tuple of Product
+        What columns are that were made of two others.
     """
 
     kind: ClassVar[str] = "joint-moments"
@@ -63,6 +66,7 @@ class JointMoments(Release):
     shortened: float
     towards: Reals
     meat: Meat | None = None
+    products: tuple[Product, ...] = ()
 
     @classmethod
     def of_rounds(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], found: Moments) -> Self:
@@ -89,7 +93,8 @@ class JointMoments(Release):
         if not self.deviation:
             return []
         return [f"The least direction stands {self.signal_to_noise:.3g} times above the noise; about "
-                f"{max(self.shortened, 0):.0f} records were shortened."]  # fmt: skip
+                f"{max(self.shortened, 0):.0f} records were shortened.",
+                *(f"{one}, cut to [-1, 1]." for one in self.products)]  # fmt: skip
 
     @called
     def ols(
@@ -265,7 +270,7 @@ class JointMoments(Release):
         return replace(
             self, names=tuple(names), middles=self.middles[places], halves=self.halves[places],
             centre=self.centre[places], spread=R.T, sums=around.T @ self.sums @ around, towards=Q.T @ self.towards,
-            meat=None,
+            meat=None, products=tuple(one for one in self.products if one.name in names),
         )  # fmt: skip
 
     def noise_of(self, vector: Reals) -> Reals:
@@ -298,6 +303,7 @@ class JointMoments(Release):
         return arrays | {
             "radius": self.radius, "deviation": self.deviation, "shortened": self.shortened,
             "towards": self.towards.tolist(), "meat": None if self.meat is None else self.meat.told(),
+            "products": [one.told() for one in self.products],
         }  # fmt: skip
 
     @classmethod
@@ -312,7 +318,10 @@ class JointMoments(Release):
         shortened = float(form.array("shortened").reshape(-1)[0])
         radius, deviation = form.size("radius"), form.size("deviation")
         meat = Meat.of_form(form.part("meat"), names) if form.has("meat") else None
-        return cls(names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened, meat=meat)
+        products = tuple(Product.of_form(one, names) for one in form.parts("products")) if form.has("products") else ()
+        return cls(
+            names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened, meat=meat, products=products
+        )
 
 
 def _terms(constant_spread: object, coverage: Any, normal_rows: object = False) -> Terms:

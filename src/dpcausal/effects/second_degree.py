@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.effects.joint_moments import JointMoments
+from dpcausal.effects.product import Product
 from dpcausal.effects.rounds import Shape
 from dpcausal.effects.scores import Design
 
@@ -85,6 +86,15 @@ class SecondDegree:
         spread = np.diag(np.append(np.zeros(d), 1 + (math.sqrt(2) - 1) * square)) / REACH**2
         spread[:d, :d] = shape.spread
         return Shape(np.append(shape.middle, square / REACH**2).reshape(size), spread)
+
+    def told(self, design: Design) -> tuple[Product, ...]:
+        """Return what each is, in the units of a design's columns."""
+        middles, reaches = design.middles + design.halves * self.middle, REACH * design.halves * self.spread
+        return tuple(
+            Product(name, (design.names[i], design.names[j]), (float(middles[i]), float(middles[j])),
+                    (float(reaches[i]), float(reaches[j])))
+            for name, (i, j) in zip(self.names, self.pairs, strict=True)
+        )  # fmt: skip
 
     def design(self, design: Design) -> Design:
         """Return the columns of a design and the products; a product's own range is [−1, 1]."""
