@@ -245,17 +245,20 @@ class Population:
     def __init__(self, shape: Shape) -> None:
         adjust, _, *outcomes = shape.draw(np.random.default_rng(1), 500_000)
         self.truth = shape.truth()
-        self.columns = [np.clip(adjust[name] * 1.0, one.lower, one.upper) for name, one in shape.columns.items()]
+        self.columns = {name: np.clip(adjust[name] * 1.0, one.lower, one.upper) for name, one in shape.columns.items()}
         self.outcomes = [np.clip(one * 1.0, shape.outcome.lower, shape.outcome.upper) for one in outcomes]
 
     def target(self, found: dpc.Effect) -> float:
         """Return the effect that an answer says it is about."""
         if found.cut is None:
             return self.truth
-        lines, lost = lines_of(found.release), []  # type: ignore[arg-type]
+        release: Any = found.release
+        lines, lost = lines_of(release), []
+        columns = self.columns | {one.name: one(self.columns) for one in release.products}
+        adjusted = [columns[name] for name in release.names[2:]]
         for arm, outcome in enumerate(self.outcomes):
             line, chance = lines.outcome[-1] + lines.outcome[0] * arm, lines.treatment[-1]
-            for slope, lean, column in zip(lines.outcome[1:], lines.treatment, self.columns, strict=False):
+            for slope, lean, column in zip(lines.outcome[1:], lines.treatment, adjusted, strict=False):
                 line, chance = line + slope * column, chance + lean * column
             chance = np.clip(chance, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
             reach = found.cut * (chance if arm else 1 - chance)

@@ -7,7 +7,7 @@ x = sin z + e, y = cos z + e′ + .1 e given one number.  Without privacy: Fishe
 that each ladder uses all its runs; the noise is summed up, not drawn; ε = inf tells what the statistic itself costs.
 At an effect for which 100,000 rows are needed without privacy runs tell little: there the mean of the statistic and its
 variance are measured beside what is foretold of them, and the rows follow.  Of five numbers from the terms of blocks,
-measured once, whose sums are drawn.
+measured once, whose sums are drawn, with the effect of either sign: what a block leaves of the means helps one of them.
 """
 
 from __future__ import annotations
@@ -177,12 +177,14 @@ def main(arguments: list[str]) -> int:
         missed |= (rows - error) / LARGE > LARGE_TARGET
         print(f"epsilon {epsilon:<5} {rows:7.0f} rows, cost {rows / LARGE:.2f} ± {error / LARGE:.2f} "
               f"(target {LARGE_TARGET})", flush=True)  # fmt: skip
-    print(f"Five numbers given, additive, effect {LINK:g}: sums of the terms of {repetitions} blocks of 125 rows")
-    terms = block_terms(repetitions, LINK)
+    print(f"Five numbers given, additive, effects of {LINK:g} and -{LINK:g}: sums of the terms of {repetitions} blocks "
+          "of 125 rows")  # fmt: skip
+    both = block_terms(repetitions, LINK), [-one for one in block_terms(repetitions, -LINK)]
     for epsilon, most in SEVERAL_TARGETS.items():
-        rows = LEAST_LEARNING * blocks_for_power(terms, epsilon)
-        missed |= rows / base > most
-        print(f"epsilon {epsilon:<5} {rows:7.0f} rows, cost {rows / base:.1f} (target {most})", flush=True)
+        costs = [LEAST_LEARNING * blocks_for_power(terms, epsilon) / base for terms in both]
+        missed |= sum(costs) / 2 > most
+        each = " and ".join(f"{cost:.1f}" for cost in costs)
+        print(f"epsilon {epsilon:<5} cost {sum(costs) / 2:.1f} ({each}; target {most})", flush=True)
     return int(missed)
 
 

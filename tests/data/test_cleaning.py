@@ -97,5 +97,6 @@ def test_any_object_becomes_a_code_and_equals_its_level_in_value_and_type(values
 
 def test_zero_has_one_sign_after_cleaning() -> None:
     for bounded in (Bounded(0, 1), Bounded(-1, 0), Bounded(-1, 1), Bounded(-0.0, 1)):
-        clean = clean_numbers(np.array([-0.0, 0.0, math.nan, -1e-400]), bounded)
+        clean, present = clean_numbers(np.array([-0.0, 0.0, math.nan, -1e-400]), bounded)
+        assert present.tolist() == [True, True, False, True]
         assert not np.signbit(clean[clean == 0]).any()

@@ -46,7 +46,8 @@ def ask(columns: Any, loss: Any = LOSS, **more: Any) -> dpc.Effect:
 
 def test_without_noise_it_is_the_score_of_two_least_squares_lines_to_8_digits() -> None:
     columns = made()
-    found = ask(columns, dpc.NoPrivacy(), adjust=["x", "w", "site"], groups="site")
+    lines = Orthogonal(short_tails=True, lines_only=True)
+    found = ask(columns, dpc.NoPrivacy(), adjust=["x", "w", "site"], groups="site", method=lines)
     a = (columns["a"] == "yes").astype(float)
     sites = [(columns["site"] == level).astype(float) for level in "sw"]
     z = np.column_stack([columns["x"], columns["w"], *sites, np.ones(10_000)])
@@ -63,6 +64,21 @@ def test_without_noise_it_is_the_score_of_two_least_squares_lines_to_8_digits() 
     balance = next(one for one in found.balance if one.name == "x")
     assert (balance.treated, balance.control) == (pytest.approx(treated, abs=1e-8), pytest.approx(control, abs=1e-8))
     assert found.share_supported == pytest.approx(((e > 0.05) & (e < 0.95)).mean(), abs=1e-12)
+
+
+def test_without_noise_squares_and_products_are_regressors_like_others_to_8_digits() -> None:
+    columns = made(4_000)
+    found = ask(columns, dpc.NoPrivacy())
+    a, y = (columns["a"] == "yes").astype(float), columns["y"]
+    z = np.column_stack([columns["x"], columns["w"]])
+    far = (z - z.mean(axis=0)) / z.std(axis=0) / 4
+    pairs = np.clip([far[:, 0] ** 2, far[:, 1] ** 2, far[:, 0] * far[:, 1]], -1, 1)
+    z = np.column_stack([z, *pairs, np.ones(4_000)])
+    outcome = sm.OLS(y, np.column_stack([a, z])).fit()
+    e = np.clip(sm.OLS(a, z).fit().predict(), 0.05, 0.95)
+    m0, m1 = (outcome.predict(np.column_stack([np.full(4_000, arm), z])) for arm in (0, 1))
+    score = m1 - m0 + a * (y - m1) / e - (1 - a) * (y - m0) / (1 - e)
+    assert found.estimate == pytest.approx(score.mean(), abs=1e-8)
 
 
 def test_the_interval_covers_and_counts_more_than_sampling() -> None:
@@ -198,7 +214,7 @@ def test_where_noise_has_drowned_the_moments_there_is_no_answer() -> None:
 def test_no_score_lies_farther_than_the_bounds_allow() -> None:
     columns = made(5_000)
     with dpc.simulated_noise(1):
-        found = ask(columns)
+        found = ask(columns, method=Orthogonal(short_tails=True, lines_only=True))
     lines = lines_of(found.release)  # type: ignore[arg-type]
     rng = np.random.default_rng(8)
     middles, halves = np.array([1.0, 0.5, -1.0, 2.0]), np.array([7.0, 0.5, 4.0, 3.0])
@@ -257,7 +273,7 @@ def test_public_numbers_foretell_the_signal_within_30_percent_and_pay_for_it_whe
         told = foretold(4, n, rho.part(share))
         for seed in range(3):
             with dpc.simulated_noise(seed):
-                found = ask(columns, loss)
+                found = ask(columns, loss, method=Orthogonal(short_tails=True, lines_only=True))
             assert found.interval is not None and abs(told / found.signal_to_noise - 1) < 0.3
 
 

@@ -155,7 +155,10 @@ def keeps_nan() -> Iterator[None]:
     def filled(rows: Any, bounds: dpc.Bounded, missing: str) -> Any:
         return _kept(rows, bounds)
 
-    with mock.patch.object(coding, "clean_numbers", _kept), mock.patch.object(panel, "filled", filled):
+    def cleaned(numbers: Any, column: dpc.Bounded) -> Any:
+        return _kept(numbers, column), ~np.isnan(numbers)
+
+    with mock.patch.object(coding, "clean_numbers", cleaned), mock.patch.object(panel, "filled", filled):
         yield
 
 

@@ -73,15 +73,15 @@ def check_named(declared: Iterable[str], found: Sequence[str]) -> None:
     )
 
 
-def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> NDArray[np.float64]:
-    """Return a new array of values in [lower, upper], NaN as the midpoint and -0.0 as 0.0."""
+def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return a new array of values in [lower, upper], NaN as the midpoint and -0.0 as 0.0, and which were no NaN."""
     with np.errstate(all="ignore"):
         clean = np.clip(raw, column.lower, column.upper)
-        absent = np.isnan(clean)
-        if absent.any():
-            clean[absent] = column.midpoint
+        present = ~np.isnan(clean)
+        if not present.all():
+            clean[~present] = column.midpoint
         clean += 0.0
-    return clean
+    return clean, present
 
 
 def number_of(value: object) -> float:

@@ -73,8 +73,7 @@ def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool
 def cleaned(collected: Collected, name: str, column: Column, *, fields: bool) -> tuple[NDArray[Any], Mask]:
     """Return a column's values or codes, substitutes where they are missing, and where they are not."""
     if isinstance(column, Bounded):
-        raw = collected.numbers(name)
-        return clean_numbers(raw, column), ~np.isnan(raw)
+        return clean_numbers(collected.numbers(name), column)
     rest = MISSING if column.other is None else column.substitute
     codes = level_codes(collected, name, column, fields=fields, rest=rest)
     return np.where(codes == MISSING, column.substitute, codes), codes != MISSING

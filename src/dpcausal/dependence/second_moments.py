@@ -35,12 +35,12 @@ def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:
 
     Each from its own row alone, bit for bit: single correctly rounded operations, one column after another.
     """
-    squared = np.zeros(len(rows))
-    for column in rows.T:
-        squared += column * column
+    squared, grid = np.zeros(len(rows)), np.empty_like(rows, dtype=np.float64)
+    for column, room in zip(rows.T, grid.T, strict=True):
+        squared += np.multiply(column, column, out=room)
     shrink = np.minimum(1.0, radius * (1 - 2.0**-40) / np.maximum(np.sqrt(squared), 1e-300))
     shrink *= 2.0**bits  # a power of two rounds nothing
-    grid = rows * shrink[:, None]
+    np.multiply(rows, shrink[:, None], out=grid)
     return np.trunc(grid, out=grid)
 
 

@@ -17,9 +17,10 @@ from dpcausal.effects.instruments import Instrumented, two_stage
 from dpcausal.effects.line_effect import effect_of_line
 from dpcausal.effects.meat import Meat
 from dpcausal.effects.mediation import mediated, partial, shaken
+from dpcausal.effects.product import Product
 from dpcausal.effects.regression import Regression, Terms, line, regress
 from dpcausal.effects.result import Effect
-from dpcausal.effects.rounds import Moments, Noise
+from dpcausal.effects.rounds import Moments, Noise, Shape
 from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
@@ -49,6 +50,8 @@ class JointMoments(Release):
         The sum of their directions.
     meat : Meat or None
         The spread about the line of one declared regression.
+    products : tuple of Product
+        What columns are that were made of two others.
     """
 
     kind: ClassVar[str] = "joint-moments"
@@ -63,6 +66,7 @@ class JointMoments(Release):
     shortened: float
     towards: Reals
     meat: Meat | None = None
+    products: tuple[Product, ...] = ()
 
     @classmethod
     def of_rounds(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], found: Moments) -> Self:
@@ -89,7 +93,8 @@ class JointMoments(Release):
         if not self.deviation:
             return []
         return [f"The least direction stands {self.signal_to_noise:.3g} times above the noise; about "
-                f"{max(self.shortened, 0):.0f} records were shortened."]  # fmt: skip
+                f"{max(self.shortened, 0):.0f} records were shortened.",
+                *(f"{one}, cut to [-1, 1]." for one in self.products)]  # fmt: skip
 
     @called
     def ols(
@@ -238,6 +243,12 @@ class JointMoments(Release):
         """The rows that count, noisy, at least a tenth of all or what noise alone could make."""
         return max(float(self.sums[-1, -1]), self.noise.least_count(self.n))
 
+    @property
+    def scales(self) -> Shape:
+        """Where the columns lie and how far they spread, each by itself."""
+        spread = self.spread @ self.sums[:-1, :-1] @ self.spread.T / self.count
+        return Shape(self.centre, np.diag(np.sqrt(np.maximum(np.diag(spread), 0.0))))
+
     def mean(self, place: int) -> float:
         """Return the noisy mean of a column."""
         unit = self.centre[place] + float(self.spread[place] @ self.sums[:-1, -1]) / self.count
@@ -246,6 +257,21 @@ class JointMoments(Release):
     def residual(self, outcome: str, regressors: Sequence[str]) -> float:
         """Return the noisy variance of a column about its line on others; about its mean, without any."""
         return line(self, outcome, tuple(regressors)).residual
+
+    def among(self, names: Sequence[str]) -> Self:
+        """Return the moments of some of the columns, without ``meat``, in the shape of these alone.
+
+        Q has orthonormal columns, and noise of variance σ² on the diagonal and σ²/2 beside it is Q′EQ of the same law.
+        """
+        places = [self.names.index(name) for name in names]
+        Q, R = np.linalg.qr(self.spread[places].T)
+        around = np.zeros((len(Q) + 1, len(places) + 1))
+        around[:-1, :-1], around[-1, -1] = Q, 1.0
+        return replace(
+            self, names=tuple(names), middles=self.middles[places], halves=self.halves[places],
+            centre=self.centre[places], spread=R.T, sums=around.T @ self.sums @ around, towards=Q.T @ self.towards,
+            meat=None, products=tuple(one for one in self.products if one.name in names),
+        )  # fmt: skip
 
     def noise_of(self, vector: Reals) -> Reals:
         """Return Cov(Ev) for the noise E of the sums: C_ii = Σ_j Var(E_ij) v_j², C_ij = Var(E_ij) v_i v_j."""
@@ -277,6 +303,7 @@ class JointMoments(Release):
         return arrays | {
             "radius": self.radius, "deviation": self.deviation, "shortened": self.shortened,
             "towards": self.towards.tolist(), "meat": None if self.meat is None else self.meat.told(),
+            "products": [one.told() for one in self.products],
         }  # fmt: skip
 
     @classmethod
@@ -291,7 +318,10 @@ class JointMoments(Release):
         shortened = float(form.array("shortened").reshape(-1)[0])
         radius, deviation = form.size("radius"), form.size("deviation")
         meat = Meat.of_form(form.part("meat"), names) if form.has("meat") else None
-        return cls(names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened, meat=meat)
+        products = tuple(Product.of_form(one, names) for one in form.parts("products")) if form.has("products") else ()
+        return cls(
+            names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened, meat=meat, products=products
+        )
 
 
 def _terms(constant_spread: object, coverage: Any, normal_rows: object = False) -> Terms:

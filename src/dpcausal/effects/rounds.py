@@ -170,6 +170,11 @@ class Summed:
         """Return those that are in memory."""
         return cls(lambda kernel: kernel(unit, rows), rows.weights is not None)
 
+    def seen_by(self, more: Callable[[Reals], Reals]) -> Summed:
+        """Return the same rows, of each of which other columns are made."""
+        over = self.over
+        return Summed(lambda kernel: over(lambda unit, rows: kernel(more(unit), rows)), self.weighted)
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -186,16 +191,24 @@ def learnt_moments(
     summed: Summed, d: int, n: int, allotment: Allotment, loss: ZCDP, tail: float = LAST_TAIL
 ) -> Moments:
     """Release the histograms, the rounds and the last moments of rows of [−1, 1]^d of n units."""
-    shape = learnt_shape(summed, d, n, allotment, loss)
+    return last_moments(summed, learnt_shape(summed, d, n, allotment, loss), n, allotment, loss, tail)
+
+
+def last_moments(
+    summed: Summed, shape: Shape, n: int, allotment: Allotment, loss: ZCDP, tail: float = LAST_TAIL
+) -> Moments:
+    """Release the last moments, in a learnt shape."""
+    d = len(shape.middle)
     noise = noise_of(d, n, last_radius(d, n, loss, tail), loss.part(LAST))
     return released(summed, shape, noise, allotment, loss.part(LAST))
 
 
 def learnt_shape(
-    summed: Summed, d: int, n: int, allotment: Allotment, loss: ZCDP, shaping: tuple[Fraction, ...] = SHAPING
-) -> Shape:
-    """Release the histograms and the rounds, a share of the loss each."""
-    shape = _first(summed, d, allotment, loss.part(HISTOGRAM))
+    summed: Summed, d: int, n: int, allotment: Allotment, loss: ZCDP, shaping: tuple[Fraction, ...] = SHAPING,
+    first: Shape | None = None,
+) -> Shape:  # fmt: skip
+    """Release the histograms, unless there is a first shape, and the rounds, a share of the loss each."""
+    shape = _first(summed, d, allotment, loss.part(HISTOGRAM)) if first is None else first
     for share in shaping:
         noise = noise_of(d, n, tail_radius(d, TAIL), loss.part(share))
         shape = _refined(released(summed, shape, noise, allotment, loss.part(share)), n)

@@ -1,7 +1,8 @@
 """``"moments"``: an effect with numbers adjusted for, by a score whose models come from noisy moments.
 
-Three releases.  Moments of outcome, treatment and what is adjusted for give a line for the outcome and one for the
-probability of treatment.  With these fixed each row has the score
+Three releases.  Moments of outcome, treatment, what is adjusted for and, where they cost little by public numbers, its
+squares and products (``second_degree.py``) give a line for the outcome and one for the probability of treatment.  With
+these fixed each row has the score
 
     ψ = m(1) − m(0) + a (y − m(1)) / e − (1 − a) (y − m(0)) / (1 − e)
 
@@ -35,9 +36,20 @@ from dpcausal.effects.line_effect import balance_of
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.result import Effect, GroupEffect, Interval
-from dpcausal.effects.rounds import HISTOGRAM, LAST, SHAPING, Summed, foretold, learnt_moments, noise_of, tail_radius
+from dpcausal.effects.rounds import (
+    HISTOGRAM,
+    LAST,
+    SHAPING,
+    Summed,
+    foretold,
+    last_moments,
+    learnt_shape,
+    noise_of,
+    tail_radius,
+)
 from dpcausal.effects.score_lines import TREATMENT, lines_of
 from dpcausal.effects.scores import Design, Scores, noise_of_sum
+from dpcausal.effects.second_degree import Pair, SecondDegree, clear_ones, products_of, squares_of
 from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
@@ -66,6 +78,9 @@ SEEN_FROM, MOST_WIDE = 4_000, 2.5
 """No interval, unless tails are said to be short, of fewer rows or where one that allows for long tails is foretold so
 many times as wide as without noise."""
 MOST_COLUMNS = 40
+DEAR, ROWS_A_COLUMN = MOMENTS[3], 20
+"""Squares, and products, are among the columns where moments with them have enough signal at a lesser share; without
+noise where there are so many rows for each column."""
 
 CUT = "scores were cut at {cut:.3g} times their spread, too many for the interval: the outcome is too skewed"
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
@@ -102,6 +117,9 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         Whether what the lines leave of the outcome has no long tail on one side, as about normal errors have none:
         needed for an interval of fewer than 4,000 rows, or of more where noise would hide one; elsewhere intervals are
         narrower, and estimates nearer, where it is said.
+    lines_only : bool
+        Whether what is adjusted for comes without its squares and products, even where these cost little by public
+        numbers.
     """
 
     name: ClassVar[str] = "moments"
@@ -111,6 +129,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
     words: ClassVar[tuple[str, ...]] = ("short_tails",)
 
     short_tails: bool = False
+    lines_only: bool = False
 
     def pay(self, loss: Loss, question: Contrast) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
         return gaussian_part(loss, "method 'moments'")
@@ -150,10 +169,13 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         return "scale-histograms", "ellipse-moments", "corner-counts", "gaussian"
 
     def caveats(self, question: Contrast, spent: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
-        right = "right if the outcome, or the probability of treatment, is linear in what is adjusted for"
+        design, n = Design.of(question), question.n
+        bent = self._bent(design, question, spent)
+        beside = " and its squares" * (len(bent) > 0) + " and products" * any(i != j for i, j in bent)
+        right = f"right if the outcome, or the probability of treatment, is linear in what is adjusted for{beside}"
         if spent.exact:
             return (right,)
-        d, n, rho = len(Design.of(question).names), question.n, affordable_zcdp(spent)
+        d, rho = len(design.names) + len(bent), affordable_zcdp(spent)
         signal = foretold(d, n, rho.part(moments_share(d, n, rho)))
         far = f"public numbers foretell moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
         wide, short = (times_as_wide(n, one._noise(d, n, rho), one.short_tails)
@@ -161,6 +183,20 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         tails = RESTS if self.short_tails else ALLOWS.format(wide=wide, short=short)
         return (right, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
                 f"{NONE}: {BLIND}" if self._blind(d, n, rho) else tails)  # fmt: skip
+
+    def _bent(self, design: Design, question: Contrast, spent: ApproxDP | ZCDP | NoPrivacy) -> list[Pair]:
+        """Return the squares and products that are among the columns: public."""
+        squares, n = squares_of(design), question.n
+        for pairs in ([*squares, *products_of(design)], squares) if not self.lines_only else ():
+            d = len(design.names) + len(pairs)
+            if d > MOST_COLUMNS:
+                continue
+            if isinstance(spent, NoPrivacy):
+                if n >= ROWS_A_COLUMN * d:
+                    return pairs
+            elif moments_share(d, n, affordable_zcdp(spent)) < DEAR:
+                return pairs
+        return []
 
     @property
     def _counts(self) -> Fraction:
@@ -179,13 +215,19 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         self, private: Table, question: Contrast, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
     ) -> Effect:
         design, n, rho = Design.of(question), question.n, affordable_zcdp(spent)
+        bent = self._bent(design, question, spent)
         summed, d = Summed.of(question.table, _names(question, design), design.units), len(design.names)
-        share = moments_share(d, n, rho)
-        scores = 1 - share - self._counts
-        moments = JointMoments.of_rounds(
-            design.names, n, (design.middles, design.halves),
-            learnt_moments(summed, d, n, allotment, rho.part(share)),
-        )  # fmt: skip
+        share = moments_share(d + len(bent), n, rho)
+        scores, part = 1 - share - self._counts, rho.part(share)
+        shape = learnt_shape(summed, d, n, allotment, part, SHAPING[:1])
+        more = SecondDegree.about(shape, bent, design)
+        seen, whole = summed.seen_by(more), more.design(design)
+        shape = learnt_shape(seen, len(whole.names), n, allotment, part, SHAPING[1:], more.shape(shape))
+        found = last_moments(seen, shape, n, allotment, part)
+        moments = clear_ones(JointMoments.of_rounds(whole.names, n, whole.ranges, found), d, LEAST_SIGNAL)
+        more = more.among(moments.names)
+        moments = replace(moments, products=more.told(design))
+        summed, design = summed.seen_by(more), more.design(design)
         lines, deviations = lines_of(moments), (_deviation(rho, scores), _deviation(rho, self._counts))
         tally = Scores.of(question, lines, design, cuts_of(n))
         bound = corner_counts_sensitivity(1, Norm.L2)
@@ -194,14 +236,22 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         tally = tally.cut(far, deviations, self.short_tails)
         query = Query(summed.over(tally), bound, "scores")
         noisy = np.asarray(gaussian(query, allotment, rho.part(scores)), dtype=np.float64)
-        return _answer(question, moments, tally, noisy, deviations, self._blind(d, n, rho, tally.farthest))
+        blind = self._blind(len(whole.names), n, rho, tally.farthest)
+        return _answer(question, moments, tally, noisy, deviations, blind)
 
     def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
         book_exact("effect", allotment)
         design = Design.of(question)
         rows = question.table.parts(_names(question, design))
         unit = design.units(rows)
-        moments = JointMoments.exact(design.names, question.n, (design.middles, design.halves), unit, rows)
+        moments = JointMoments.exact(design.names, question.n, design.ranges, unit, rows)
+        more = SecondDegree.about(moments.scales, self._bent(design, question, NoPrivacy()), design)
+        whole = more.design(design)
+        moments = JointMoments.exact(whole.names, question.n, whole.ranges, more(unit), rows)
+        moments = clear_ones(moments, len(design.names), 1.0)
+        more = more.among(moments.names)
+        moments = replace(moments, products=more.told(design))
+        unit, design = more(unit), more.design(design)
         raw, lines = design.middles + design.halves * unit, lines_of(moments)
         farthest = np.abs(lines.scores(raw)[0] - lines.centre).max(initial=0.0)
         tally = Scores.of(question, lines, design, np.array([float(farthest) * (1 + 1e-9) + 1e-9]) / lines.spread)

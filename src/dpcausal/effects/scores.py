@@ -54,6 +54,11 @@ class Design:
         treatment = question.column(question.treatment)
         return cls(names, sources, all_codes, np.array(middles), np.array(halves), treatment)
 
+    @property
+    def ranges(self) -> tuple[Reals, Reals]:
+        """The middles and half widths."""
+        return self.middles, self.halves
+
     def units(self, rows: Rows) -> Reals:
         """Return the rows on [−1, 1]."""
         values, arm = dict(rows.values), self.sources[1]
