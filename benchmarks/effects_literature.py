@@ -6,10 +6,8 @@
 Five numbers uniform on [−1, 1] are adjusted for, the effect is .4, the outcome lies in ±2.5.  *Linear*: linear outcome,
 logistic treatment.  *Nonlinear*: the lines are given squares and cubes as well, and the truth is neither.
 
-Fold-splitting is our own reading of abstracts, made as good as it can be: a ridge outcome and a logistic propensity in
-each of K folds, for a record the mean of the other folds' predictions (the harmonic mean of propensities, in
-[.05, .95]), G-formula, weighting or both, one Laplace draw at its least proved bound (see ``bounds``), all of
-ε on the point; K and estimator are those of the least true error.  Its noise is added in closed form.
+Fold-splitting is ``dpc.papers.FoldSplit``, our own reading of an abstract, made as good as it can be: K and estimator
+are those of the least true error.  Its noise is added in closed form.
 
 The ratio of ε at equal error is printed for each ε that is answered, and where one is refused for the least that is.
 """
@@ -26,6 +24,9 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.errors import InfeasibleError
+from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.papers.fold_split import ESTIMATORS, GRID, averages, fold_split_sensitivity, scores
+from dpcausal.privacy.noise import generator_from_seed
 
 EFFECT, REACH, LEAST = 0.4, 2.5, 0.05
 PLAIN_NAMES = [f"x{place}" for place in range(5)]
@@ -63,46 +64,14 @@ def ask(kind: str, n: int, loss: Any, seed: int, short: bool = True) -> Any:
 def folds(kind: str, n: int, seed: int, K: int) -> Any:
     """Return fold-splitting's G-formula, weighted and doubly robust estimate without noise."""
     x, a, y = drawn(kind, n, seed)
-    size = n // K
-    f = np.column_stack([np.ones(n), features(kind, x)])[: K * size].reshape(K, size, -1)
-    a, y = (one[: K * size].reshape(K, size).astype(float) for one in (a, y))
-    ridge, p = 0.1 * np.eye(f.shape[-1]), f.shape[-1]
-    slopes = []
-    for arm in (0, 1):
-        g = f * (a == arm)[..., None]
-        squares = g.transpose(0, 2, 1) @ f + ridge
-        slopes.append(np.linalg.solve(squares, np.einsum("kip,ki->kp", g, y)[..., None])[..., 0])
-    b = np.zeros((K, p))
-    for _ in range(8):
-        e = 1 / (1 + np.exp(-np.clip(np.einsum("kip,kp->ki", f, b), -30, 30)))
-        curved = (f * (e * (1 - e))[..., None]).transpose(0, 2, 1) @ f + 10 * ridge
-        b += np.linalg.solve(curved, (np.einsum("kip,ki->kp", f, a - e) - np.diag(10 * ridge) * b)[..., None])[..., 0]
-    flat, own = f.reshape(-1, p), np.repeat(np.arange(K), size)
-
-    def others(read: Any, rows: int = 256) -> Any:
-        """Return, for each record, the mean over the other folds of what they say."""
-        total, mine = np.zeros(len(flat)), np.zeros(len(flat))
-        for start in range(0, K, rows):
-            said = read(flat, slice(start, start + rows))
-            total += said.sum(axis=1)
-            there = (own >= start) & (own < start + rows)
-            mine[there] = said[there, own[there] - start]
-        return (total - mine) / (K - 1)
-
-    m = [others(lambda z, part, s=s: np.clip(z @ s[part].T, -REACH, REACH)) for s in slopes]
-    e = 1 / others(lambda z, part: 1 / np.clip(1 / (1 + np.exp(-np.clip(z @ b[part].T, -30, 30))), LEAST, 1 - LEAST))
-    a, y = a.ravel(), y.ravel()
-    weighted = a * y / e - (1 - a) * y / (1 - e)
-    both = m[1] - m[0] + a * (y - m[1]) / e - (1 - a) * (y - m[0]) / (1 - e)
-    return np.array([(m[1] - m[0]).mean(), weighted.mean(), both.mean()])
+    parts = assign_blocks(n, K, generator_from_seed(seed))
+    means = averages(features(kind, x), a > 0, y / REACH, np.ones(n, dtype=bool), parts, LEAST)
+    return np.array([scores(one, means, a > 0, y / REACH).mean() * REACH for one in ESTIMATORS])
 
 
 def bounds(n: int, K: int) -> Any:
-    """Return how far one record moves the three: by its own score, and by one fold of all others."""
-    r, W = REACH, 1 / LEAST
-    D = W - 1 / (1 - LEAST)
-    both = 4 * r * (1 + W) / n + (2 * r * (W - 1) + 2 * r + 2 * r * D) / K
-    return np.array([4 * r * (1 / n + 1 / K), 2 * r * W / n + r * D / K, both])
+    """Return how far one record moves the three."""
+    return np.array([float(fold_split_sensitivity(one, n, K, LEAST).bound) / GRID / n * REACH for one in ESTIMATORS])
 
 
 def peers(kind: str, n: int, runs: int) -> tuple[Any, Any]:

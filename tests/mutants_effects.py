@@ -5,14 +5,20 @@ from __future__ import annotations
 from dpcausal.effects.cohort_sums import cohort_bits
 from dpcausal.effects.corner_counts import GRID, corner_counts_sensitivity
 from dpcausal.effects.ellipsoid import WHOLE, ellipse_bits
+from dpcausal.papers.fold_split import GRID as FOLDED
+from dpcausal.papers.fold_split import fold_split_sensitivity, reach
 from dpcausal.privacy.sensitivity import Norm
 from tests.mutants import Case, by_falsifier
 from tests.registry.effects import (
     HIGH,
+    LEAST,
     RADIUS,
+    TELLING,
     difference_of,
     moments_of,
+    of_folds,
     of_two_numbers,
+    one_fold_apart,
     paths_of,
     scales_of,
     scores_of,
@@ -35,6 +41,11 @@ MUTANTS: list[Case] = [
     by_falsifier("cohorts with what was lost for nothing", paths_of,
                  lambda m: 2 * 2 ** cohort_bits(m, RADIUS) * RADIUS, norm=Norm.L2, columns=4, low=-3.0, high=3.0,
                  starts={"apart": shortened_apart}),
+    by_falsifier("folds by the range of the own score", of_folds("aipw"), 2 * FOLDED * reach("aipw", LEAST),
+                 norm=Norm.L1, starts={"one fold apart": one_fold_apart}, **TELLING),
+    by_falsifier("folds by 0.95 of their bound", of_folds("aipw"),
+                 lambda m: 0.95 * fold_split_sensitivity("aipw", m, m, LEAST).bound, norm=Norm.L1,
+                 starts={"one fold apart": one_fold_apart}, **TELLING),
     by_falsifier("two numbers by the bound of one", of_two_numbers, 2 * GRID, norm=Norm.L1, **DOMAIN),
 ]
 

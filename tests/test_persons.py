@@ -63,8 +63,8 @@ def found(kind: Any) -> Ask:
 
 
 def estimated(kind: Any) -> Ask:
-    loss = APPROXIMATE if kind.name == "moments" else PURE
-    adjust = ["x"] if kind.name == "moments" else ["b"]
+    gaussian = kind.name in ("moments", "partially-linear")
+    loss, adjust = (APPROXIMATE, ["x"]) if gaussian else (PURE, ["b"])
     return lambda table: dpc.effect(table, treatment="a", outcome="y", adjust=adjust, method=kind(), loss=loss)
 
 
@@ -79,6 +79,7 @@ WAYS: dict[str, Ask] = {
     "effect coin": lambda table: dpc.effect(
         table, treatment="a", outcome="y", adjust=["b"], loss=PURE,
         method=dpc.methods.Coin(probabilities=[0.5, 0.5])),
+    "effect papers.FoldSplit": estimated(dpc.papers.FoldSplit),
     "cells": lambda table: dpc.cells(table, by=["a", "b"], values=["y", "x"], loss=PURE),
     "moments": lambda table: dpc.moments(table, ["x", "y"], loss=APPROXIMATE),
     "ci_tests": lambda table: dpc.ci_tests(table, [("x", "y", ["z"]), ("a", "b", [])], loss=PURE),

@@ -49,6 +49,37 @@ def ask(*arguments: str) -> Result:
     return run("effect", "trial.csv", *question, *arguments)
 
 
+def test_one_slope_is_asked_by_its_name_and_word_and_its_release_again() -> None:
+    Path("schema.toml").write_text(SCHEMA + "[age]\nlower = 20\nupper = 80\n")
+    frame = pd.read_csv("trial.csv")
+    frame["age"] = np.random.default_rng(2).uniform(30, 70, len(frame))
+    frame.to_csv("trial.csv", index=False)
+    run("ledger", "create", "wide.ledger", "--epsilon", "2", "--delta", "1e-6")
+    answered = run(
+        "effect", "trial.csv", "--treatment", "arm", "--outcome", "score", "--schema", "schema.toml", "--ledger",
+        "wide.ledger", "--epsilon", "2", "--delta", "1e-6", "--adjust", "site,age", "--method", "partially-linear",
+        "--constant-spread", "--release", "wide.json", "--json",
+    )  # fmt: skip
+    assert answered.exit_code == 0, answered.stderr
+    told = json.loads(answered.stdout)
+    assert told["estimand"] == "slope"
+    assert told["settings"] == {"constant_spread": True, "normal_errors": False}
+    assert abs(told["estimate"] - 1.5) < 5 * told["standard_error"]
+    again = dpc.Release.from_json(Path("wide.json").read_text()).ols("score", ["arm", "site", "age"])  # type: ignore[attr-defined]
+    assert again["arm"].estimate == pytest.approx(told["estimate"])
+
+
+def test_a_published_system_is_asked_by_its_name_and_has_no_interval() -> None:
+    words = ("--epsilon", "1", "--adjust", "site", "--method", "papers.FoldSplit", "--estimator", "g-formula")
+    answered = ask(*words, "--folds", "100", "--json")
+    assert answered.exit_code == 0, answered.stderr
+    told = json.loads(answered.stdout)
+    assert told["interval"] is None and abs(told["estimate"] - 1.5) < 5 * told["noise_error"] + 0.1
+    assert told["settings"] == {"estimator": "g-formula", "folds": 100, "least": 0.05}
+    refused = ask(*words[:2], "--adjust", "site", "--method", "papers.FoldSplit", "--estimator", "g")
+    assert refused.exit_code == 2 and "estimator must be one of" in refused.stderr
+
+
 def test_from_a_file_to_a_forest_plot_and_a_release_to_ask_again() -> None:
     answered = ask("--epsilon", "1", "--trial", "--groups", "site", "--plot", "forest.png", "--release", "trial.json")
     assert answered.exit_code == 0, answered.stderr

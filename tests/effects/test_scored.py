@@ -287,3 +287,20 @@ def test_its_moments_are_asked_again_free_and_rows_that_lack_a_column_are_left_o
         released = ask(columns).release
     again = dpc.Release.from_json(released.to_json())  # type: ignore[union-attr]
     assert again.ols("y", ["a", "x", "w"])["x"].estimate == pytest.approx(0.8, abs=0.2)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("method", ["moments", "partially-linear", dpc.papers.FoldSplit(folds=10)], ids=str)
+def test_a_number_with_a_cut_is_a_treatment_as_its_parts_are(method: Any) -> None:
+    """It had been compared with the code of its part: nobody was treated."""
+    rng = np.random.default_rng(3)
+    dose, x = rng.uniform(0, 10, 5_000), np.clip(rng.normal(size=5_000), -4, 4)
+    y = np.clip((dose >= 5) + x + rng.normal(size=5_000), -9, 9)
+    found = []
+    for treatment, column in ((dose, dpc.Bounded(0, 10, cuts=[5])), ((dose >= 5).astype(int), dpc.Levels([0, 1]))):
+        schema = dpc.Schema({"a": column, "x": dpc.Bounded(-4, 4), "y": dpc.Bounded(-9, 9)})
+        rows = dpc.Table({"a": treatment, "x": x, "y": y}, schema, dpc.Ledger.without_privacy())
+        with dpc.simulated_noise(1):
+            asked: Any = {"treatment": "a", "outcome": "y", "adjust": ["x"], "method": method}
+            found.append(dpc.effect(rows, loss=dpc.NoPrivacy(), **asked))
+    assert found[0].treated == "5 or more" and abs(found[0].estimate - 1) < 0.2
+    assert found[0].estimate == pytest.approx(found[1].estimate, abs=1e-12)

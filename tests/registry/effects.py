@@ -22,6 +22,8 @@ from dpcausal.effects.ellipsoid import (
     scale_histograms_sensitivity,
 )
 from dpcausal.effects.methods import METHODS
+from dpcausal.papers import ASKED
+from dpcausal.papers.fold_split import averages, fold_split, fold_split_sensitivity
 from tests.registry.rows import Neighbours, Search, SensitivityRow, TaskRow
 
 Rows = Any
@@ -90,7 +92,43 @@ def paths_of(rows: Rows) -> Any:
     return cohort_sums(cohorts, 2, rows[:, :2].copy(), rows[:, 3] >= -2, RADIUS, bits)
 
 
+LEAST = 0.1
+TELLING = {"columns": 7, "low": [0.0, 0.0, -1.0, -1.0, -1.0, 0.0, 0.0], "high": [1.0] * 7}
+"""Place, arm and outcome of a record, the two means and the probability that its fold's model says, whether kept."""
+
+
+def as_told(x: Rows, _a: Any, _y: Any) -> Any:
+    """Return models that say what one record tells, the means with the other sign of records of the other place."""
+
+    def said(every: Rows) -> Any:
+        told, sign = np.zeros(3) if len(x) == 0 else x[0, 1:], np.where(every[:, 0] < 0.5, 1.0, -1.0)
+        return sign * told[0], sign * told[1], np.full(len(every), told[2])
+
+    return said
+
+
+def of_folds(estimator: str) -> Callable[[Rows], Any]:
+    """Return the statistic of folds of one record each; a row below a half in the last column is left out."""
+
+    def statistic(rows: Rows) -> Any:
+        x, a, y, kept = rows[:, [0, 3, 4, 5]], rows[:, 1] >= 0.5, rows[:, 2], rows[:, 6] >= 0.5
+        folds = [np.array([place]) for place in range(len(rows))]
+        return fold_split(estimator, averages(x, a, y, kept, folds, LEAST, as_told), a, y, kept, LEAST)
+
+    return statistic
+
+
+def one_fold_apart(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    """Treated records whose scores one fold's models move the most, and whose own score can be the least."""
+    rows = np.tile([0.0, 1, 1, -1, -1, 0, 1], (m, 1))
+    rows[0] = 1, 1, -1, 1, 1, 1, 1
+    return rows
+
+
 SENSITIVITIES = (
+    SensitivityRow("fold-split", of_folds("aipw"), lambda m: fold_split_sensitivity("aipw", m, m, LEAST), (4, 9), 0.99,
+                   ("folds by the range of the own score", "folds by 0.95 of their bound"),
+                   TELLING | {"starts": {"one fold apart": one_fold_apart}}),
     SensitivityRow("cohort-sums", paths_of, lambda m: cohort_sums_sensitivity(2, 2, RADIUS, cohort_bits(m, RADIUS)),
                    (4, 9), 0.99, ("cohorts with what was lost for nothing",),
                    {"columns": 4, "low": -3.0, "high": 3.0, "starts": {"apart": shortened_apart}}),
@@ -175,6 +213,10 @@ def scored(table: dpc.Table, loss: Any) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=["x"], groups="z", loss=loss, method="moments")
 
 
+def sloped(table: dpc.Table, loss: Any) -> Any:
+    return dpc.effect(table, treatment="a", outcome="y", adjust=["x", "z"], loss=loss, method="partially-linear")
+
+
 def assigned(table: dpc.Table, loss: Any) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=[], loss=loss,
                       method=dpc.methods.Assigned(sizes=[ROWS // 2, ROWS // 2]))  # fmt: skip
@@ -183,6 +225,10 @@ def assigned(table: dpc.Table, loss: Any) -> Any:
 def by_coin(table: dpc.Table, loss: Any) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=loss,
                       method=dpc.methods.Coin(probabilities=[0.5, 0.5]))  # fmt: skip
+
+
+def in_folds(table: dpc.Table, loss: Any) -> Any:
+    return dpc.effect(table, treatment="a", outcome="y", adjust=["x"], loss=loss, method=dpc.papers.FoldSplit(folds=8))
 
 
 PURE = dpc.PureDP(1)
@@ -269,6 +315,10 @@ TASKS = (
             asked_on_neighbours(lambda table: plain_of(scored(table, APPROXIMATE)), APPROXIMATE),
             of_effect(scored, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
             ("moments with free counts of shortened rows", "sums by cells by the bound of a record added"), 1e-6),
+    TaskRow("effect partially-linear", "effect", ("scale-histograms", "ellipse-moments", "gaussian"),
+            asked_on_neighbours(lambda table: plain_of(sloped(table, APPROXIMATE)), APPROXIMATE),
+            of_effect(sloped, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
+            ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
     TaskRow("effect cells", "effect", ("corner-counts", "geometric"),
             asked_on_neighbours(lambda table: plain_of(stratified(table, PURE)), PURE),
             of_effect(stratified, dpc.PureDP), 0.0, ("sums by cells by the bound of a record added",)),
@@ -280,6 +330,9 @@ TASKS = (
             asked_on_neighbours(lambda table: plain_of(by_coin(table, PURE)), PURE),
             of_effect(by_coin, dpc.PureDP), 0.0,
             ("a score by the reach of the treated", "sums by cells by the bound of a record added")),
+    TaskRow("effect papers.FoldSplit", "effect", ("fold-split", "geometric"),
+            asked_on_neighbours(lambda table: plain_of(in_folds(table, PURE)), PURE),
+            of_effect(in_folds, dpc.PureDP), 0.0, ("folds by the range of the own score",)),
 )  # fmt: skip
 
 
@@ -287,4 +340,4 @@ def plain_of(result: Any) -> Any:
     return {name: value for name, value in result.to_dict().items() if name != "guarantee"}
 
 
-WAYS = {"cells", "did", "discontinuity", "moments", *(f"effect {name}" for name in METHODS)}
+WAYS = {"cells", "did", "discontinuity", "moments", *(f"effect {name}" for name in (*METHODS, *ASKED["effects"]))}

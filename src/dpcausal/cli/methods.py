@@ -71,7 +71,7 @@ class Call:
         if self.save_release is None:
             return
         if result.release is None:
-            raise ParameterError(f"method {result.method} releases decisions only: nothing was saved")
+            raise ParameterError(f"method {result.method} releases nothing that can be asked again: nothing was saved")
         self.save_release.write_text(result.release.to_json(), encoding="utf-8")
 
 

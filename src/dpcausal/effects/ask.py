@@ -63,8 +63,10 @@ def effect(
         * ``"cells"`` (``Stratified``): noisy sums by treatment and strata.  ``PureDP`` or ``ZCDP``.
         * ``"moments"`` (``Orthogonal``): a doubly robust score from noisy moments, for numbers that are adjusted for.
           ``ApproxDP`` or ``ZCDP``.
+        * ``"partially-linear"`` (``PartiallyLinear``): one slope from noisy moments, for many columns or few rows.
+          ``ApproxDP`` or ``ZCDP``.
         * ``"auto"``: moments if a bounded column without ``cuts`` is adjusted for and the loss allows Gaussian noise,
-          cells otherwise.
+          one slope where moments would be refused and it would not, cells otherwise.
     accept_large_epsilon : bool
         Consent to ε above 20.
     again : bool

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dpcausal.effects.regression import Terms, regress
-from dpcausal.effects.result import Effect
+from dpcausal.effects.result import Balance, Effect
 
 if TYPE_CHECKING:
     from dpcausal.effects.joint_moments import JointMoments
@@ -34,3 +34,17 @@ def effect_of_line(
         notes=(WEIGHTED, *((fit.assumed,) if fit.assumed else ())), method="ols", settings={}, n=release.n,
         release=release, guarantee=release.guarantee,
     )  # fmt: skip
+
+
+def balance_of(moments: JointMoments) -> tuple[Balance, ...]:
+    """Return how far the arms differ in each column, read off moments of outcome, treatment (0 or 1) and others."""
+    _, arm, *others = moments.names
+    treats, told = moments.mean(1), []
+    for name in others:
+        slope, deep = moments.ols(name, [arm])[arm], math.sqrt(max(moments.residual(name, []), 1e-300))
+        mean = moments.mean(moments.names.index(name))
+        told.append(
+            Balance(name, mean + (1 - treats) * slope.estimate, mean - treats * slope.estimate, slope.estimate / deep,
+                    slope.noise_error / deep)
+        )  # fmt: skip
+    return tuple(told)

@@ -10,14 +10,17 @@ from dpcausal.data.schema import Bounded
 from dpcausal.effects.assigned import Assigned
 from dpcausal.effects.coin import Coin
 from dpcausal.effects.noisy_cells import levels_of
+from dpcausal.effects.partially_linear import PartiallyLinear
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.scored import Orthogonal
 from dpcausal.effects.stratified import Stratified
+from dpcausal.errors import DpCausalError
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 
-__all__ = ["Assigned", "Coin", "Orthogonal", "Stratified"]
+__all__ = ["Assigned", "Coin", "Orthogonal", "PartiallyLinear", "Stratified"]
 
-METHODS: dict[str, type[EffectMethod[Any]]] = {kind.name: kind for kind in (Stratified, Orthogonal, Assigned, Coin)}
+ALL: tuple[type[EffectMethod[Any]], ...] = (Stratified, Orthogonal, PartiallyLinear, Assigned, Coin)
+METHODS: dict[str, type[EffectMethod[Any]]] = {kind.name: kind for kind in ALL}
 """Every method by its short name, beside ``"auto"``."""
 
 
@@ -29,12 +32,25 @@ def method_of(named: object, question: Contrast, loss: Loss) -> EffectMethod[Any
 
 
 def automatic(question: Contrast, loss: Loss) -> EffectMethod[Any]:
-    """Return the method for a schema and a kind of loss, both public: moments where numbers without cuts are adjusted.
+    """Return the method for a schema, a loss and n, all public: moments where numbers without cuts are adjusted for.
 
-    Cells where the loss pays for no Gaussian noise, or the question is one that moments do not answer.
+    One slope where moments would be refused and it would not; cells where the loss pays for no Gaussian noise, or the
+    question is one that moments do not answer.
     """
     gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
     columns = [question.column(name) for name in question.strata]
     numbers = any(isinstance(column, Bounded) and column.cuts is None for column in columns)
     two_arms = len(levels_of(question.column(question.treatment))) == 2
-    return Orthogonal() if gaussian and numbers and two_arms and question.estimand == "ate" else Stratified()
+    if not (gaussian and numbers and two_arms and question.estimand == "ate"):
+        return Stratified()
+    slope = PartiallyLinear()
+    return slope if not _answers(Orthogonal(), question, loss) and _answers(slope, question, loss) else Orthogonal()
+
+
+def _answers(method: EffectMethod[Any], question: Contrast, loss: Loss) -> bool:
+    """Return whether a method would answer, which public numbers alone decide."""
+    try:
+        method.settle(question, method.pay(loss, question)[0])
+    except DpCausalError:
+        return False
+    return True

@@ -117,25 +117,10 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return gaussian_part(loss, "method 'moments'")
 
     def settle(self, question: JointSums, spent: Paid) -> InRounds:
-        if not spent.exact:
-            d, n = len(question.names), question.table.n
-            rho, own = question.parts(affordable_zcdp(spent))
-            try:
-                for share in (HISTOGRAM, *SHAPING, LAST):
-                    noise_of(d, n, tail_radius(d, 0.3), rho.part(share))
-                if question.meat is not None and own is not None:
-                    noise_of_meat(len(question.meat[1]) + 1, n, own)
-            except FenceError:
-                raise LossError(f"{spent} is too little for moments: their noise could not be drawn") from None
-            wide = _width(d, n, rho)
-            if wide > MOST_WIDTH:
-                enough = n
-                while _width(d, enough, rho) > MOST_WIDTH:
-                    enough = math.ceil(enough * 1.1)
-                raise InfeasibleError(
-                    f"{n} rows at {spent} make intervals {wide:.3g} times as wide as without privacy: about {enough} "
-                    f"rows would do, or {wide / MOST_WIDTH:.2g} times the epsilon, or fewer columns"
-                )
+        if not isinstance(spent, NoPrivacy):
+            regressors = 0 if question.meat is None else len(question.meat[1])
+            parts = question.parts(affordable_zcdp(spent))
+            check_rounds(len(question.names), question.table.n, spent, *parts, regressors + 1)
         return self
 
     def claims(self, question: JointSums, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
@@ -144,7 +129,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
     def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
         if spent.exact:
             return ()
-        wide = _width(len(question.names), question.table.n, question.parts(affordable_zcdp(spent))[0])
+        wide = times_as_wide(len(question.names), question.table.n, question.parts(affordable_zcdp(spent))[0])
         return (f"public numbers foretell intervals {wide:.2g} times as wide as without privacy",) if wide > 1.5 else ()
 
     def release(
@@ -182,7 +167,31 @@ class _Units:
         return np.clip((unit - self.middles) / self.halves, -1.0, 1.0)
 
 
-def _width(columns: int, n: int, rho: ZCDP) -> float:
+def check_rounds(d: int, n: int, spent: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | None, terms: int) -> None:
+    """Refuse, by public numbers, moments of d columns whose noise cannot be drawn, or makes intervals far too wide.
+
+    ``own`` is what the spread about a line of so many ``terms`` has, if it is released.
+    """
+    try:
+        for share in (HISTOGRAM, *SHAPING, LAST):
+            noise_of(d, n, tail_radius(d, 0.3), rho.part(share))
+        if own is not None:
+            noise_of_meat(terms, n, own)
+    except FenceError:
+        raise LossError(f"{spent} is too little for moments: their noise could not be drawn") from None
+    wide = times_as_wide(d, n, rho)
+    if wide > MOST_WIDTH:
+        enough = n
+        while times_as_wide(d, enough, rho) > MOST_WIDTH:
+            enough = math.ceil(enough * 1.1)
+        raise InfeasibleError(
+            f"{n} rows at {spent} make intervals {wide:.3g} times as wide as without privacy: about {enough} "
+            f"rows would do, or {wide / MOST_WIDTH:.2g} times the epsilon, or fewer columns"
+        )
+
+
+def times_as_wide(columns: int, n: int, rho: ZCDP) -> float:
+    """Return how many times as wide as without privacy intervals of slopes will be: public."""
     radius = last_radius(columns, n, rho, unseen_tail(columns, n, rho))
     return forecast(columns, n, radius, math.sqrt(2 * rho.part(LAST).rho))
 

@@ -72,6 +72,8 @@ class Terms:
     constant_spread: bool
     normal_rows: bool
     coverage: float
+    told_from: float = LEAST_TOLD
+    """The signal below which no error is told."""
 
     @property
     def reach(self) -> float:
@@ -143,7 +145,7 @@ class Regression(Result):
         terms: Terms, assumed: str = ASSUMED,
     ) -> dict[str, Any]:  # fmt: skip
         """Return the fields of an answer about a release."""
-        if not tells(release):
+        if not tells(release, terms.told_from):
             coefficients = tuple(replace(one, standard_error=math.inf, noise_error=math.inf) for one in coefficients)
         return {
             "about": about, "outcome": outcome, "coefficients": coefficients, "interval_reason": reason,
@@ -268,9 +270,9 @@ def lost(release: JointMoments) -> bool:
     return release.shortened > MOST_SHORTENED * release.count
 
 
-def tells(release: JointMoments) -> bool:
+def tells(release: JointMoments, least: float = LEAST_TOLD) -> bool:
     """Return whether what is read off these moments has an error."""
-    return release.signal_to_noise >= LEAST_TOLD and not lost(release)
+    return release.signal_to_noise >= least and not lost(release)
 
 
 def reason_of(release: JointMoments, terms: Terms, sided: bool, least: float, spread_known: bool = False) -> str:

@@ -32,9 +32,10 @@ from dpcausal.effects.contrast import UNMEASURED, arms_of, e_values, notes, void
 from dpcausal.effects.corner_counts import GRID, corner_counts_sensitivity, functionals
 from dpcausal.effects.cut import cuts_of, times_as_wide
 from dpcausal.effects.joint_moments import JointMoments
+from dpcausal.effects.line_effect import balance_of
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
-from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval
+from dpcausal.effects.result import Effect, GroupEffect, Interval
 from dpcausal.effects.rounds import (
     HISTOGRAM,
     LAST,
@@ -345,14 +346,6 @@ def _answer(
     control, treated = arms_of(levels, question.treatment, question.treated, question.control)
     outcome, arm, *others = moments.names
     spread = math.sqrt(max(moments.residual(outcome, []), 0.0))
-    balance = []
-    for name in others:
-        slope, deep = moments.ols(name, [arm])[arm], math.sqrt(max(moments.residual(name, []), 1e-300))
-        mean, treats = moments.mean(moments.names.index(name)), moments.mean(TREATMENT)
-        balance.append(
-            Balance(name, mean + (1 - treats) * slope.estimate, mean - treats * slope.estimate, slope.estimate / deep,
-                    slope.noise_error / deep)
-        )  # fmt: skip
     robust = moments.ols(outcome, [arm, *others])[arm].robustness_value
     unmeasured: dict[str, float | None] = dict.fromkeys(UNMEASURED)
     if ends is not None and robust is not None:
@@ -366,7 +359,7 @@ def _answer(
         standard_error=None if none else whole.error, noise_error=None if none else whole.noise,
         mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=signal,
         share_supported=share,
-        **unmeasured, by_group=tuple(by_group), balance=tuple(balance),
+        **unmeasured, by_group=tuple(by_group), balance=balance_of(moments),
         notes=(*hidden, *notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
                *void(float(moments.sums[-1, -1]), question.n)),
         method="moments", settings={}, n=question.n, release=moments, guarantee=moments.guarantee,

@@ -31,6 +31,8 @@ class Design:
     codes: tuple[int | None, ...]
     middles: Reals
     halves: Reals
+    treatment: Column
+    """A number as which arm is which by its cut."""
 
     @classmethod
     def of(cls, question: Contrast) -> Design:
@@ -49,7 +51,8 @@ class Design:
             named = [name if len(levels) == 2 else f"{name} = {levels[code]}" for code in codes]
             found += [(text, name, code, 0.5, 0.5) for text, code in zip(named, codes, strict=True)]
         names, sources, all_codes, middles, halves = zip(*found, strict=True)
-        return cls(names, sources, all_codes, np.array(middles), np.array(halves))
+        treatment = question.column(question.treatment)
+        return cls(names, sources, all_codes, np.array(middles), np.array(halves), treatment)
 
     @property
     def ranges(self) -> tuple[Reals, Reals]:
@@ -58,7 +61,9 @@ class Design:
 
     def units(self, rows: Rows) -> Reals:
         """Return the rows on [−1, 1]."""
-        values = rows.values
+        values, arm = dict(rows.values), self.sources[1]
+        if isinstance(self.treatment, Bounded):
+            values[arm] = bin_codes(values[arm], self.treatment)
         columns = [
             values[source].astype(np.float64) if code is None else (values[source] == code).astype(np.float64)
             for source, code in zip(self.sources, self.codes, strict=True)

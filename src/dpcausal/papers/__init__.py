@@ -12,6 +12,7 @@ from dpcausal.papers.anm_training_privacy import AnmTrainingRanks as AnmTraining
 from dpcausal.papers.dpsc import DpscObj as DpscObj
 from dpcausal.papers.dpsc import DpscOut as DpscOut
 from dpcausal.papers.em_pc import EmPc as EmPc
+from dpcausal.papers.fold_split import FoldSplit as FoldSplit
 from dpcausal.papers.priv_crt import PrivCrt as PrivCrt
 from dpcausal.papers.priv_gcm import PrivGcm as PrivGcm
 from dpcausal.papers.priv_kendall import PrivKendall as PrivKendall
@@ -27,7 +28,7 @@ ASKED = {
     for room, kinds in {
         "independence": (PrivGcm, PrivCrt, PrivToT, PrivSpearman),
         "direction": (AnmTestPrivacy, AnmTrainingPrivacy, AnmTrainingRanks),
-        "synthetic_control": (DpscOut,), "discovery": (PrivPc, SvtPc),
+        "synthetic_control": (DpscOut,), "discovery": (PrivPc, SvtPc), "effects": (FoldSplit,),
     }.items()
 }  # fmt: skip
 """Those of each task by the names that the command takes; one without a proof is for Python alone."""

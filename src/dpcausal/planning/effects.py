@@ -155,6 +155,8 @@ class EffectProspect(WidthProspect, TableProspect):
     def expected(self, n: int, loss: Loss) -> Expected:
         found = super().expected(n, loss)
         asked = rehearsals(1, partial(self._asked, self.method, n, loss))[0]
+        if asked.method not in METHODS:  # a published system
+            return found
         way, told = METHODS[asked.method](**asked.settings), found.why
         for word in way.words:
             said = getattr(way, word)
