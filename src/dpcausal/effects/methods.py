@@ -8,6 +8,7 @@ from typing import Any
 from dpcausal.asking import public
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.assigned import Assigned
+from dpcausal.effects.blocks import Blocks
 from dpcausal.effects.coin import Coin
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
@@ -15,9 +16,11 @@ from dpcausal.effects.scored import Orthogonal
 from dpcausal.effects.stratified import Stratified
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 
-__all__ = ["Assigned", "Coin", "Orthogonal", "Stratified"]
+__all__ = ["Assigned", "Blocks", "Coin", "Orthogonal", "Stratified"]
 
-METHODS: dict[str, type[EffectMethod[Any]]] = {kind.name: kind for kind in (Stratified, Orthogonal, Assigned, Coin)}
+METHODS: dict[str, type[EffectMethod[Any]]] = {
+    kind.name: kind for kind in (Stratified, Orthogonal, Blocks, Assigned, Coin)
+}
 """Every method by its short name, beside ``"auto"``."""
 
 
