@@ -21,7 +21,7 @@ BENCHMARKS = (
     "paper1_tables", "training_privacy",
     "effects", "effects_readings", "effects_literature", "effects_real", "effects_shapes", "effects_tails",
     "effects_fresh",
-    "effects_rare", "effects_parts", "effects_coin", "shown",
+    "effects_rare", "effects_parts", "effects_coin", "effects_blocks", "shown",
     "effects_did", "effects_cutoff", "rows",
     "discovery", "discovery_level", "discovery_scale", "discovery_wide", "discovery_mixed", "discovery_support",
     "discovery_fresh",

@@ -75,7 +75,7 @@ class Call:
         if self.save_release is None:
             return
         if result.release is None:
-            raise ParameterError(f"method {result.method} releases decisions only: nothing was saved")
+            raise ParameterError(f"method {result.method} keeps no released numbers: nothing was saved")
         self.save_release.write_text(result.release.to_json(), encoding="utf-8")
 
 

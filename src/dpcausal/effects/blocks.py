@@ -62,6 +62,7 @@ SIZE = (
     "the mean over {blocks} blocks of about {rows} records: what cannot be learnt from so few is a bias that all "
     "blocks share, and that the interval does not count"
 )
+FEW = "so few blocks at this epsilon may be missed by the window: there is no answer then"
 ONLY = (
     "method 'blocks' tells everybody's effect, or with overlap=True that of those treated as often as not: no "
     "estimand 'att', no groups"
@@ -175,6 +176,8 @@ class Blocks(EffectMethod[PureDP]):
         told = [(LEARNT if self._learns else RIGHT).format(along=along, rows=rows)]
         if not self.overlap and question.adjust:
             told.append(EVERYBODY.format(along="lines" if self.terms == TERMS[0] else "lines and squares"))
+        if not spent.exact and (self.blocks or 0) * spent.epsilon / blocks_moved(question.unit) < ENOUGH:
+            told.append(FEW)
         return (*told, *((SIZE.format(blocks=self.blocks, rows=rows),) if self.blocks else ()))
 
     def answer(self, rows: Sample, coins: PublicGenerator) -> Slope | None:

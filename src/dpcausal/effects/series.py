@@ -4,6 +4,8 @@
 
 where r is the treatment less its projection on 1, the columns of the series and, for everybody's effect, the products
 of treatment and centred columns; so θ is the slope of the treatment in a least squares line of the outcome on them all.
+For the effect weighed by e(1 − e) rows count by 1/(1 − h_i), h_i their leverage in the series: what a series of many
+columns takes of a row's treatment would else be missing in its weight.
 The series is not penalised: a penalty leaves a part of what causes both in the residuals of both.  Predictions of other
 learners, each fifth of the block from the others, are taken off treatment and outcome first.
 
@@ -29,6 +31,8 @@ TERMS = ("lines", "curves", "products")
 
 LEAST_MOVED = 0.5
 """Records' worth of treatment that what is adjusted for must leave; below, a block has nothing to say."""
+MOST_LEVERAGE = 0.8
+"""Of a row in the series, that its weight allows for."""
 LEAST_LEFT = 5
 """Rows that a block must have beyond its columns."""
 
@@ -119,14 +123,16 @@ def slope(
     basis = _basis([np.ones((n, 1)), series(given, terms)])
     A, y = (one - basis @ (basis.T @ one) for one in (A, y))
     moved = treated if of_treatment is None and of_outcome is None else A
+    weighed = A / (1 - np.minimum((basis**2).sum(axis=1), MOST_LEVERAGE)) if overlap else A
     if not overlap and not given.empty:
         basis = _basis([np.ones((n, 1)), series(given, terms), moved[:, None] * modifiers(given, terms)])
         A, y = (one - basis @ (basis.T @ one) for one in (A, y))
-    left, squares = n - basis.shape[1] - 1, float(A @ A)
+        weighed = A
+    left, squares = n - basis.shape[1] - 1, float(weighed @ A)
     if left < LEAST_LEFT or not squares >= LEAST_MOVED:
         return None
-    effect = float(A @ y) / squares
-    spread = float(((A * (y - effect * A)) ** 2).sum()) * n / left
+    effect = float(weighed @ y) / squares
+    spread = float(((weighed * (y - effect * A)) ** 2).sum()) * n / left
     return Slope(effect, math.sqrt(spread) / squares) if math.isfinite(effect) else None
 
 
