@@ -1,9 +1,11 @@
 """The mean of what blocks answer, with an interval from how they differ: three noisy releases, pure ε.
 
 A window that holds most of the answers is chosen (claim ``block-window``); the answers, cut at a public multiple of its
-half, are summed about its centre, and so are their squares (claim ``block-sum``).  Blocks are alike by the deal, so
+half, are summed about its centre, and so are their squares (claim ``block-sum``).  With s the share of normal answers
+that lie within, which the squares tell, the mean is the centre and Σ u / M s: else an off centre would draw it.  Blocks
+are alike by the deal, so
 
-    V = Σ u² / M − (Σ u / M)²,   error² = V / (M − 1) + noise²
+    V = Σ u² / M − (Σ u / M)²,   error² = (V / (M − 1) + noise²) / s²
 
 counts what sampling does to the mean of the cut answers, whatever the blocks compute: what the answers have in common,
 a bias, it does not.
@@ -44,6 +46,8 @@ NARROWEST = 128
 """The narrowest window's half is the outcome's width over this and over the root of a block's rows."""
 LEAST_REACH = 2.0
 """Answers are cut at so many halves from the centre, or at √ln M if that is more."""
+LEAST_KEPT = 0.8
+"""Least share of the answers that are taken to lie within, where their mean is told."""
 LEAST_SPREAD = 0.1
 """Least variance of the cut answers, in squared halves."""
 ASTRAY, ALL_CUT = 0.75, 0.85
@@ -121,11 +125,27 @@ def block_mean(
     return told(mean, square, noise, unsure, blocks, centre, half)
 
 
+def kept_of(spread: float, steps: float) -> float:
+    """Return the share of normal answers that lie within so many halves, from the variance of the cut ones, in halves.
+
+    By so much less the mean of the cut answers moves than they do.
+    """
+    low, high = 0.2, 5.0
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        t = steps / middle
+        inside = math.erf(t / math.sqrt(2))
+        cut = middle**2 * (inside - t * math.sqrt(2 / math.pi) * math.exp(-t * t / 2)) + steps**2 * (1 - inside)
+        low, high = (middle, high) if cut < spread else (low, middle)
+    return max(math.erf(steps / low / math.sqrt(2)), LEAST_KEPT)
+
+
 def told(mean: float, square: float, noise: float, unsure: float, blocks: int, centre: int, half: int) -> Blocked:
     """Return what three released numbers say: means and deviations in reaches, centre and half in steps."""
     steps = reach_of(blocks)
     astray = abs(mean) * steps > ASTRAY + 2 * noise * steps or square > ALL_CUT + unsure
+    kept = kept_of((square - mean**2) * steps**2, steps)
     spread = min(max(square - mean**2 + unsure, LEAST_SPREAD / steps**2), 1.0)
-    estimate = None if astray else min(max((centre + mean * steps * half) / UNIT, -1.0), 1.0)
-    width = steps * half / UNIT
+    width = steps * half / UNIT / kept
+    estimate = None if astray else min(max(centre / UNIT + mean * width, -1.0), 1.0)
     return Blocked(estimate, spread / (blocks - 1) * width**2, noise * width)

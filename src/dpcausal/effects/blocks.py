@@ -47,7 +47,8 @@ LEARNING = 2_000
 LEAST_LEARNING = 100
 
 NOT_FOUND = (
-    "no window holds the blocks' answers: take more rows or loss, or treatment is nearly certain for too many"
+    "no window holds the blocks' answers: more rows or loss would do, fewer terms, or overlap=True where treatment is "
+    "rare or nearly certain for some"
 )
 ALONG = {
     "lines": "lines", "curves": "lines, squares and cubes", "products": "lines, squares, cubes and products of two",
