@@ -17,7 +17,7 @@ import dpcausal as dpc
 from dpcausal.effects import blocks as module
 from dpcausal.effects.block_mean import UNIT, Windows, kept_of, reach_of, told
 from dpcausal.effects.series import TERMS, Kinds, modifiers, series, slope
-from dpcausal.errors import InfeasibleError, ParameterError
+from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import Blocks
 from dpcausal.regression.smoother import Given
 
@@ -280,6 +280,18 @@ def test_too_few_rows_are_refused_before_the_spend_with_what_would_do() -> None:
         with pytest.raises(InfeasibleError, match=r"rows would do, or.* times the epsilon"):
             ask({}, loss, Blocks(), table)
         assert not table.ledger.entries()
+
+
+def test_a_loss_too_little_for_noise_is_refused_unspent_and_a_little_one_is_told() -> None:
+    columns = rows_of(2_000)
+    for least in (1e-9, 1e-7, 1e-5, 1e-3):
+        table = table_of(columns, dpc.PureDP(1))
+        try:
+            found = ask(columns, dpc.PureDP(least), Blocks(blocks=20), table)
+        except LossError:
+            assert least < 1e-3 and not table.ledger.entries()
+        else:
+            assert any("missed by the window" in one for one in found.guarantee.caveats)
 
 
 def test_what_blocks_say_is_what_public_numbers_say_of_it() -> None:

@@ -18,7 +18,7 @@ from dpcausal.asking.public import one_of, whole
 from dpcausal.data.apart import Apart, Parts, Told
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
-from dpcausal.effects.block_mean import PROOFS, SQUARES, UNIT, Blocked, answer_of, block_mean, noise_share
+from dpcausal.effects.block_mean import PROOFS, SUM, UNIT, Blocked, answer_of, block_mean, noise_share, reach_of
 from dpcausal.effects.block_rows import Sample
 from dpcausal.effects.contrast import UNMEASURED, arms_of
 from dpcausal.effects.learners import check, learner_of, made_up, predicted
@@ -40,6 +40,7 @@ from dpcausal.regression.threads import one_thread
 ENOUGH = 220.0
 """Blocks times ε, by default at least: with fewer a window that holds no answer may be chosen."""
 LEAST_BLOCKS, MOST_BLOCKS = 20, 20_000
+MOST_REACH = math.ceil(reach_of(MOST_BLOCKS))
 LEAST_BLOCK, ROWS_A_COLUMN = 30, 2.5
 """Fewest rows of a block by the default rule, and fewest of each column."""
 LEARNING = 2_000
@@ -132,7 +133,7 @@ class Blocks(EffectMethod[PureDP]):
         rows, epsilon = question.table.expected, spent.epsilon / blocks_moved(question.unit)
         least = max(LEAST_BLOCKS, math.ceil(ENOUGH / epsilon))
         try:
-            laplace_scale(2 * UNIT * blocks_moved(question.unit), spent.part(SQUARES))
+            laplace_scale(2 * MOST_REACH * UNIT * blocks_moved(question.unit), spent.part(SUM))
         except FenceError:
             raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
         if self.blocks is not None:
