@@ -95,8 +95,10 @@ def test_without_noise_learners_agree_with_double_machine_learning_by_scikit_lea
     folds = KFold(5, shuffle=True, random_state=3)
     e = cross_val_predict(classifier, Z, columns["a"], cv=folds, method="predict_proba")[:, 1]
     m = cross_val_predict(regressor, Z, columns["y"], cv=folds)
-    # The residuals of both, beside the series: Robinson's slope.
+    # The residuals of both, beside the series: Robinson's slope; and once more of the outcome less that effect.
     exogenous = np.column_stack([np.ones(3_000), series(given, "products"), columns["a"] - e])
+    first = sm.OLS(columns["y"] - m, exogenous).fit().params[-1]
+    m = cross_val_predict(regressor, Z, columns["y"] - first * columns["a"], cv=folds) + first * e
     fit = sm.OLS(columns["y"] - m, exogenous).fit(cov_type="HC1")
     assert found.estimate == pytest.approx(fit.params[-1], abs=0.3 * fit.bse[-1])
     assert found.standard_error == pytest.approx(fit.bse[-1], rel=0.05)

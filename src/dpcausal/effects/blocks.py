@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -187,11 +188,19 @@ class Blocks(EffectMethod[PureDP]):
 
         def found() -> Slope | None:
             kept = rows if rows.kept.all() else rows.at(np.flatnonzero(rows.kept))
-            predictions = (
-                predicted(self.propensity_model, kept.given, kept.treated, True, coins),
-                predicted(self.outcome_model, kept.given, kept.outcome, False, coins),
-            )
-            return slope(kept.treated, kept.outcome, kept.given, self.terms or TERMS[0], self.overlap, predictions)
+            tell = partial(slope, kept.treated, kept.outcome, kept.given, self.terms or TERMS[0], self.overlap)
+            if not self._learns:
+                return tell()
+            of_treatment = predicted(self.propensity_model, kept.given, kept.treated, True, coins)
+            of_outcome = predicted(self.outcome_model, kept.given, kept.outcome, False, coins)
+            first = tell((of_treatment, of_outcome))
+            if first is None or of_treatment is None or of_outcome is None:
+                return first
+            # Anew of the outcome less the effect: errors of the two then share no noise of treatment, which draws the
+            # slope to 0.
+            untreated = kept.outcome - first.effect * kept.treated
+            anew = predicted(self.outcome_model, kept.given, untreated, False, coins)
+            return tell((of_treatment, None if anew is None else anew + first.effect * of_treatment))
 
         return contained(found, None)
 

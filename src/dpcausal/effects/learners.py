@@ -73,13 +73,16 @@ def made_up(numbers: int, levels: tuple[int, ...], rows: int) -> Given:
 
 
 def predicted(learner: Any, given: Given, response: Reals, of_treatment: bool, coins: PublicGenerator) -> Reals | None:
-    """Return what a learner predicts of each row from the other fifths, within [0, 1]; it may fail or be no number."""
+    """Return what a learner predicts of each row from the other fifths, within the response's range.
+
+    It may fail, or be no number.
+    """
     seed = int(coins.integers(2**63))
     if learner is None:
         return None
     scale, middle = (1.0, 0.0) if of_treatment else (float(response.std()) or 1.0, float(response.mean()))
     found = guest(lambda: _apart(learner, given, (response - middle) / scale, of_treatment, coins), seed)
-    return np.clip(middle + scale * found, 0.0, 1.0)
+    return np.clip(middle + scale * found, response.min(), response.max())
 
 
 def _apart(learner: Any, given: Given, response: Reals, of_treatment: bool, coins: PublicGenerator) -> Reals:
