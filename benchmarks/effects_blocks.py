@@ -61,7 +61,7 @@ def drawn(kind: str, n: int, seed: int) -> tuple[Any, Any, Any, float, float]:
 
 def truth(kind: str) -> tuple[float, float]:
     """Return everybody's effect and the overlap-weighted one, by quadrature of x0 and x1."""
-    u, v = np.meshgrid(np.linspace(-1, 1, 2001)[::2] , np.linspace(-1, 1, 2001)[1::2])
+    u, v = np.meshgrid(np.linspace(-1, 1, 2001)[::2], np.linspace(-1, 1, 2001)[1::2])
     if kind == "varied":
         effect, logit = 0.4 + 0.4 * u + 0.6 * (v**2 - 1 / 3), 0.8 * u + 1.5 * (v**2 - 1 / 3)
     elif kind == "jumpy":

@@ -98,9 +98,7 @@ def noise_share(blocks: int, epsilon: float) -> float:
     return math.sqrt(8) * reach_of(blocks) / (blocks * float(SUM) * epsilon)
 
 
-def block_mean(
-    answers: Sequence[int | None], rows: float, unit: Unit, spent: PureDP, allotment: Allotment
-) -> Blocked:
+def block_mean(answers: Sequence[int | None], rows: float, unit: Unit, spent: PureDP, allotment: Allotment) -> Blocked:
     """Release the mean of the blocks' answers, whole numbers in [−``UNIT``, ``UNIT``], or ``None`` of a silent block.
 
     A silent block adds nothing to the sum and the largest square: many of them widen the interval.
