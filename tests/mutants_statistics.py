@@ -12,9 +12,12 @@ from dpcausal.dependence.hsic import root_hsic, root_hsic_sensitivity
 from dpcausal.dependence.iqr import IqrReach, interquartile_range, iqr_signed_distance
 from dpcausal.dependence.rank import kendall, kendall_numerator, spearman, spearman_sensitivity
 from dpcausal.direction.anm import typical_distance
+from dpcausal.mechanisms.block_window import block_window
 from dpcausal.papers.anm_test_privacy_iqr import NO_SHIFT
 from dpcausal.papers.iqr_intervals import proposed_distances
 from dpcausal.privacy.sensitivity import Norm
+from tests.mechanisms.test_block_window import CENTRES, HALVES
+from tests.mechanisms.test_block_window import scores as scores_of_windows
 from tests.mutants import Case, by_falsifier
 from tests.registry.claims import bits, bits_of_blocks
 
@@ -162,6 +165,16 @@ def share_of_voters(rows: Rows) -> float:
     return sum(int(part.mean() > 0.5) for part in parts) / len(parts) if parts else 0.0
 
 
+WINDOWED = {"columns": 1, "low": -1.0, "sizes": (6, 13), "norm": Norm.LINF}
+
+
+def windows_about_the_mean(rows: Rows) -> Any:
+    """Return the scores of windows that are laid about the mean of all rows."""
+    middle = round(9 * float(rows.mean()))
+    answers = [round(9 * float(part.sum())) for part in np.array_split(rows[:, 0], 3)]
+    return block_window(answers, CENTRES + middle, HALVES, "windows")._answer
+
+
 def histogram(rows: Rows) -> Any:
     return np.histogram(rows[:, 0], bins=4, range=(0, 1))[0].astype(np.float64)
 
@@ -216,6 +229,8 @@ MUTANTS: list[Case] = [
     by_falsifier("a row in two blocks", bits_in_two, 1, sizes=(12, 18), norm=Norm.LINF),
     by_falsifier("bits of the rows that lack nothing, dealt afresh", bits_dealt_afresh, 1, sizes=(9, 14),
                  norm=Norm.LINF),
+    by_falsifier("windows by the bound of a count", scores_of_windows, 1, **WINDOWED),
+    by_falsifier("windows about the mean of all rows", windows_about_the_mean, 2, **WINDOWED),
     by_falsifier("constant blocks are skipped", share_of_voters, 1 / 5, columns=1, sizes=(10, 15)),
 ]  # fmt: skip
 

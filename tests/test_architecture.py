@@ -35,7 +35,7 @@ BELOW: dict[str, set[str]] = {
     "independence": TASK,
     "synthetic_control": TASK - {"dependence", "simulate"},
     "discovery": TASK | {"independence"},
-    "effects": TASK - {"regression", "simulate"},
+    "effects": TASK - {"simulate"},
     "methods": TASKS,
     "papers": TASK | TASKS,
     "planning": TASK | TASKS,

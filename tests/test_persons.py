@@ -76,6 +76,9 @@ WAYS: dict[str, Ask] = {
     "effect assigned": lambda table: dpc.effect(
         table, treatment="a", outcome="y", adjust=["b"], loss=PURE,
         method=dpc.methods.Assigned(sizes=[[PERSONS // 4] * 2] * 2)),
+    "effect blocks": lambda table: dpc.effect(
+        table, treatment="a", outcome="y", adjust=["x"], loss=PURE,
+        method=dpc.methods.Blocks(blocks=20, terms="lines")),
     "effect coin": lambda table: dpc.effect(
         table, treatment="a", outcome="y", adjust=["b"], loss=PURE,
         method=dpc.methods.Coin(probabilities=[0.5, 0.5])),

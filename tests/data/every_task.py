@@ -102,6 +102,7 @@ BLOCKS: dict[str, About] = {
     "`ci_test`, `gcm`": tested(M.Gcm(blocks=5)),
     "`ci_test`, `gcm-weighted`": tested("gcm-weighted"),
     "`ci_test`, `crt`": tested(M.Crt(model_x="fit")),
+    "`effect`, `blocks`": effect(M.Blocks(blocks=20, terms="lines"), "x", "site"),
     "`direction`, `verdict`": arrow(M.Verdict(blocks=5)),
     "`direction`, `votes`": arrow(M.Votes(blocks=5)),
 }

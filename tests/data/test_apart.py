@@ -22,7 +22,7 @@ from dpcausal.errors import SchemaError
 from dpcausal.mechanisms.subsample import assign_blocks
 
 N = 900
-SCHEMA = dpc.Schema(dict.fromkeys("xyz", dpc.Bounded(-4, 4)))
+SCHEMA = dpc.Schema({**dict.fromkeys("xyz", dpc.Bounded(-4, 4)), "a": dpc.Levels([0, 1])})
 
 
 def people(n: int = N) -> pa.Table:
@@ -30,7 +30,8 @@ def people(n: int = N) -> pa.Table:
     rng = np.random.default_rng(4)
     x, z = rng.normal(size=(2, n))
     ids = [None if place % 101 == 5 else f"p{place}" for place in range(n)]
-    return pa.table({"id": ids, "x": np.where(rng.random(n) < 0.1, np.nan, x), "y": x + z, "z": z})
+    x = np.where(rng.random(n) < 0.1, np.nan, x)
+    return pa.table({"id": ids, "x": x, "y": np.nan_to_num(x) + z, "z": z, "a": rng.integers(0, 2, n)})
 
 
 def moved(table: pa.Table) -> pl.LazyFrame:
@@ -55,7 +56,9 @@ def released(table: dpc.Table) -> list[Any]:
         test = dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=dpc.methods.Gcm(blocks=9))
         votes = dpc.direction(table, "x", "y", loss=dpc.PureDP(1), method=dpc.methods.Votes(blocks=9))
         bits = dpc.direction(some, "x", "y", loss=dpc.PureDP(1), method=dpc.methods.Verdict(blocks=9))
-        return [test.statistic, test.pvalue, votes.margin, bits.to_dict()["counts"]]
+        slopes = dpc.effect(table, treatment="a", outcome="y", adjust=["x"], loss=dpc.PureDP(15),
+                            method=dpc.methods.Blocks(blocks=20, terms="lines"))  # fmt: skip
+        return [test.statistic, test.pvalue, votes.margin, bits.to_dict()["counts"], slopes.estimate, slopes.interval]
 
 
 def test_blocks_made_up_in_waves_release_the_bits_of_memory(few_held: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +66,7 @@ def test_blocks_made_up_in_waves_release_the_bits_of_memory(few_held: None, monk
     each = Apart.each
     monkeypatch.setattr(Apart, "each", lambda *these: asked.append(1) or each(*these))
     assert released(made(moved(people()))) == expected
-    assert len(asked) == 3
+    assert len(asked) == 4
 
 
 @dataclass(frozen=True)

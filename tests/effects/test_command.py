@@ -98,6 +98,15 @@ def test_json_has_all_that_the_answer_says() -> None:
     assert [one["name"] for one in told["balance"]] == ["site = south"]
 
 
+def test_effects_in_blocks_take_their_options_and_an_answer_without_released_numbers_is_shown_all_the_same() -> None:
+    asked = ("--epsilon", "2", "--adjust", "site", "--method", "blocks", "--terms", "lines", "--overlap")
+    refused = ask("--epsilon", "1", *asked[2:], "--outcome-model", "trees")
+    assert refused.exit_code == 2 and "boosting, forest" in refused.stderr
+    answered = ask(*asked, "--release", "none.json")
+    assert "score, those treated as often as not: +1." in answered.stdout and "95% interval" in answered.stdout
+    assert answered.exit_code == 2 and "nothing was saved" in answered.stderr and not Path("none.json").exists()
+
+
 @pytest.mark.parametrize(
     "wrong",
     [["--trial", "--treated", "placebo"], ["--adjust", "nowhere"], ["--trial", "--plot", "no/such/folder.png"],

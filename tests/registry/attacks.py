@@ -265,6 +265,12 @@ def _assigned(table: dpc.Table) -> Any:
                       method=dpc.methods.Assigned(sizes=sizes))  # fmt: skip
 
 
+def _in_blocks(table: dpc.Table) -> Any:
+    parts = levels_of(table.schema["x"])
+    return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE,
+                      method=dpc.methods.Blocks(blocks=20))  # fmt: skip
+
+
 def _of_bins() -> Way:
     def ask(data: Data, schema: dpc.Schema, ledger: dpc.Ledger) -> Any:
         table = dpc.Table(data, schema, ledger)
@@ -331,6 +337,7 @@ WAYS = (
     _of_table("cells", "sums", lambda of: dpc.cells(of, by=["x"], values=["y"], loss=PURE)),
     _of_table("effect", "cells", _effect),
     _of_table("effect", "assigned", _assigned),
+    _of_table("effect", "blocks", _in_blocks),
     _of_bins(),
     _of_table("effect", "coin", _by_coin),
     _of_paths(),

@@ -31,6 +31,8 @@ from dpcausal.papers.anm_test_privacy import HSIC
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity
+from tests.mechanisms.test_block_window import query as query_of_windows
+from tests.mechanisms.test_block_window import scores as scores_of_windows
 from tests.registry import discovery, effects, independence, panels, training_claims
 from tests.registry.iqr import IQR_SENSITIVITIES
 from tests.registry.many import MANY_TEXTS
@@ -152,6 +154,9 @@ SENSITIVITIES = (
                    {"columns": 1}),
     SensitivityRow("block-bits", bits, lambda m: bit_counts([[True] * 4], "bits").sensitivity, (9, 14), 1,
                    ("a row in two blocks", "bits of the rows that lack nothing, dealt afresh"), {"columns": 2}),
+    SensitivityRow("block-window", scores_of_windows, lambda m: query_of_windows(np.zeros((m, 1))).sensitivity, (6, 13),
+                   1, ("windows by the bound of a count", "windows about the mean of all rows"),
+                   {"columns": 1, "low": -1.0}),
     *discovery.SENSITIVITIES,
     *effects.SENSITIVITIES,
     *independence.SENSITIVITIES,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.effects.assigned import assigned_sum, assigned_sum_sensitivity
+from dpcausal.effects.block_mean import PROOFS
+from dpcausal.effects.blocks import Blocks
 from dpcausal.effects.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity
 from dpcausal.effects.coin import centred_score, centred_score_sensitivity
 from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
@@ -22,6 +25,7 @@ from dpcausal.effects.ellipsoid import (
     scale_histograms_sensitivity,
 )
 from dpcausal.effects.methods import METHODS
+from dpcausal.effects.series import Slope
 from dpcausal.papers import ASKED
 from dpcausal.papers.fold_split import averages, fold_split, fold_split_sensitivity
 from tests.registry.rows import Neighbours, Search, SensitivityRow, TaskRow
@@ -234,6 +238,23 @@ def in_folds(table: dpc.Table, loss: Any) -> Any:
 PURE = dpc.PureDP(1)
 
 
+def in_blocks(table: dpc.Table, loss: Any) -> Any:
+    return dpc.effect(table, treatment="a", outcome="y", adjust=["x", "z"], loss=loss,
+                      method=dpc.methods.Blocks(blocks=20, terms="lines"))  # fmt: skip
+
+
+def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return the mean over blocks, one of whose answers goes from one end to the other."""
+    loss, outputs = dpc.PureDP(epsilon), []
+    with mock.patch.object(Blocks, "answer", lambda self, rows, coins: Slope(2 * float(rows.outcome.max()) - 1, 0.0)):
+        for _ in range(min(size, 200)):
+            rows = np.zeros((ROWS, 4))
+            rows[0, 2] = 2 * side - 1
+            rows[1:, 2] = -1
+            outputs.append(in_blocks(table_of(rows, loss), loss).estimate or 0.0)
+    return outputs
+
+
 def sums(table: dpc.Table) -> Any:
     return dpc.cells(table, by=["a", "z"], values=["y", "x"], loss=PURE).numbers()
 
@@ -322,6 +343,10 @@ TASKS = (
     TaskRow("effect cells", "effect", ("corner-counts", "geometric"),
             asked_on_neighbours(lambda table: plain_of(stratified(table, PURE)), PURE),
             of_effect(stratified, dpc.PureDP), 0.0, ("sums by cells by the bound of a record added",)),
+    TaskRow("effect blocks", "effect", PROOFS,
+            asked_on_neighbours(lambda table: plain_of(in_blocks(table, PURE)), PURE), of_blocks, 0.0,
+            ("windows by the bound of a count", "windows about the mean of all rows",
+             "block terms that are not clipped", "a failed block is left out", "blocks made by value")),
     TaskRow("effect assigned", "effect", ("assigned-sum", "corner-counts", "geometric"),
             asked_on_neighbours(lambda table: plain_of(assigned(table, PURE)), PURE),
             of_effect(assigned, dpc.PureDP), 0.0,

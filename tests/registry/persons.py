@@ -34,8 +34,9 @@ def records(persons: Rows, private: bool) -> tuple[Rows, Any]:
 
 
 CLAIMS = {
-    "block-votes", "block-bits", "block-sum", "conditional-kendall", "contingency-table", "column-histograms",
-    "contrasts", "second-moments", "scale-histograms", "ellipse-moments", "corner-counts", "resample-product-sum",
+    "block-votes", "block-bits", "block-sum", "block-window", "conditional-kendall", "contingency-table",
+    "column-histograms", "contrasts", "second-moments", "scale-histograms", "ellipse-moments", "corner-counts",
+    "resample-product-sum",
     "permuted-root-hsic", "noisy-rank", "rank-scores", "neighbour-pairs", "untied-pairs",
     "stratum-covariance", "stratum-variance", "stratum-spread",
 }

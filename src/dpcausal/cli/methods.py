@@ -61,8 +61,12 @@ class Call:
 
     def show(self, result: Result) -> None:
         """Save an answer where that is asked, print it and what is left of the budget, and draw it."""
-        self.save(result)  # first: whoever reads the lines may stop after the first
+        released = getattr(result, "release", None) is not None
+        if released:
+            self.save(result)  # first: whoever reads the lines may stop after the first
         show(result, self.ledger, self.as_json)
+        if not released:
+            self.save(result)  # says that there is nothing to save, but of an answer that was paid for and is shown
         if self.plot is not None:
             result.plot().figure.savefig(self.plot)
 
@@ -71,7 +75,7 @@ class Call:
         if self.save_release is None:
             return
         if result.release is None:
-            raise ParameterError(f"method {result.method} releases nothing that can be asked again: nothing was saved")
+            raise ParameterError(f"method {result.method} keeps no released numbers: nothing was saved")
         self.save_release.write_text(result.release.to_json(), encoding="utf-8")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from dpcausal.asking import public
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.assigned import Assigned
+from dpcausal.effects.blocks import Blocks
 from dpcausal.effects.coin import Coin
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.partially_linear import PartiallyLinear
@@ -17,9 +18,9 @@ from dpcausal.effects.stratified import Stratified
 from dpcausal.errors import DpCausalError
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 
-__all__ = ["Assigned", "Coin", "Orthogonal", "PartiallyLinear", "Stratified"]
+__all__ = ["Assigned", "Blocks", "Coin", "Orthogonal", "PartiallyLinear", "Stratified"]
 
-ALL: tuple[type[EffectMethod[Any]], ...] = (Stratified, Orthogonal, PartiallyLinear, Assigned, Coin)
+ALL: tuple[type[EffectMethod[Any]], ...] = (Stratified, Orthogonal, PartiallyLinear, Blocks, Assigned, Coin)
 METHODS: dict[str, type[EffectMethod[Any]]] = {kind.name: kind for kind in ALL}
 """Every method by its short name, beside ``"auto"``."""
 

@@ -61,7 +61,8 @@ class Effect(Result):
         The levels that are compared.
     estimand : str
         ``"ate"``, everybody's mean effect; ``"att"``, that of the treated; ``"slope"``, one unit more along a line;
-        ``"ate-cut"``, everybody's on outcomes that are cut far from their line, as noise hides what lies beyond.
+        ``"ate-cut"``, everybody's on outcomes that are cut far from their line, as noise hides what lies beyond;
+        ``"overlap"``, that of those alike weighed by e(1 − e), e the probability of treatment.
     adjusted_for : tuple of str
     estimate : float or None
         Mean outcome if treated less that if not, in the outcome's unit.  ``None``: see ``interval_reason``.
@@ -138,7 +139,7 @@ class Effect(Result):
         inside = self.guarantee.subgroup
         of = {
             "ate": "everybody", "att": "the treated", "slope": "along a line",
-            "ate-cut": "everybody, on outcomes cut far from their line",
+            "ate-cut": "everybody, on outcomes cut far from their line", "overlap": "those treated as often as not",
         }[self.estimand]  # fmt: skip
         whom = of + (f" with {inside}" if inside else "")
         head = f"{self.treatment} ({self.treated} against {self.control}) on {self.outcome}, {whom}"
@@ -167,7 +168,7 @@ class Effect(Result):
             told = "" if limit is None else f" (of the interval: {limit:.3g})"
             lines.append(f"Robustness value {self.robustness_value:.3g}{told}.")
         elif self.estimate is not None and self.interval is not None:
-            lines.append("No E-value and robustness value: noise outweighs what they are made of.")
+            lines.append("No E-value and robustness value: what they are made of was not released, or is mostly noise.")
         lines += [f"Note: {note}." for note in self.notes]
         lines.append(
             f"Method {self.method}, {self.n} {self.guarantee.records} in all, "

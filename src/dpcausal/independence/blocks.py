@@ -22,7 +22,6 @@ from dpcausal.data.apart import Apart, Parts
 from dpcausal.data.rows import Rows
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Sample
-from dpcausal.independence.guests import has_guests
 from dpcausal.independence.law import STEPS_PER_UNIT, block_pvalue, reach_of, term
 from dpcausal.independence.question import SIGNED, Hypothesis, PureTest, Released
 from dpcausal.independence.residuals import checked_regression
@@ -33,6 +32,7 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.privacy.unheard import contained
+from dpcausal.regression.guests import has_guests
 from dpcausal.regression.threads import one_thread
 
 LEAST_BLOCK = 60

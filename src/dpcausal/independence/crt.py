@@ -19,7 +19,6 @@ from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.blocks import LEAST_BLOCK, LEAST_KEPT, BlockTest
 from dpcausal.independence.columns import Integers, Reals, Sample, values_of, width_of
-from dpcausal.independence.guests import has_guests
 from dpcausal.independence.model_x import LawOfRows, ModelX
 from dpcausal.independence.question import Hypothesis, Released
 from dpcausal.independence.ranks import score_of_rank
@@ -29,6 +28,7 @@ from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.regression.guests import has_guests
 
 FITTED = "the model of x was fitted inside each block: the level is approximate, not exact"
 

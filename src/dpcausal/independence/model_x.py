@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.errors import ParameterError
-from dpcausal.independence.guests import guest, tried
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, restart_streams
 from dpcausal.privacy.unheard import contained
+from dpcausal.regression.guests import guest, tried
 
 Reals = npt.NDArray[np.float64]
 RowFunction = Callable[[Reals], Any]

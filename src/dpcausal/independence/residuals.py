@@ -10,9 +10,9 @@ import numpy as np
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Reals
-from dpcausal.independence.guests import guest, tried
 from dpcausal.independence.question import Hypothesis
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.regression.guests import guest, is_estimator, quiet_copy, tried, with_coins
 from dpcausal.regression.likely_kernel import MOST_ROWS, likely_residuals
 from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 
@@ -24,10 +24,6 @@ MOST_TRIAL_ROWS = 20_000
 FOLDS = 5
 """A regressor predicts each fifth of a block from the others: one that can learn rows by heart has no residuals."""
 
-QUIET: dict[str, int | None] = {"verbose": False, "n_jobs": 1, "memory": None}
-"""What a regressor prints, the processes it starts and the files it keeps would show rows or carry them away."""
-
-
 def checked_regression(regression: Any, question: Hypothesis, blocks: int | None) -> Any:
     """Return the regression that was asked for, a regressor as an unfitted copy that prints nothing."""
     if regression is None:
@@ -36,9 +32,7 @@ def checked_regression(regression: Any, question: Hypothesis, blocks: int | None
         if regression not in SHAPES:
             raise ParameterError(f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor")
         return regression
-    if isinstance(regression, type) or not all(
-        callable(getattr(regression, name, None)) for name in ("fit", "get_params", "set_params")
-    ):
+    if not is_estimator(regression):
         raise ParameterError(
             f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor such as LinearRegression()"
         )
@@ -49,31 +43,10 @@ def checked_regression(regression: Any, question: Hypothesis, blocks: int | None
 
 
 def _quiet_copy(regression: Any, question: Hypothesis, blocks: int | None) -> Any:
-    from sklearn.base import clone
-
-    copy = clone(regression)
-    for part in _parts(copy):
-        part.set_params(**{name: QUIET[name] for name in part.get_params(deep=False) if name in QUIET})
-        # Callbacks are kept by reference, and are handed the rows.
-        getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
+    copy = quiet_copy(regression)
     if question.given:
         _cross_fitted(*_made_up(question, blocks), copy, generator_from_seed(0))
     return copy
-
-
-def _parts(estimator: Any) -> list[Any]:
-    """Return an estimator and all those in its parameters, also in lists, tuples and dictionaries."""
-    found, left = [], [estimator]
-    while left:
-        value = left.pop()
-        if isinstance(value, dict):
-            left += value.values()
-        elif isinstance(value, (list, tuple, set)):
-            left += value
-        elif hasattr(value, "get_params") and hasattr(value, "set_params") and not isinstance(value, type):
-            found.append(value)
-            left += value.get_params(deep=False).values()
-    return found
 
 
 def _made_up(question: Hypothesis, blocks: int | None) -> tuple[Given, Reals]:
@@ -108,8 +81,6 @@ def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: Pub
 
 def _predicted_apart(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Reals:
     """Return the standardised responses less what is predicted for each fifth of the rows from the others."""
-    from sklearn.base import clone
-
     n = given.rows
     # A column for each level that was declared, so that all blocks have the same.
     indicators = [
@@ -121,10 +92,6 @@ def _predicted_apart(given: Given, responses: Reals, regressor: Any, generator: 
     R = np.zeros_like(U)
     for column in range(U.shape[1]):
         for held in range(FOLDS):
-            model = clone(regressor)
-            # Its coins are this block's own: a stream shared by blocks would carry one block's rows to the next.
-            seeds = {name: int(generator.integers(2**31)) for name in model.get_params(deep=True)
-                     if name.split("__")[-1] == "random_state"}  # fmt: skip
-            model.set_params(**seeds).fit(Z[fold != held], U[fold != held, column])
+            model = with_coins(regressor, generator).fit(Z[fold != held], U[fold != held, column])
             R[fold == held, column] = U[fold == held, column] - np.ravel(model.predict(Z[fold == held]))
     return R

@@ -13,10 +13,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.noise import own_streams
+from dpcausal.privacy.noise import PublicGenerator, own_streams
 from dpcausal.privacy.unheard import alone, contained
 
 Result = TypeVar("Result")
+
+QUIET: dict[str, int | None] = {"verbose": False, "n_jobs": 1, "memory": None}
+"""What an estimator prints, the processes it starts and the files it keeps would show rows or carry them away."""
 
 
 def has_guests(regression: object, model_x: object = None) -> bool:
@@ -57,6 +60,50 @@ def tried(action: Callable[[], Result], who: str, rule: str = "") -> Result:
     if kind:
         raise ParameterError(f"{who} fails on made-up rows with {kind}{rule}")
     return found  # type: ignore[return-value]
+
+
+def is_estimator(value: object) -> bool:
+    """Return whether it is an instance that scikit-learn could clone and fit."""
+    return not isinstance(value, type) and all(
+        callable(getattr(value, name, None)) for name in ("fit", "get_params", "set_params")
+    )
+
+
+def quiet_copy(estimator: Any) -> Any:
+    """Return an unfitted copy that prints nothing, starts nothing and keeps nothing."""
+    from sklearn.base import clone
+
+    copy = clone(estimator)
+    for part in _parts(copy):
+        part.set_params(**{name: QUIET[name] for name in part.get_params(deep=False) if name in QUIET})
+        # Callbacks are kept by reference, and are handed the rows.
+        getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
+    return copy
+
+
+def with_coins(estimator: Any, generator: PublicGenerator) -> Any:
+    """Return an unfitted copy whose coins are this block's own: a shared stream would carry rows to the next block."""
+    from sklearn.base import clone
+
+    model = clone(estimator)
+    seeds = {name: int(generator.integers(2**31)) for name in model.get_params(deep=True)
+             if name.split("__")[-1] == "random_state"}  # fmt: skip
+    return model.set_params(**seeds)
+
+
+def _parts(estimator: Any) -> list[Any]:
+    """Return an estimator and all those in its parameters, also in lists, tuples and dictionaries."""
+    found, left = [], [estimator]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, (list, tuple, set)):
+            left += value
+        elif hasattr(value, "get_params") and hasattr(value, "set_params") and not isinstance(value, type):
+            found.append(value)
+            left += value.get_params(deep=False).values()
+    return found
 
 
 @contextmanager
