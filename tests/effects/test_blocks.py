@@ -118,7 +118,7 @@ def test_it_is_right_where_lines_are_wrong_and_intervals_hold() -> None:
         off.append(found.estimate - EFFECT)
         held.append(found.interval[0] <= EFFECT <= found.interval[1])
         lines = dpc.effect(table_of(columns, dpc.NoPrivacy()), treatment="a", outcome="y", adjust=["x", "w", "site"],
-                           loss=dpc.NoPrivacy(), method="moments")  # fmt: skip
+                           loss=dpc.NoPrivacy(), method=dpc.methods.Orthogonal(lines_only=True))  # fmt: skip
         wrong.append(lines.estimate - EFFECT)  # type: ignore[operator]
     # False alarms: 1e-3 for the mean, 1e-4 for the coverage.
     assert abs(np.mean(off)) < 3.3 * np.std(off) / 30**0.5 and np.std(off) < 0.03

@@ -82,14 +82,14 @@ def test_a_yes_or_no_that_is_declared_as_a_number_loses_its_square_and_keeps_its
 def test_which_products_there_are() -> None:
     design = Design(
         ("y", "a", "x", "w", "site = s", "site = w"), ("y", "a", "x", "w", "site", "site"),
-        (None, 1, None, None, 1, 2), np.zeros(6), np.ones(6),
+        (None, 1, None, None, 1, 2), np.zeros(6), np.ones(6), dpc.Levels([0, 1]),
     )  # fmt: skip
     assert squares_of(design) == [(2, 2), (3, 3)]
     assert products_of(design) == [(2, 3), (2, 4), (2, 5), (3, 4), (3, 5)]
 
 
 def test_a_product_is_a_function_of_its_own_record_and_of_what_was_released() -> None:
-    design = Design(("y", "a", "x"), ("y", "a", "x"), (None, 1, None), np.zeros(3), np.ones(3))
+    design = Design(("y", "a", "x"), ("y", "a", "x"), (None, 1, None), np.zeros(3), np.ones(3), dpc.Levels([0, 1]))
     shape = Shape(np.array([0.0, 0.1, 0.2]), np.diag([1.0, 1.0, 0.25]))
     more, unit = SecondDegree.about(shape, [(2, 2)], design), np.random.default_rng(1).uniform(-1, 1, (500, 3))
     found = more(unit)

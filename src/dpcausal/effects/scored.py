@@ -356,7 +356,7 @@ def _answer(
         treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
         estimand="ate" if cut is None else "ate-cut", cut=cut, adjusted_for=question.strata,
         estimate=None if none else whole.estimate, interval=ends, interval_reason=why, coverage=question.coverage,
-        standard_error=None if none else whole.error, noise_error=None if none else whole.noise,
+        standard_error=None if none or otherwise == OVERLAP else whole.error, noise_error=None if none else whole.noise,
         mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=signal,
         share_supported=share,
         **unmeasured, by_group=tuple(by_group), balance=balance_of(moments),
