@@ -87,7 +87,7 @@ def line_of(kind: str, n: int, epsilon: float, runs: int, way: str, options: dic
     method: Any = dpc.methods.Blocks(**options)
     loss: Any = dpc.PureDP(epsilon) if math.isfinite(epsilon) else dpc.NoPrivacy()
     if way.startswith("moments"):
-        method = dpc.methods.Orthogonal(short_tails=way == "moments-short")
+        method = dpc.methods.Orthogonal(short_tails=way != "moments", lines_only=way == "moments-lines")
         loss = dpc.ApproxDP(epsilon, 1e-6) if math.isfinite(epsilon) else dpc.NoPrivacy()
     found, held, settings = [], [], {}
     for seed in range(runs):
@@ -119,7 +119,7 @@ def main(arguments: list[str]) -> int:
     options.add_argument("--designs", default="linear,nonlinear,square,product,varied,jumpy,skewed,rare,step,wave")
     options.add_argument("--rows", default="10000,100000")
     options.add_argument("--epsilons", default="0.5,1,2,4")
-    options.add_argument("--way", default="blocks", help="blocks, moments, moments-short; several with commas")
+    options.add_argument("--way", default="blocks", help="blocks, moments, moments-short or moments-lines")
     options.add_argument("--learner", default="", help="boosting or forest, for outcome and treatment")
     options.add_argument("--terms", default="")
     options.add_argument("--blocks", type=int, default=0)

@@ -49,6 +49,9 @@ Integers = npt.NDArray[np.int64]
 CHUNK = 1 << 13
 """Rows that a processor's cache holds."""
 
+LEAST_WIDTH = 1e-300
+"""A width is at least so much, that a row is finite whatever the bounds are."""
+
 SCALES_SHARE = Fraction(2, 5)
 """What the quartiles take of ρ; each round has as much as another."""
 
@@ -207,10 +210,10 @@ class Products:
 
     def __call__(self, rows: Rows) -> Integers:
         total = np.zeros(2 * [len(self.middles) + 1])  # of whole numbers, exact in any order
+        lower, width = self.units.lower, self.units.width
+        units = Units(self.units.names, lower + width * self.middles, np.maximum(width * self.widths, LEAST_WIDTH))
         for start in range(0, rows.n, CHUNK):
-            unit = self.units.columns(rows, slice(start, start + CHUNK), beside=1)
-            unit[:-1] -= self.middles[:, None]
-            unit[:-1] /= self.widths[:, None]
+            unit = units.columns(rows, slice(start, start + CHUNK), beside=1)
             unit[-1] = BESIDE
             grid = clip_rows(unit.T, self.radius, self.bits)
             total += gram(grid)
