@@ -323,7 +323,8 @@ def _answer(
         otherwise = RARE
     if signal < LEAST_SIGNAL or drowned:
         otherwise = WEAK.format(signal=signal)
-    if share < LEAST_SHARE or not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM:
+    few = not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM  # shortening moves the estimate by more than the error
+    if share < LEAST_SHARE or few:
         otherwise = OVERLAP
 
     def mean_of(groups: list[int]) -> tuple[_Mean, Interval | None, str]:
@@ -356,7 +357,7 @@ def _answer(
         treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
         estimand="ate" if cut is None else "ate-cut", cut=cut, adjusted_for=question.strata,
         estimate=None if none else whole.estimate, interval=ends, interval_reason=why, coverage=question.coverage,
-        standard_error=None if none or otherwise == OVERLAP else whole.error, noise_error=None if none else whole.noise,
+        standard_error=None if none or few else whole.error, noise_error=None if none else whole.noise,
         mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=signal,
         share_supported=share,
         **unmeasured, by_group=tuple(by_group), balance=balance_of(moments),

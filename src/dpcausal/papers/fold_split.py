@@ -158,7 +158,7 @@ def fold_split_sensitivity(
     n − ⌊n/K⌋ records do.  A person of a private id moves two folds.
 
     >>> [round(fold_split_sensitivity(one, 1_000, 20, 0.05).bound / 2**20) for one in ("g-formula", "ipw", "aipw")]
-    [204, 987, 3957]
+    [204, 987, 3875]
     """
     moved = blocks_moved(unit)
     h, W = min(1.0, moved / (folds - 1)), 1 / least
