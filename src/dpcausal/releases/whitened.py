@@ -195,13 +195,16 @@ class NoisyWhitened(Release):
             root = floored(C[whole], LEAST_EIGENVALUE)[1]
             self._given[given] = inside, root @ root, N[whole]
         inside, inverse, among = self._given[given]
-        slopes = C[own, inside] @ inverse
-        if len(slopes) == 1:  # of two levels, in half the time
-            left, beside = max((C[own, own] - slopes @ C[inside, own]).item(), LEAST_LEFT), slopes @ among
-            root, within = np.array([[left**-0.5]]), (N[own, own] + beside @ slopes.T) / left
+        if own.stop - own.start == 1:  # of two levels, in a third of the time
+            end = own.start
+            across = C[end].take(inside)
+            slopes = across[None] @ inverse
+            left, beside = max(float(C[end, end]) - (slopes @ across).item(), LEAST_LEFT), slopes @ among
+            root, within = np.array([[left**-0.5]]), (N[end, end] + beside @ slopes.T) / left
             found = _Left(slopes, beside, inside, root, within, ONE)
             self._lefts[x, given] = found
             return found
+        slopes = C[own, inside] @ inverse
         spread, root = floored(C[own, own] - slopes @ C[inside, own])
         noise = root @ (N[own, own] + slopes @ among @ slopes.T) @ root
         found = self._lefts[x, given] = _Left(slopes, slopes @ among, inside, root, noise, root @ spread @ root)
@@ -258,19 +261,18 @@ class NoisyWhitened(Release):
 
     def _link_of_two_levels(
         self, x: int, y: int, given: Columns, one: _Left, other: _Left
-    ) -> tuple[Reals, Reals, Reals]:
-        """Return the same of two columns of two levels, all but slopes single numbers: in a third of the time."""
-        scale, beside = one.root.item() * other.root.item(), self.covariance[:, self.ends[y] - 1]
-        h = scale * (beside[self.ends[x] - 1] - one.slopes[0] @ beside[one.inside])
+    ) -> tuple[Any, Any, Any]:
+        """Return the same of two columns of two levels as single numbers, all but slopes: in a quarter of the time."""
+        scale, beside = one.root.item() * other.root.item(), self.covariance[self.ends[y] - 1]
+        h = scale * (beside[self.ends[x] - 1] - one.slopes[0] @ beside.take(one.inside))
         cross = scale * (one.among[0] @ other.slopes[0])
-        sampling: float
         if len(given) == 1 and len(one.inside):
             weights, of_x = self._within(x, given[0])
-            sampling = scale**2 * float(weights @ (of_x * self._within(y, given[0])[1]).ravel())
+            sampling = scale**2 * (weights @ (of_x * self._within(y, given[0])[1]).ravel())
         else:
-            sampling = one.spread.item() * other.spread.item()
-        noise = (self.deviation / self.count) ** 2 * (one.noise.item() * other.noise.item() + cross**2)
-        return np.array([[h]]), np.array([[[[sampling]]]]), np.array([[[[noise]]]])
+            sampling = one.spread[0, 0] * other.spread[0, 0]
+        noise = (self.deviation / self.count) ** 2 * (one.noise[0, 0] * other.noise[0, 0] + cross**2)
+        return h, sampling, noise
 
     @cached_property
     def _unconditional(self) -> dict[tuple[int, int], Residual]:
