@@ -11,7 +11,7 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,14 @@ def asked(frame: Any, schema: dpc.Schema, epsilon: float | None, seed: int, **mo
         return found, time.process_time() - start
 
 
-def means(name: str, runs: list[tuple[dpc.Discovery, float]], truths: list[dpc.Cpdag]) -> tuple[float, float]:
-    """Print and return the mean skeleton F1 and the longest time of some runs."""
-    skeleton = float(np.mean([found.graph.skeleton_f1(truth) for (found, _), truth in zip(runs, truths, strict=True)]))
-    cpdag = float(np.mean([found.graph.f1(truth) for (found, _), truth in zip(runs, truths, strict=True)]))
-    longest = max(seconds for _, seconds in runs)
+def means(name: str, runs: Iterable[tuple[dpc.Discovery, float]], truths: list[dpc.Cpdag]) -> tuple[float, float]:
+    """Print and return the mean skeleton F1 and the longest time of some runs, none of which is kept."""
+    told = [
+        (found.graph.skeleton_f1(truth), found.graph.f1(truth), seconds)
+        for (found, seconds), truth in zip(runs, truths, strict=True)
+    ]
+    skeleton, cpdag = (float(np.mean([one[k] for one in told])) for k in (0, 1))
+    longest = max(seconds for *_, seconds in told)
     print(f"{name:<44} CPDAG F1 {cpdag:.3f}  skeleton F1 {skeleton:.3f}  longest {longest:.2f} s", flush=True)
     return skeleton, longest
 
@@ -50,7 +53,7 @@ def binary(seeds: int, targets: dict[str, bool]) -> None:
     truths = [truth for _, truth in made]
     for epsilon, least in ((0.1, 0.98), (1.0, 0.99), (None, 0.0)):
         for method in ("parities", "whitened") if epsilon is not None else ("parities",):
-            runs = [asked(frame, schema, epsilon, seed, method=method) for seed, (frame, _) in enumerate(made)]
+            runs = (asked(frame, schema, epsilon, seed, method=method) for seed, (frame, _) in enumerate(made))
             skeleton, longest = means(f"40 two-valued columns, epsilon {epsilon}, {method}", runs, truths)
             if epsilon is not None:
                 words = f"40 columns, epsilon {epsilon:g}, {method}"
@@ -64,16 +67,16 @@ def alarm(seeds: int, targets: dict[str, bool]) -> None:
     frames = [network.sample(ROWS, seed) for seed in range(seeds)]
     scores = {}
     for epsilon in (None, 2.0, 1.0):
-        runs = [
+        runs = (
             asked(frame, network.schema, epsilon, seed, method=dpc.methods.Parities(max_order=2), alpha=0.01)
             for seed, frame in enumerate(frames)
-        ]
+        )
         scores[epsilon], _ = means(f"alarm, order 2, epsilon {epsilon}", runs, [network.truth] * seeds)
     for epsilon in (None, 2.0, 1.0):
-        runs = [
+        runs = (
             asked(frame, network.schema, epsilon, seed, method=dpc.methods.Parities(max_order=2))
             for seed, frame in enumerate(frames)
-        ]
+        )
         means(f"alarm, order 2, default levels, epsilon {epsilon}", runs, [network.truth] * seeds)
     gap = scores[None] - scores[2.0]
     targets[f"alarm, epsilon 2: {gap:.3f} below the noise-free, within .10"] = gap <= 0.1
@@ -102,9 +105,9 @@ def larger(seeds: int) -> None:
         network = read(name)
         frames = [network.sample(ROWS, seed) for seed in range(seeds)]
         for epsilon in (None, 2.0, 1.0):
-            runs = [
+            runs = (
                 asked(frame, network.schema, epsilon, seed, method="parities") for seed, frame in enumerate(frames)
-            ]
+            )
             means(f"{name}, epsilon {epsilon}", runs, [network.truth] * seeds)
 
 
@@ -112,7 +115,7 @@ def continuous(seeds: int, targets: dict[str, bool]) -> None:
     made = [random_linear(20, ROWS, seed) for seed in range(seeds)]
     schema = dpc.Schema({name: dpc.Bounded(-10, 10) for name in made[0][0]})
     for epsilon, least in ((0.1, 0.93), (1.0, 0.95), (None, 0.0)):
-        runs = [asked(frame, schema, epsilon, seed) for seed, (frame, _) in enumerate(made)]
+        runs = (asked(frame, schema, epsilon, seed) for seed, (frame, _) in enumerate(made))
         skeleton, _ = means(f"20 continuous columns, epsilon {epsilon}", runs, [truth for _, truth in made])
         if epsilon is not None:
             words = f"continuous, epsilon {epsilon:g}: skeleton F1 {skeleton:.3f}, at least {least}"

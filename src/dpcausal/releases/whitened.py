@@ -180,8 +180,8 @@ class NoisyWhitened(Release):
         return {}
 
     @cached_property
-    def _residuals(self) -> dict[tuple[int, int, Columns], Residual]:
-        return {}
+    def _residuals(self) -> dict[tuple[int, int, Columns], tuple[float, ...]]:
+        return {}  # of plain tuples of numbers, over which the collector of garbage does not go
 
     def _left(self, x: int, given: Columns) -> _Left:
         """Return what a column's tests given others have in common."""
@@ -221,15 +221,15 @@ class NoisyWhitened(Release):
         are worth.
         """
         x, y = (x, y) if x < y else (y, x)
+        if not given:
+            return self._unconditional.get((x, y))
         given = tuple(sorted(given)) if len(given) > 1 else tuple(given)
         known = self._residuals.get((x, y, given))
         if known is not None:
-            return known
+            return Residual._make(known)
         p, q = len(self.shares[x]) - 1, len(self.shares[y]) - 1
         if not p or not q:
             return None
-        if not given:
-            return self._unconditional[x, y]
         h, sampling, noise = self._link(x, y, given)
         if p * q == 1:
             squared, added = h.item() ** 2, sampling.item() / self.count + noise.item()
@@ -239,7 +239,7 @@ class NoisyWhitened(Release):
             squared, added = float(flat @ flat), float(np.trace(spread))
             statistic = float(flat @ np.linalg.solve(ridged(spread), flat))
         found = Residual(statistic, p * q, squared - added, upper_tail(statistic, p * q), added)
-        self._residuals[x, y, given] = found
+        self._residuals[x, y, given] = tuple(found)
         return found
 
     def _link(self, x: int, y: int, given: Columns) -> tuple[Reals, Reals, Reals]:
