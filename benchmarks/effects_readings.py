@@ -68,14 +68,16 @@ def mediation(through: float, on: float) -> Callable[[Any, int, Any], dict[str, 
     return ask
 
 
-def fanned(draw: Callable[[Any, int], Any], meat: bool) -> Callable[[Any, int, Any], dict[str, Held]]:
+def fanned(
+    draw: Callable[[Any, int], Any], meat: bool, symmetric: bool = False
+) -> Callable[[Any, int, Any], dict[str, Held]]:
     """Spread that goes with a regressor; with ``meat``, or said to be constant though it is not."""
 
     def ask(rng: Any, n: int, loss: Any) -> dict[str, Held]:
         x, w = rng.normal(size=(2, n))
         columns = {"y": 1 + 2 * x - w + draw(rng, n) * np.exp(0.5 * x), "x": x, "w": w}
         release = released(columns, loss, ("y", ["x", "w"]) if meat else None, 20)
-        found = release.ols("y", ["x", "w"], constant_spread=not meat)
+        found = release.ols("y", ["x", "w"], constant_spread=not meat, symmetric_errors=symmetric)
         return {"x": holds(found["x"].interval, 2.0), "w": holds(found["w"].interval, -1.0)}
 
     return ask
@@ -101,9 +103,32 @@ def yields(rng: Any, n: int) -> dict[str, Any]:
     return {"y": 2 * rain - soil + rng.laplace(size=n) * (0.4 + 0.5 * rain**2), "x": rain, "w": soil}
 
 
-def unseen(draw: Callable[[Any, int], dict[str, Any]], slopes: tuple[float, float]) -> Any:
+def skewed_arm(rng: Any, n: int) -> dict[str, Any]:
+    """A yes of one in ten that goes with a number; errors of the yes are skewed, the others normal."""
+    w = rng.normal(size=n)
+    yes = rng.random(n) < 1 / (1 + np.exp(math.log(9) - 0.8 * w))
+    error = np.where(yes, 1.2 * (rng.exponential(size=n) - 1), rng.normal(size=n))
+    return {"y": 0.5 * yes + w + error, "x": yes.astype(float), "w": w}
+
+
+def few_far(rng: Any, n: int) -> dict[str, Any]:
+    """A tenth of x lies far out, where errors are wide and skewed."""
+    w, few = rng.normal(size=n), rng.random(n) < 0.1
+    x = 0.3 * rng.normal(size=n) + 2 * few + 0.5 * w
+    return {"y": 2 * x - w + np.where(few, 2 * (rng.exponential(size=n) - 1), rng.normal(size=n)), "x": x, "w": w}
+
+
+def skewed_end(rng: Any, n: int) -> dict[str, Any]:
+    """Errors are skewed above 1.2, normal below."""
+    x, w = rng.normal(size=(2, n))
+    return {"y": 2 * x - w + np.where(x > 1.2, 1.5 * (rng.exponential(size=n) - 1), rng.normal(size=n)), "x": x, "w": w}
+
+
+def spread(draw: Callable[[Any, int], dict[str, Any]], *slopes: float, symmetric: bool = False) -> Any:
+    """The regression named as ``meat``; of these with symmetric errors that may be said."""
+
     def ask(rng: Any, n: int, loss: Any) -> dict[str, Held]:
-        found = released(draw(rng, n), loss, ("y", ["x", "w"]), 30).ols("y", ["x", "w"])
+        found = released(draw(rng, n), loss, ("y", ["x", "w"]), 30).ols("y", ["x", "w"], symmetric_errors=symmetric)
         return {name: holds(found[name].interval, slope) for name, slope in zip("xw", slopes, strict=True)}
 
     return ask
@@ -118,11 +143,16 @@ LINES = {
     "three of strength 0": instruments((0.0, 0.0, 0.0)), "two of .1": instruments((0.1, 0.1)),
     "mediation .4, .3": mediation(0.4, 0.3), "mediation 0, 0": mediation(0.0, 0.0),
     "mediation .05, .05": mediation(0.05, 0.05),
-    "fan, meat": fanned(normal, True), "fan, said constant": fanned(normal, False),
-    "fan of t5, meat": fanned(lambda rng, n: rng.standard_t(5, n), True),
+    "fan, meat": fanned(normal, True), "fan, symmetric": fanned(normal, True, True),
+    "fan, said constant": fanned(normal, False),
+    "fan of t5, symmetric": fanned(lambda rng, n: rng.standard_t(5, n), True, True),
     "skewed fan, meat": fanned(lambda rng, n: rng.exponential(size=n) - 1, True),
-    "unseen: wages, meat": unseen(wages, (2.0, -1.0)), "unseen: visits, meat": unseen(visits, (2.0, 0.5)),
-    "unseen: yields, meat": unseen(yields, (2.0, -1.0)),
+    "unseen: wages, meat": spread(wages, 2.0, -1.0), "unseen: visits, meat": spread(visits, 2.0, 0.5),
+    "unseen: yields, meat": spread(yields, 2.0, -1.0),
+    "wages, symmetric": spread(wages, 2.0, -1.0, symmetric=True),
+    "yields, symmetric": spread(yields, 2.0, -1.0, symmetric=True),
+    "skewed arm, meat": spread(skewed_arm, 0.5, 1.0), "few far out, meat": spread(few_far, 2.0, -1.0),
+    "skewed end, meat": spread(skewed_end, 2.0, -1.0),
 }  # fmt: skip
 
 

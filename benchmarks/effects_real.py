@@ -89,7 +89,8 @@ def told(title: str, study: tuple[Any, Any, dict[str, Any]], loss: Any, runs: in
 
     plain = ask(dpc.NoPrivacy())
     aim = plain.estimate if first is None else first
-    answer = "no answer" if plain.estimate is None else f"{plain.estimate:.4g} ({plain.standard_error:.3g})"
+    answer = "no answer" if plain.estimate is None else f"{plain.estimate:.4g}"
+    answer += "" if plain.standard_error is None else f" ({plain.standard_error:.3g})"
     print(f"{title}, {loss}: without privacy {answer}", flush=True)
     found = []
     try:

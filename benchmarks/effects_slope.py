@@ -5,7 +5,8 @@
     python -m benchmarks effects_slope --many                 25 columns, a fifth treated, beside the other methods
 
 Truths are two: the mean effect of everybody, and the slope of least squares, both of two million rows; where they
-differ the answer is about the second, and says so.  ``--said`` says that the spread is constant.
+differ the answer is about the second, and says so.  ``--said`` says that errors are of one law everywhere,
+``--symmetric`` that they are symmetric.
 """
 
 from __future__ import annotations
@@ -163,9 +164,8 @@ def told(answers: list[Any] | str, plain: list[Any], aims: dict[str, float]) -> 
     return text
 
 
-def lines(shape: str, n: int, epsilons: list[float], runs: int, said: bool) -> Iterator[str]:
+def lines(shape: str, n: int, epsilons: list[float], runs: int, way: dpc.methods.PartiallyLinear) -> Iterator[str]:
     """Yield a line for each ε."""
-    way = dpc.methods.PartiallyLinear(constant_spread=said)
     plain = [asked(shape, n, dpc.NoPrivacy(), seed, dpc.methods.PartiallyLinear()) for seed in range(runs)]
     effect, slope = truths(shape)
     aims = {"slope": slope} | ({"effect": effect} if abs(effect - slope) > 0.002 else {})
@@ -195,8 +195,9 @@ def beside(n: int, epsilons: list[float], runs: int) -> Iterator[str]:
     plain = [asked("25 columns", n, dpc.NoPrivacy(), seed, "partially-linear") for seed in range(runs)]
     yield f"25 columns, n = {n}: without privacy {told(plain, plain, {'effect': 4.0})}"
     peers = folded(n, epsilons, max(min(runs, 100_000 // n), 3))
-    ways = {"one slope": "partially-linear", "one slope, spread said constant":
-            dpc.methods.PartiallyLinear(constant_spread=True), "moments": "moments", "moments, tails said short":
+    said = dpc.methods.PartiallyLinear
+    ways = {"one slope": "partially-linear", "one slope, errors said symmetric": said(symmetric_errors=True),
+            "one slope, of one law": said(constant_spread=True), "moments": "moments", "moments, tails said short":
             dpc.methods.Orthogonal(short_tails=True)}  # fmt: skip
     for epsilon, peer in zip(epsilons, peers, strict=True):
         for name, way in ways.items():
@@ -213,13 +214,15 @@ def main(arguments: list[str]) -> int:
     options.add_argument("--epsilons", default="1,4")
     options.add_argument("--runs", type=int, default=100)
     options.add_argument("--said", action="store_true")
+    options.add_argument("--symmetric", action="store_true")
     options.add_argument("--many", action="store_true")
     asked, failed = options.parse_args(arguments), False
+    way = dpc.methods.PartiallyLinear(constant_spread=asked.said, symmetric_errors=asked.symmetric)
     epsilons = [float(one) for one in asked.epsilons.split(",")]
     for n in map(int, asked.rows.split(",")):
         runs = asked.runs if n < 100_000 else max(asked.runs // 5, 2)
         cells = [beside(n, epsilons, runs)] if asked.many else [
-            lines(shape, n, epsilons, runs, asked.said) for shape in asked.shapes.split(";")
+            lines(shape, n, epsilons, runs, way) for shape in asked.shapes.split(";")
         ]  # fmt: skip
         for cell in cells:
             for text in cell:

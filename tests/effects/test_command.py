@@ -63,7 +63,7 @@ def test_one_slope_is_asked_by_its_name_and_word_and_its_release_again() -> None
     assert answered.exit_code == 0, answered.stderr
     told = json.loads(answered.stdout)
     assert told["estimand"] == "slope"
-    assert told["settings"] == {"constant_spread": True, "normal_errors": False}
+    assert told["settings"] == {"constant_spread": True, "symmetric_errors": False, "normal_errors": False}
     assert abs(told["estimate"] - 1.5) < 5 * told["standard_error"]
     again = dpc.Release.from_json(Path("wide.json").read_text()).ols("score", ["arm", "site", "age"])  # type: ignore[attr-defined]
     assert again["arm"].estimate == pytest.approx(told["estimate"])

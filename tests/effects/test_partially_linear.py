@@ -82,16 +82,27 @@ def test_errors_that_are_told_hold_and_the_whole_loss_is_spent() -> None:
 
 
 def test_the_spread_is_released_where_public_numbers_foretell_an_interval_and_nobody_says_it_is_constant() -> None:
-    events, columns = {}, drawn(10_000)
-    for epsilon, method in ((4, PartiallyLinear()), (4, PartiallyLinear(constant_spread=True)), (1, PartiallyLinear())):
-        loss = dpc.ApproxDP(epsilon, 1e-6)
+    loss = dpc.ApproxDP(4, 1e-6)
+
+    def told(n: int, **said: bool) -> Any:
         with dpc.simulated_noise(3):
-            found = ask(table(columns, loss), loss, method)
-        events[epsilon, method.constant_spread] = found
-    assert events[4, False].release.meat is not None
-    assert events[4, False].interval is not None
-    assert events[4, True].release.meat is None
-    assert events[4, True].interval is not None
+            return ask(table(drawn(n), loss), loss, PartiallyLinear(**said))
+
+    found = told(10_000)
+    assert (found.release.meat, found.interval) == (None, None)
+    assert "symmetric_errors=True" in found.interval_reason
+    assert "unless errors are said to be symmetric" in found.summary()
+    found = told(10_000, symmetric_errors=True)
+    assert found.release.meat is not None
+    assert found.interval is not None
+    assert "as far above it as below" in found.summary()
+    found = told(10_000, constant_spread=True)
+    assert found.release.meat is None
+    assert found.interval is not None
+    found = told(20_000)  # as many as show a skew
+    assert found.release.meat is not None
+    assert found.interval is not None
+    assert "as was said" not in found.summary()
     few = dpc.ApproxDP(1, 1e-6)
     with dpc.simulated_noise(3):
         found = ask(table(drawn(3_000), few), few)
@@ -104,7 +115,7 @@ def test_the_spread_is_released_where_public_numbers_foretell_an_interval_and_no
     assert found.interval is not None
     with dpc.simulated_noise(3):
         found = ask(table(drawn(10_000, 12), few), few)
-    assert "PartiallyLinear(constant_spread=True)" in found.interval_reason
+    assert "constant_spread=True if both are the same" in found.interval_reason
 
 
 def test_a_skew_in_a_small_arm_that_spreads_wide_gets_no_interval() -> None:
@@ -114,7 +125,7 @@ def test_a_skew_in_a_small_arm_that_spreads_wide_gets_no_interval() -> None:
         with dpc.simulated_noise(seed):
             found = effects_slope.asked("treated spread, skewed", 10_000, loss, seed, "partially-linear")
         assert found.interval is None
-        assert "unevenly" in found.interval_reason or "one side" in found.interval_reason
+        assert "symmetric_errors=True" in found.interval_reason or "one side" in found.interval_reason
 
 
 def test_an_arm_that_was_lost_by_shortening_has_no_answer() -> None:
@@ -187,7 +198,7 @@ def test_what_it_does_not_answer_is_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_a_plan_of_it_and_of_a_published_system_says_what_they_tell() -> None:
-    told = dpc.plan("effect", n=10_000, loss=dpc.ApproxDP(4, 1e-6), adjust=4, method="partially-linear")
+    told = dpc.plan("effect", n=30_000, loss=dpc.ApproxDP(4, 1e-6), adjust=4, method="partially-linear")
     assert 0 < told.accuracy < 0.05
     assert "constant_spread=True" in told.summary()
     published = dpc.plan("effect", n=10_000, loss=dpc.PureDP(4), adjust=4, method=dpc.papers.FoldSplit(folds=20))

@@ -99,7 +99,7 @@ class JointMoments(Release):
     @called
     def ols(
         self, outcome: str, regressors: Sequence[str], *, constant_spread: bool = False, normal_rows: bool = False,
-        coverage: float = 0.95,
+        symmetric_errors: bool = False, coverage: float = 0.95,
     ) -> Regression:  # fmt: skip
         """Return the linear regression of a column on others: free, however often.
 
@@ -108,21 +108,25 @@ class JointMoments(Release):
         outcome : str
         regressors : list of str
         constant_spread : bool
-            Whether the outcome spreads alike about the line everywhere.  Only then there are intervals, or for the
-            regression that was named as ``meat``: second moments do not tell otherwise.
+            Whether what the line leaves of the outcome has one law everywhere, the same spread and the same skew.  Only
+            then there are intervals, or for the regression that was named as ``meat``: second moments do not tell
+            otherwise.
         normal_rows : bool
             Whether outcome and regressors are about normal together, so that the spread is constant, too: needed for
             intervals where noise would hide a skew.
+        symmetric_errors : bool
+            Of the regression that was named as ``meat``: whether the outcome lies as far above its line as below,
+            everywhere.  Its spread may differ.  Needed where rows are too few to see a skew of one arm or end alone.
         coverage : float
             From .5 to .999.
         """
         named, on = self._named(outcome=outcome), self._listed("regressors", regressors, 1, outcome)
-        return regress(self, named, on, _terms(constant_spread, coverage, normal_rows))
+        return regress(self, named, on, _terms(constant_spread, coverage, normal_rows, symmetric_errors))
 
     @called
     def effect(
         self, *, treatment: str, outcome: str, adjust: Sequence[str], constant_spread: bool = False,
-        normal_rows: bool = False, coverage: float = 0.95,
+        normal_rows: bool = False, symmetric_errors: bool = False, coverage: float = 0.95,
     ) -> Effect:  # fmt: skip
         """Return the slope of a treatment, others held fixed, as an effect: free, however often.
 
@@ -131,7 +135,7 @@ class JointMoments(Release):
         treatment, outcome : str
         adjust : list of str
             Every common cause of both; empty if treatment was drawn by lot.
-        constant_spread, normal_rows, coverage
+        constant_spread, normal_rows, symmetric_errors, coverage
             As for ``ols``, whose slope and interval it has.
 
         Returns
@@ -143,7 +147,8 @@ class JointMoments(Release):
         if named == moved:
             raise ParameterError("outcome and treatment must be different columns")
         held = self._listed("adjust", adjust, 0, outcome, treatment)
-        return effect_of_line(self, moved, named, held, _terms(constant_spread, coverage, normal_rows))
+        said = _terms(constant_spread, coverage, normal_rows, symmetric_errors)
+        return effect_of_line(self, moved, named, held, said)
 
     @called
     def iv(
@@ -324,7 +329,12 @@ class JointMoments(Release):
         )
 
 
-def _terms(constant_spread: object, coverage: Any, normal_rows: object = False) -> Terms:
+def _terms(
+    constant_spread: object, coverage: Any, normal_rows: object = False, symmetric_errors: object = False
+) -> Terms:
     if not isinstance(constant_spread, bool) or not isinstance(normal_rows, bool):
         raise ParameterError("constant_spread and normal_rows must be True or False")
-    return Terms(constant_spread, normal_rows, public.number("coverage", coverage, 0.5, 0.999))
+    if not isinstance(symmetric_errors, bool):
+        raise ParameterError("symmetric_errors must be True or False")
+    share = public.number("coverage", coverage, 0.5, 0.999)
+    return Terms(constant_spread, normal_rows, share, symmetric_errors=symmetric_errors)

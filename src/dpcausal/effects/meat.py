@@ -99,6 +99,12 @@ def noise_of_meat(columns: int, n: int, loss: ZCDP) -> Noise:
     return noise_of(columns, n, math.sqrt(max(4.0 * columns, min(FOR_STEP * mu, FOR_SQUARES) * mu * n)), loss)
 
 
+def rows_for_step(loss: ZCDP) -> int:
+    """Return from how many rows on a step leaves an interval, whatever the skew: public."""
+    mu = math.sqrt(2 * loss.rho)
+    return math.ceil(FAR**2 / (min(FOR_STEP * mu, FOR_SQUARES) * mu))
+
+
 def meat_of(
     release: JointMoments, of: tuple[str, tuple[str, ...]], summed: Summed, allotment: Allotment, loss: ZCDP | NoPrivacy
 ) -> Meat:

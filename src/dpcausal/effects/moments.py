@@ -19,7 +19,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.contrast import checked_names
 from dpcausal.effects.joint_moments import JointMoments
-from dpcausal.effects.meat import MEAT, meat_of, noise_of_meat
+from dpcausal.effects.meat import MEAT, meat_of, noise_of_meat, rows_for_step
 from dpcausal.effects.regression import forecast
 from dpcausal.effects.rounds import (
     HISTOGRAM,
@@ -129,8 +129,15 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
     def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
         if spent.exact:
             return ()
-        wide = times_as_wide(len(question.names), question.table.n, question.parts(affordable_zcdp(spent))[0])
-        return (f"public numbers foretell intervals {wide:.2g} times as wide as without privacy",) if wide > 1.5 else ()
+        rho, own = question.parts(affordable_zcdp(spent))
+        wide = times_as_wide(len(question.names), question.table.n, rho)
+        told = [f"public numbers foretell intervals {wide:.2g} times as wide as without privacy"] if wide > 1.5 else []
+        if own is not None and (enough := rows_for_step(own)) > question.table.n:
+            told.append(
+                "the regression whose spread is released has intervals for errors said to be symmetric, or of one law, "
+                f"alone: from about {enough:,} rows on it has them whatever the skew"
+            )
+        return tuple(told)
 
     def release(
         self, private: Table, question: JointSums, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
@@ -214,8 +221,8 @@ def moments(
         The most that the call may cost; ``ApproxDP`` or ``ZCDP``.
     meat : (str, list of str), optional
         One regression, outcome and regressors, whose spread about its line is released, too, for three tenths of the
-        loss: ``ols`` of it then has intervals that are right where the spread goes with the regressors and, of many
-        rows, where the outcome is skewed, too.
+        loss: ``ols`` of it then has intervals that are right where the spread goes with the regressors, of many rows
+        whatever the skew, of fewer where errors are said to be symmetric.
     accept_large_epsilon : bool
         Consent to ε above 20.
     again : bool

@@ -18,11 +18,11 @@ from dpcausal.data.table import Table
 from dpcausal.effects.contrast import arms_of, void
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.line_effect import balance_of, effect_of_line
-from dpcausal.effects.meat import MEAT, meat_of
+from dpcausal.effects.meat import MEAT, meat_of, rows_for_step
 from dpcausal.effects.moments import check_rounds, times_as_wide
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
-from dpcausal.effects.regression import BLIND, LEAST_SIGNAL, NOWHERE, SPREAD, Terms, line
+from dpcausal.effects.regression import BLIND, LEAST_SIGNAL, SPREAD, Terms
 from dpcausal.effects.result import Effect
 from dpcausal.effects.rounds import TAKEN, Summed, foretold, learnt_moments, unseen_tail
 from dpcausal.effects.scores import Design
@@ -40,23 +40,21 @@ LEAST_FORESEEN, LEAST_TOLD = 1.25, 0.5
 error that is told held in .94 to 1.00 of 60 made-up studies, below a slope may be anything."""
 FOR_SPREAD = LEAST_SIGNAL - 1
 """The spread about the line is released where so much is foretold: moments come out somewhat above that."""
-MOST_UNEVEN = 1.6
-"""No interval, unless ψ of the spread is shortened far out, where the spread makes the slope's variance so many times
-that of an even one: of treated who are few, spread wide and are skewed, shortening moves the slope and none is seen."""
 MOST_LENGTHS = 3.0
 """No answer where an arm lies farther out, in lengths that rows were shortened to: little of it counts then."""
 MOST_COLUMNS = 40
 
-UNEVEN = (
-    "the outcome spreads so unevenly about the line that, at this loss, a skew where it is wide would not be seen: "
-    "more rows or a larger loss"
-)
 RARE = "one arm is so rare that all of it was shortened and little of it is left: more rows or a larger loss"
+ONE_LAW = (
+    "the standard error supposes that what the line leaves of the outcome has one law everywhere: a skew of one arm or "
+    "end alone moves the slope by more than it tells"
+)
 WITHHELD = {
     SPREAD: (
-        "the spread of the outcome about the line may differ from place to place, and public numbers foretold no "
-        "interval if it had been released: more rows, a larger loss, fewer columns, or say "
-        "methods.PartiallyLinear(constant_spread=True) if it does not"
+        "the spread and the skew of the outcome about the line may differ from place to place, and public numbers "
+        "foretold no interval if they had been released: more rows, a larger loss, fewer columns, or say "
+        "methods.PartiallyLinear(symmetric_errors=True) if there is no skew anywhere, constant_spread=True if both are "
+        "the same everywhere"
     ),
     BLIND: (
         "with so few rows at this loss a skew that moves the slope would not be seen: more rows, a larger loss, or say "
@@ -72,8 +70,12 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
     Parameters
     ----------
     constant_spread : bool
-        Whether the outcome spreads alike about its line everywhere.  Where that is not said the spread is released,
-        too, for three tenths of the loss, if public numbers foretell an interval then; otherwise there is none.
+        Whether what the line leaves of the outcome has one law everywhere, the same spread and the same skew.  Where
+        that is not said the spread is released, too, for three tenths of the loss, if public numbers foretell an
+        interval then; otherwise there is none.
+    symmetric_errors : bool
+        Whether the outcome lies as far above its line as below, everywhere, its spread as it may be: below the rows,
+        foretold by public numbers, from which a skew is seen there is no interval without.
     normal_errors : bool
         Whether what the line leaves of the outcome is about normal and spreads alike everywhere: needed for an interval
         where noise would hide a skew.
@@ -83,17 +85,19 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
     about: ClassVar[str] = "one slope from noisy moments"
     at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
-    words: ClassVar[tuple[str, ...]] = ("constant_spread", "normal_errors")
+    words: ClassVar[tuple[str, ...]] = ("constant_spread", "symmetric_errors", "normal_errors")
 
     constant_spread: bool = False
+    symmetric_errors: bool = False
     normal_errors: bool = False
 
     def pay(self, loss: Loss, question: Contrast) -> tuple[Paid, str]:
         return gaussian_part(loss, f"method {self.name!r}")
 
     def settle(self, question: Contrast, spent: Paid) -> PartiallyLinear:
-        if not isinstance(self.constant_spread, bool) or not isinstance(self.normal_errors, bool):
-            raise ParameterError("constant_spread and normal_errors must be True or False")
+        for word in self.words:
+            if not isinstance(getattr(self, word), bool):
+                raise ParameterError(f"{word} must be True or False")
         if question.estimand != "ate" or question.groups is not None:
             raise ParameterError(f"method {self.name!r} has one slope for all: estimand 'ate', no groups")
         if len(levels_of(question.column(question.treatment))) != 2:
@@ -125,14 +129,24 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         if isinstance(spent, NoPrivacy):
             return (right,)
         d, n = len(Design.of(question).names), question.n
-        wide = times_as_wide(d, n, self._parts(d, n, affordable_zcdp(spent))[0])
-        return right, f"public numbers foretell errors {wide:.2g} times those without privacy"
+        rho = affordable_zcdp(spent)
+        told = [right, f"public numbers foretell errors {times_as_wide(d, n, self._parts(d, n, rho)[0]):.2g} times "
+                "those without privacy"]  # fmt: skip
+        if not self._said and (enough := rows_for_step(rho.part(MEAT))) > n:
+            told.append(f"below about {enough:,} rows at this loss there is no interval unless errors are said to be "
+                        "symmetric, or of one law")  # fmt: skip
+        return tuple(told)
 
     def _parts(self, columns: int, n: int, rho: ZCDP) -> tuple[ZCDP, ZCDP | None]:
         """Return what the moments have of a loss, and the spread about the line."""
-        rest = rho.part(1 - MEAT)
-        said = self.constant_spread or self.normal_errors
-        return (rho, None) if said or foretold(columns, n, rest) < FOR_SPREAD else (rest, rho.part(MEAT))
+        rest, own = rho.part(1 - MEAT), rho.part(MEAT)
+        if self.constant_spread or self.normal_errors or foretold(columns, n, rest) < FOR_SPREAD:
+            return rho, None
+        return (rest, own) if self.symmetric_errors or n >= rows_for_step(own) else (rho, None)
+
+    @property
+    def _said(self) -> bool:
+        return self.constant_spread or self.symmetric_errors or self.normal_errors
 
     def release(
         self, private: Table, question: Contrast, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
@@ -159,8 +173,7 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
 
     def _told(self, question: Contrast, moments: JointMoments) -> Effect:
         outcome, treatment, *others = moments.names
-        said = self.constant_spread or self.normal_errors
-        terms = Terms(self.constant_spread, self.normal_errors, question.coverage, LEAST_TOLD)
+        terms = Terms(self.constant_spread, self.normal_errors, question.coverage, LEAST_TOLD, self.symmetric_errors)
         found = effect_of_line(moments, treatment, outcome, tuple(others), terms)
         levels = levels_of(question.column(question.treatment))
         control, treated = arms_of(levels, question.treatment, question.treated, question.control)
@@ -170,10 +183,9 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
                 found, interval=None, standard_error=None, noise_error=None, robustness_value=None,
                 robustness_value_limit=None,
             )  # fmt: skip
-        elif not reason and _uneven(moments):
-            found, reason = replace(found, interval=None, robustness_value_limit=None), UNEVEN
-        if moments.meat is None and found.standard_error is not None and not said:
-            notes = (*notes, "the standard error supposes that the outcome spreads alike about the line everywhere")
+        one_law = self.constant_spread or self.normal_errors
+        if moments.meat is None and found.standard_error is not None and not one_law:
+            notes = (*notes, ONE_LAW)
         return replace(
             found, estimate=None if found.standard_error is None else found.estimate, interval_reason=reason,
             notes=(*notes, *void(float(moments.sums[-1, -1]), question.n)), treatment=question.treatment,
@@ -188,19 +200,6 @@ def _foreseen(columns: int, n: int, rho: ZCDP) -> float:
     Many columns take less of it than of the least direction; with few the moments vary more from draw to draw.
     """
     return foretold(columns, n, rho) + TAKEN[1] * columns - 10 / columns**2
-
-
-def _uneven(moments: JointMoments) -> bool:
-    """Return whether the spread is so uneven, and seen from so near, that a skew could hide in it."""
-    if moments.meat is None or not moments.deviation:
-        return False
-    outcome, *regressors = moments.names
-    squares, step = moments.meat.over(tuple(regressors))
-    if step is not None and step.unsure[0] < NOWHERE * math.sqrt(step.noise[0, 0]):
-        return False
-    fitted = line(moments, outcome, tuple(regressors))
-    sampling = float((fitted.inverse @ squares @ fitted.inverse)[0, 0])
-    return sampling > MOST_UNEVEN * fitted.residual * float(fitted.inverse[0, 0])
 
 
 def _farther(moments: JointMoments) -> float:

@@ -28,6 +28,9 @@ LEAST_TOLD, MOST_SHORTENED = 1.0, 0.4
 fifth at most: the rounds have lost the rows then, and what is read off the moments may be anything."""
 MOST_UNSURE = 0.5
 """No interval where what a step could not make up for is so many errors; where it is less, it widens the interval."""
+MISFIT = 1 / 8
+"""Of R² a row that was shortened to R, what the regressors' moments lack of it where shortened rows lie on one side of
+the regressors: a step is off by as large a part.  Measured."""
 ONE_SIDED = 0.2
 """Level of the test that the shortened rows lie on no side of what is left over."""
 
@@ -49,13 +52,18 @@ BLIND = (
     "with so few rows at this loss a skew that moves slopes would not be seen: more rows, a larger loss, or say "
     "normal_rows=True if outcome and regressors are about normal"
 )
-ASSUMED = (
-    "Intervals hold if the outcome follows a line and spreads alike about it everywhere, as was said: where it bends, "
-    "or its spread changes and is skewed, they miss"
+HIDDEN = (
+    "rows are too few at this loss to see a skew about the line that goes with a regressor, such as that of one arm "
+    "alone, which moves slopes: more rows, a larger loss, or say symmetric_errors=True if the outcome lies as far "
+    "above the line as below everywhere"
 )
-LINEAR = (
-    "Intervals hold if the outcome follows a line: where it bends, rows far out were shortened and count less than in "
-    "least squares, and they miss"
+ASSUMED = (
+    "Intervals hold if the outcome follows a line and what that leaves has one law everywhere, as was said: where it "
+    "bends, or its spread or skew changes from place to place, they miss"
+)
+SYMMETRIC = (
+    "Intervals hold if the outcome follows a line and lies as far above it as below everywhere, as was said: where it "
+    "bends, or one arm or end is skewed, they miss"
 )
 LOST = (
     "most rows were shortened, so that the rounds have not found where the rows lie: more rows, a larger loss or fewer "
@@ -74,6 +82,7 @@ class Terms:
     coverage: float
     told_from: float = LEAST_TOLD
     """The signal below which no error is told."""
+    symmetric_errors: bool = False
 
     @property
     def reach(self) -> float:
@@ -219,6 +228,7 @@ def regress(
     fitted, count = line(release, outcome, regressors), release.count
     slopes, lift, inverse = fitted.slopes, fitted.lift, fitted.inverse
     contrast = np.concatenate([[1.0], -slopes])
+    said = terms.constant_spread or terms.normal_rows or terms.symmetric_errors
     noise = MARGIN * inverse @ (lift @ release.noise_of(lift.T @ contrast) @ lift.T)[1:, 1:] @ inverse
     # Back to the columns' own origin: the intercept takes what the slopes make of the middle.
     centre = release.middles + release.halves * release.centre
@@ -230,21 +240,26 @@ def regress(
     known = meat is not None and meat.outcome == outcome and set(meat.regressors) == set(regressors)
     residual = np.zeros((1, len(release.names)))
     residual[0, places] = contrast[:-1]
-    sided, unsure, assumed = one_sided(release, residual), np.zeros(len(slopes)), ASSUMED
+    sided, unsure, assumed, hidden = one_sided(release, residual), np.zeros(len(slopes)), ASSUMED, ""
     sampling = fitted.residual * inverse
     if meat is not None and known:
         squares, step = meat.over(regressors)
         sampling = inverse @ squares @ inverse * count / max(count - len(slopes), 1.0)
         far = step is not None and bool((step.unsure < NOWHERE * np.sqrt(np.diag(step.noise))).all())
         if step is not None and (far or sided):  # a bend, too, moves the slopes of shortened rows, on no one side
-            slopes, noise, unsure = slopes + back @ step.by, step.noise, np.abs(back) @ step.unsure
-            sided = False
-        assumed = "" if far or not release.deviation else LINEAR
+            unsure = np.abs(back) @ (step.unsure + _misfit(release, residual) * np.abs(step.by))
+            slopes, noise, sided = slopes + back @ step.by, step.noise, False
+        if far or not release.deviation:
+            assumed = ""
+        elif terms.symmetric_errors:
+            assumed = SYMMETRIC
+        elif not said:
+            hidden = HIDDEN
     noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
     errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (whole, noise))
     sided = sided or bool((unsure > MOST_UNSURE * errors).any())
     least = LEAST_SIGNAL if known else LEAST_OF_A_LINE
-    reason, reach = reason_of(release, terms, sided, least, known), terms.reach
+    reason, reach = reason_of(release, terms, sided, least, known) or hidden, terms.reach
     robust = _robustness(fitted.moments, count)
     found = tuple(
         coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), reach, reason,
@@ -301,6 +316,13 @@ def one_sided(release: JointMoments, residuals: Reals, level: float = ONE_SIDED)
     towards = along[values > 1e-9 * max(float(values[0]), 1e-300)] @ release.towards
     variance = release.noise.count**2 + max(release.shortened, 0.0)
     return variance > 0 and float(towards @ towards) / variance > float(chdtri(len(towards), level))
+
+
+def _misfit(release: JointMoments, residuals: Reals) -> float:
+    """Return by how large a part moments of the regressors may be too small: shortened rows lay on one side of them."""
+    along = np.linalg.svd((residuals * release.halves) @ release.spread, full_matrices=False)[2][0]
+    aside = release.towards - along * (along @ release.towards)
+    return MISFIT * release.radius**2 * float(np.linalg.norm(aside)) / release.count
 
 
 def _robustness(moments: Reals, count: float) -> list[float] | None:
