@@ -215,3 +215,20 @@ def test_a_subgroup_is_named_in_the_ledger_and_in_the_answer() -> None:
     ):
         assert told in answer.guarantee.public
     assert all("site in ['n']" in entry.detail for entry in part.ledger.entries()) and len(part.ledger.entries()) == 2
+
+
+def test_few_records_in_wide_bounds_have_an_interval_for_any_skew_and_it_says_so() -> None:
+    """A plain outcome of 1,000 records at a large ε had none, for what its range might hide."""
+    rng = np.random.default_rng(5)
+    z = rng.integers(0, 4, 1_000)
+    a = (rng.random(1_000) < 0.2 + 0.15 * z).astype(int)
+    columns = {"a": a, "z": z, "y": np.clip(0.5 * z + 0.4 * a + rng.normal(size=1_000), -4, 6)}
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "z": dpc.Levels([0, 1, 2, 3]), "y": dpc.Bounded(-4, 6)})
+    with dpc.simulated_noise(1):
+        private = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(8)))
+        found = dpc.effect(private, treatment="a", outcome="y", adjust=["z"], groups="z", loss=dpc.PureDP(8))
+    low, high = found.interval
+    assert low < 0.4 < high
+    assert 1.5 < (high - low) / (2 * 1.96 * found.standard_error) < 2.5
+    assert "any skew within the outcome's bounds" in found.summary()
+    assert all(group.interval is not None for group in found.by_group)

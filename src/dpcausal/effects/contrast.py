@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpcausal.asking import public
 from dpcausal.effects.rare import ENOUGH, Risk, difference, odds_ratio, ratio, risks
 from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval, Ratio
-from dpcausal.effects.standardise import Means, Sums, means
+from dpcausal.effects.standardise import Means, Sums, far_reach, means
 from dpcausal.effects.unmeasured import e_value, e_value_limit, ratio_of_difference, robustness_limit, robustness_value
 from dpcausal.errors import ParameterError
 
@@ -29,9 +29,15 @@ RARE, LEAST_COUNTED = 0.05, 0.05
 LEFT = 0.75
 """So much of what an answer moves by where the parts of numbers are twice as wide may be left in it: measured."""
 MOST_SKEW = 0.35
-"""No interval where the skewness of the difference could be more: a normal one covers .92 of a nominal .95 there."""
+"""No normal interval where the skewness of the difference could be more: one covers .92 of a nominal .95 there."""
+WIDEST = 0.5
+"""No interval that would be so many widths of the outcome's range at either side."""
 
 SKEWED = "an arm has too few records for how skewed the outcome can be within its bounds: narrower bounds would help"
+WIDE = (
+    "the interval is {:.2g} times as wide as a normal one: it allows for any skew within the outcome's bounds, as an "
+    "arm has few records for them; narrower bounds would help"
+)
 UNSUPPORTED = "less than half of the records is in strata with enough of both arms for the noise"
 VOID = (
     "hardly any record counts: most lack a column of the call, or hold levels, weights or numbers that are not as "
@@ -144,8 +150,8 @@ class Answer:
         self.risks: tuple[Risk, Risk] | None = None
         if self.found is not None and value.degree == 1:
             self.risks = risks(sums.part(supported), self.found, treated_only, reach)
-        skewed = self.found is not None and self.risks is None and self.found.skew > MOST_SKEW
-        self.reason = UNSUPPORTED if self.found is None else SKEWED if skewed else ""
+        self.skewed = self.found is not None and self.risks is None and self.found.skew > MOST_SKEW
+        self.reason = UNSUPPORTED if self.found is None else SKEWED if self.half > WIDEST * value.width else ""
 
     @property
     def rare(self) -> bool:
@@ -169,11 +175,19 @@ class Answer:
         return float(self.found.values[1] - self.found.values[0]) * self.value.width
 
     @property
+    def half(self) -> float:
+        """Return half the width of an interval, but for what may vary within the parts of numbers."""
+        error, found = self.error("covariance"), self.found
+        if error is None or found is None:
+            return 0.0
+        return far_reach(error**2, found.far * self.value.width, self.reach) if self.skewed else self.reach * error
+
+    @property
     def interval(self) -> Interval | None:
         estimate, error = self.estimate, self.error("covariance")
         if self.reason or estimate is None or error is None:
             return None
-        low, high = estimate - self.reach * error, estimate + self.reach * error
+        low, high = estimate - self.half, estimate + self.half
         if self.risks is not None and self.rare:
             low, high = difference(*self.risks, error**2, self.reach)
         return low - self.left, high + self.left
@@ -191,8 +205,12 @@ class Answer:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        told = f"the interval is wider by {self.left:.2g} at both ends for what may vary within parts of numbers"
-        return (told,) if self.left > 0 and self.interval is not None else ()
+        error = self.error("covariance")
+        if self.interval is None or error is None:
+            return ()
+        left = f"the interval is wider by {self.left:.2g} at both ends for what may vary within parts of numbers"
+        wide = WIDE.format(self.half / max(self.reach * error, 1e-300))
+        return tuple(told for told, so in ((left, self.left > 0), (wide, self.skewed)) if so)
 
     def _ratio(self, read: Any, slopes: Any, firm: Any, limits: Any) -> Ratio | None:
         """Return exp of a difference of transformed risks, by the delta method on that scale; others where rare."""

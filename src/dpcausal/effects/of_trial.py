@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.effects.contrast import MOST_SKEW, SKEWED, UNMEASURED, e_values
+from dpcausal.effects.contrast import MOST_SKEW, SKEWED, UNMEASURED, WIDE, WIDEST, e_values
 from dpcausal.effects.noisy_cells import NoisyCells, value_of
 from dpcausal.effects.question import Contrast
 from dpcausal.effects.result import Effect
-from dpcausal.effects.standardise import UNSEEN, Sums, means, third_cumulant
+from dpcausal.effects.standardise import UNSEEN, Sums, far_reach, means, third_cumulant
 from dpcausal.effects.unmeasured import robustness_limit, robustness_value
 
 Reals = npt.NDArray[np.float64]
@@ -67,11 +67,13 @@ class OfTrial:
         )
         skewed = max((third + more * far**3) / max(self.sampling + self.drowned + more * far**2, 1e-100) ** 1.5
                      for more in (0, UNSEEN))  # fmt: skip
-        reason = self.reason or (SKEWED if skewed > MOST_SKEW else "")
         normal = float(ndtri(0.5 + question.coverage / 2))
         tails = (self.of_one / max(self.sampling + self.drowned, 1e-100)) ** 2  # Cornish & Fisher: its kurtosis is 3
-        reach = float(normal + max(normal**3 - 3 * normal, 0.0) / 8 * tails) * error * width
-        ends = None if reason else (estimate - reach, estimate + reach)
+        reach = float(normal + max(normal**3 - 3 * normal, 0.0) / 8 * tails) * error
+        wide = max(far_reach(error**2, far, normal) / reach, 1.0) if skewed > MOST_SKEW and reach > 0 else 1.0
+        reach *= wide
+        reason = self.reason or (SKEWED if reach > WIDEST else "")
+        ends = None if reason else (estimate - reach * width, estimate + reach * width)
         told: dict[str, Any] = dict.fromkeys(UNMEASURED)
         adjusted = means(sums, question.estimand == "att")
         if ends is not None and adjusted.partial_r2 < 1:
@@ -82,5 +84,6 @@ class OfTrial:
             found, estimate=estimate, interval=ends, interval_reason=reason, standard_error=error * width,
             noise_error=math.sqrt(self.drowned) * width, share_supported=1.0, **told, release=cells, method=method,
             signal_to_noise=math.inf if self.drowned == 0 else abs(self.estimate) / math.sqrt(self.drowned),
-            notes=tuple(note for note in found.notes if "supported" not in note),
+            notes=(*(note for note in found.notes if "supported" not in note and "as a normal one" not in note),
+                   *((WIDE.format(wide),) if wide > 1 and ends is not None else ())),
         )  # fmt: skip
