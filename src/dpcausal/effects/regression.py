@@ -28,7 +28,7 @@ LEAST_TOLD, MOST_SHORTENED = 1.0, 0.4
 fifth at most: the rounds have lost the rows then, and what is read off the moments may be anything."""
 MOST_UNSURE = 0.5
 """No interval where what a step could not make up for is so many errors; where it is less, it widens the interval."""
-MISFIT = 1 / 8
+MISFIT = 1 / 4
 """Of R² a row that was shortened to R, what the regressors' moments lack of it where shortened rows lie on one side of
 the regressors: a step is off by as large a part.  Measured."""
 ONE_SIDED = 0.2
