@@ -232,3 +232,14 @@ def test_few_records_in_wide_bounds_have_an_interval_for_any_skew_and_it_says_so
     assert 1.5 < (high - low) / (2 * 1.96 * found.standard_error) < 2.5
     assert "any skew within the outcome's bounds" in found.summary()
     assert all(group.interval is not None for group in found.by_group)
+
+
+def test_a_noisy_risk_keeps_its_interval_however_wide() -> None:
+    rng = np.random.default_rng(2)
+    columns = {"a": rng.integers(0, 2, 60), "y": rng.integers(0, 2, 60)}
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Levels([0, 1])})
+    with dpc.simulated_noise(3):
+        private = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1.5)))
+        found = dpc.effect(private, treatment="a", outcome="y", adjust=[], loss=dpc.PureDP(1.5))
+    low, high = found.interval
+    assert high - low > 0.5

@@ -31,7 +31,7 @@ LEFT = 0.75
 MOST_SKEW = 0.35
 """No normal interval where the skewness of the difference could be more: one covers .92 of a nominal .95 there."""
 WIDEST = 0.5
-"""No interval that would be so many widths of the outcome's range at either side."""
+"""No interval for any skew that would be so many widths of the outcome's range at either side."""
 
 SKEWED = "an arm has too few records for how skewed the outcome can be within its bounds: narrower bounds would help"
 WIDE = (
@@ -151,7 +151,9 @@ class Answer:
         if self.found is not None and value.degree == 1:
             self.risks = risks(sums.part(supported), self.found, treated_only, reach)
         self.skewed = self.found is not None and self.risks is None and self.found.skew > MOST_SKEW
-        self.reason = UNSUPPORTED if self.found is None else SKEWED if self.half > WIDEST * value.width else ""
+        self.reason = UNSUPPORTED if self.found is None else ""
+        if self.skewed and self.half > WIDEST * value.width:
+            self.reason = SKEWED
 
     @property
     def rare(self) -> bool:

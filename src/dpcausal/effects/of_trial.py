@@ -72,7 +72,7 @@ class OfTrial:
         reach = float(normal + max(normal**3 - 3 * normal, 0.0) / 8 * tails) * error
         wide = max(far_reach(error**2, far, normal) / reach, 1.0) if skewed > MOST_SKEW and reach > 0 else 1.0
         reach *= wide
-        reason = self.reason or (SKEWED if reach > WIDEST else "")
+        reason = self.reason or (SKEWED if wide > 1 and reach > WIDEST else "")
         ends = None if reason else (estimate - reach * width, estimate + reach * width)
         told: dict[str, Any] = dict.fromkeys(UNMEASURED)
         adjusted = means(sums, question.estimand == "att")
