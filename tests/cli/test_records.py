@@ -11,8 +11,6 @@ from typer.testing import CliRunner
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.data.where import clauses_of
-from dpcausal.errors import ParameterError
 
 
 @pytest.fixture
@@ -60,15 +58,6 @@ def test_a_subgroup_of_persons_is_asked_and_told() -> None:
 def test_a_word_that_does_not_fit_is_refused_and_nothing_is_spent(options: tuple[str, ...]) -> None:
     assert asked(*options)[0] == 2
     assert not dpc.Ledger.open("s.ledger").entries()
-
-
-def test_a_subgroup_is_read_and_never_run() -> None:
-    assert clauses_of("a in ['x', 'y'] and b <= 2 and b >= -1") == [
-        ("a", {"among": ["x", "y"]}), ("b", {"at_most": 2}), ("b", {"at_least": -1}),
-    ]  # fmt: skip
-    for text in ("a", "a == b", "f(a) >= 1", "a >= 1 or b >= 1", "not a >= 1", "1 <= a <= 2", "a.b >= 1", "(" * 500):
-        with pytest.raises(ParameterError, match="--where is written as"):
-            clauses_of(text)
 
 
 @pytest.mark.usefixtures("study")

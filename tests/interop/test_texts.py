@@ -75,7 +75,7 @@ def test_what_is_no_cpdag_in_dagitty_is_refused(text: str) -> None:
 
 
 def test_what_is_no_cpdag_elsewhere_is_refused() -> None:
-    for body in ("a -> b [dir=both]", "a -> <b>", "a:n -> b", "subgraph s { a }"):
+    for body in ("a -> b [dir=both]", "a -> <b>", "a -> Node", "subgraph s -> a", "a <- b", '"a -> b'):
         with pytest.raises(ParameterError):
             interop.from_dot(f"digraph {{ {body} }}")
     for mark in ("o-o", "o->", "<->", "-->>"):
@@ -87,6 +87,32 @@ def test_what_is_no_cpdag_elsewhere_is_refused() -> None:
         interop.from_networkx(networkx.path_graph(3))
     with pytest.raises(ParameterError, match="takes a DAG"):
         interop.to_dowhy(Cpdag(("a", "b"), [], [("a", "b")]))
+
+
+EDGES = {  # what stands between the braces of a digraph, and the graph that it means to Graphviz; "" is refused
+    "edge [dir=both]; a -> b": "", "edge [dir=both] a -> b": "", "Edge [dir=both]; a -> b": "",
+    "edge [dir=none]; a -> b; c -> d [dir=forward]": "c -> d, a -- b", "edge [dir=back]; a -> b": "b -> a",
+    "subgraph s { edge [dir=both]; a -> b }": "", "subgraph s { edge [dir=none]; a -> b } c -> d": "c -> d, a -- b",
+    "SUBGRAPH { a -> b }": "a -> b", "{ edge [dir=none]; a -> b } -> c": "a -> c, b -> c, a -- b",
+    "edge [dir=none]; subgraph { edge [dir=forward]; a -> b } c -> d": "a -> b, c -- d",
+    "a -> b [arrowhead=none]": "a -- b", "a -> b [dir=both, arrowtail=none]": "a -> b", "a -> b [arrowhead=odot]": "",
+    'a -> b ["dir"="both"]': "", "a -> b [dir=sideways]": "", 'a -> b [dir="bo" + "th"]': "",
+    "a -> b [label=<dir=none>]": "",
+    'a -> b [label="dir=none"]': "a -> b", "a:n -> b:s:w": "a -> b", "# dir=both\n a -> b": "a -> b",
+    'a -> b [label="\n# ", dir=none]': "a -- b", 'a -> b [label="x]': "", "{" * 3000 + "}" * 3000: "",
+    "a -> {b {c -> d}}": "a -> b, a -> c, a -> d, c -> d",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", EDGES)
+def test_an_edge_of_dot_is_what_its_attributes_make_of_it(body: str) -> None:
+    """Seen to fail: what ``edge [...]`` says was not read, so edges with two heads became arrows."""
+    meant = EDGES[body]
+    if meant == "":
+        with pytest.raises(ParameterError):
+            interop.from_dot(f"digraph {{ {body} }}")
+    else:
+        assert str(interop.from_dot(f"DiGraph {{ {body} }}")) == meant
 
 
 def test_a_package_that_is_not_there_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,9 +38,9 @@ class Records:
 
     def table(self, data: str, schema: Path, ledger: Ledger, name: str = "") -> Table:
         """Return the table of a file, or the part of it that is asked."""
+        from dpcausal.data.predicate_text import clauses_of
         from dpcausal.data.schema import Schema
         from dpcausal.data.table import Table
-        from dpcausal.data.where import clauses_of
 
         clauses = [] if self.where is None else clauses_of(self.where)
         table = Table(

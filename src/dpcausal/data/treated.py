@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dpcausal.data.periods import unit_name
-from dpcausal.data.where import clauses_of
+from dpcausal.data.predicate_text import clauses_of, literal
 from dpcausal.errors import ParameterError
 
 RULE = 'treated must be a list of units, or a rule about their names as "unit >= 6000 and unit in [6001, 6003]"'
@@ -68,8 +68,9 @@ def _comparable(value: object) -> bool:
 def _told(part: tuple[str, Any]) -> str:
     word, value = part
     if word == "among":
-        return f"unit in {sorted(set(value), key=lambda one: (isinstance(one, str), one))!r}"
-    return f"unit {'>=' if word == 'at_least' else '<='} {value!r}"
+        listed = sorted(set(value), key=lambda one: (isinstance(one, str), one))
+        return f"unit in [{', '.join(map(literal, listed))}]"
+    return f"unit {'>=' if word == 'at_least' else '<='} {literal(value)}"
 
 
 def _holds(rule: str) -> Callable[[Any], bool]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +11,6 @@ from numpy.typing import NDArray
 
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.errors import ParameterError
-
-RULE = "--where is written as \"age >= 20 and sex == 'f' and site in ['a', 'b']\": names, >=, <=, ==, in, and"
 
 
 @dataclass(frozen=True)
@@ -80,36 +77,8 @@ def _end(word: str, value: Any, name: str, column: Bounded) -> float | None:
         return None
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ParameterError(f"{word} must be a number")
-    if not column.lower <= float(value) <= column.upper:
+    if not column.lower <= value <= column.upper:
         raise ParameterError(
             f"{word} must lie within the bounds of column {name!r}, {column.lower:g} to {column.upper:g}"
         )
     return float(value)
-
-
-def clauses_of(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the predicates of a text: it is read, never run.
-
-    >>> clauses_of("age >= 20 and sex == 'f'")
-    [('age', {'at_least': 20}), ('sex', {'among': ['f']})]
-    """
-    try:
-        read = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ParameterError(RULE) from None
-    parts = read.values if isinstance(read, ast.BoolOp) and isinstance(read.op, ast.And) else [read]
-    return [_clause(part) for part in parts]
-
-
-def _clause(part: ast.expr) -> tuple[str, dict[str, Any]]:
-    if not isinstance(part, ast.Compare) or len(part.ops) != 1 or not isinstance(part.left, ast.Name):
-        raise ParameterError(RULE)
-    try:
-        value = ast.literal_eval(part.comparators[0])
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        raise ParameterError(RULE) from None
-    words = {ast.GtE: "at_least", ast.LtE: "at_most", ast.Eq: "among", ast.In: "among"}
-    word = words.get(type(part.ops[0]))
-    if word is None:
-        raise ParameterError(RULE)
-    return part.left.id, {word: [value] if isinstance(part.ops[0], ast.Eq) else value}

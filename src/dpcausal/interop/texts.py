@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 
 from dpcausal.discovery.graph import Cpdag
 from dpcausal.errors import ParameterError
 
 _TOKEN = re.compile(
-    r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|<->|->|<-|--|[{}\[\];,=]|[\w.+]+(?:-(?![->])[\w.+]+)*|\S', re.DOTALL
+    r'^[ \t]*#[^\n]*|"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|<->|->|<-|--|[{}\[\];,=]|[\w.+]+(?:-(?![->])[\w.+]+)*|\S',
+    re.DOTALL | re.MULTILINE,
 )
 _SETTINGS = {"graph", "node", "edge"}
+_KEYWORDS = _SETTINGS | {"digraph", "strict", "subgraph"}
+_DEEPEST = 50
 
 
 def from_dagitty(text: str) -> Cpdag:
@@ -28,6 +30,8 @@ def from_dagitty(text: str) -> Cpdag:
 
 def from_dot(text: str) -> Cpdag:
     """Read a graph in the DOT language; an edge with ``dir=none``, or ``--``, is undirected.
+
+    What ``edge [...]`` says holds for the edges after it, in its braces.  An edge with two heads is refused.
 
     Examples
     --------
@@ -75,21 +79,25 @@ class _Braces:
     """Statements in braces: names, chains of edges between names or sets of names, attributes in brackets."""
 
     def __init__(self, text: str, kinds: set[str]) -> None:
-        self.tokens = [token for token in _TOKEN.findall(text) if not token.startswith(("//", "/*"))]
-        self.at, self.kinds = 0, kinds
+        self.dot = "digraph" in kinds
+        self.tokens = [token for token in _TOKEN.findall(text) if not token.lstrip().startswith(("//", "/*", "#"))]
+        if '"' in self.tokens:
+            raise ParameterError("a quoted name or value lacks its closing quote")
+        self.at, self.kinds, self.depth = 0, kinds, 0
         self.nodes: dict[str, None] = {}
         self.joined: dict[frozenset[str], tuple[str, str] | None] = {}
+        self.defaults: dict[str, str] = {}
 
     def graph(self) -> Cpdag:
         head = []
         while self.seen() not in {"", "{"}:
-            head.append(self.take())
+            head.append(self.keyword() or self.seen())
+            self.take()
         word = head[1:2] if head[:1] == ["strict"] else head[:1]
-        if not self.kinds.intersection(word) or self.take() != "{":
+        if not self.kinds.intersection(word) or self.seen() != "{":
             raise ParameterError(f"the text must begin with {' or '.join(sorted(self.kinds))} and a brace")
-        while self.seen() not in {"", "}"}:
-            self.statement()
-        if self.take() != "}" or self.seen():
+        self.body()
+        if self.seen():
             raise ParameterError("the text must end with the brace that closes its graph")
         arcs = [arc for arc in self.joined.values() if arc]
         return Cpdag(tuple(self.nodes), frozenset(arcs), frozenset(e for e, arc in self.joined.items() if not arc))
@@ -97,31 +105,67 @@ class _Braces:
     def seen(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
+    def keyword(self) -> str:
+        """Return the next token if it is a word of the language; DOT takes these in any case."""
+        token = self.seen().lower() if self.dot else self.seen()
+        return token if token in _KEYWORDS else ""
+
     def take(self) -> str:
         self.at += 1
         return self.tokens[self.at - 1] if self.at <= len(self.tokens) else ""
 
-    def statement(self) -> None:
+    def body(self) -> list[str]:
+        """Read what stands in braces, and return the nodes that it names; what holds for all its edges ends with it."""
+        before, named = dict(self.defaults), list[str]()
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise ParameterError(f"braces of a graph's text may stand {_DEEPEST} deep")
+        self.take()
+        while self.seen() not in {"", "}"}:
+            named += self.statement()
+        if self.take() != "}":
+            raise ParameterError("the text must end with the brace that closes its graph")
+        self.defaults, self.depth = before, self.depth - 1
+        return list(dict.fromkeys(named))
+
+    def statement(self) -> list[str]:
         if self.seen() in {";", ","}:
             self.take()
-            return
-        bare = self.seen() in _SETTINGS
+            return []
+        setting = self.keyword() if self.keyword() in _SETTINGS else ""
+        if setting and (self.dot or self.tokens[self.at + 1 : self.at + 2] == ["["]):
+            self.take()
+            found = self.attributes()
+            self.defaults |= found if setting == "edge" else {}
+            return []
         chain, marks = [self.operand()], []
         if self.seen() == "=":  # a setting of the whole text
             self.take(), self.take()
-            return
-        if bare and self.seen() == "[":
-            self.attributes()
-            return
+            return []
         while self.seen() in {"->", "<-", "--", "<->"}:
             marks.append(self.take())
             chain.append(self.operand())
-        way = {"none": "--", "back": "<-", "both": "<->"}.get(self.attributes().get("dir", ""))
-        self.nodes.update(dict.fromkeys(name for names in chain for name in names))
+        own = self.attributes()
+        named = [name for names in chain for name in names]
+        self.nodes.update(dict.fromkeys(named))
         for mark, (left, right) in zip(marks, pairwise(chain), strict=True):
+            mark = self.drawn(mark, self.defaults | own) if self.dot else mark
             for a in left:
                 for b in right:
-                    self.join(a, b, way or mark)
+                    self.join(a, b, mark)
+        return named
+
+    def drawn(self, mark: str, said: dict[str, str]) -> str:
+        """Return the mark that DOT's attributes make of an edge: on which ends there are heads, and of what kind."""
+        if mark not in {"->", "--"}:
+            raise ParameterError("an edge of DOT is a -> b or a -- b, with dir=back for the other way")
+        way = said.get("dir", "forward" if mark == "->" else "none")
+        ends = said.get("arrowtail", "normal"), said.get("arrowhead", "normal")
+        if way not in {"forward", "back", "both", "none"} or not {*ends} <= {"normal", "none"}:
+            raise ParameterError("an edge of DOT has dir forward, back, both or none, and heads normal or none")
+        left = way in {"back", "both"} and ends[0] == "normal"
+        right = way in {"forward", "both"} and ends[1] == "normal"
+        return {(False, False): "--", (False, True): "->", (True, False): "<-", (True, True): "<->"}[left, right]
 
     def join(self, a: str, b: str, mark: str) -> None:
         if mark == "<->":
@@ -131,22 +175,24 @@ class _Braces:
             raise ParameterError("a graph joins two nodes by at most one edge")
 
     def operand(self) -> list[str]:
+        if self.keyword() == "subgraph":
+            self.take()
+            if self.seen() != "{":
+                self.name()
+        elif self.seen() != "{":
+            name = self.name()
+            while self.dot and self.seen() == ":":  # the port of a node, where its edge ends
+                self.take(), self.name()
+            return [name]
         if self.seen() != "{":
-            return [self.name()]
-        self.take()
-        names = list(self.until("}"))
-        return [name for name in names if name not in {";", ","}]
-
-    def until(self, end: str) -> Iterator[str]:
-        while self.seen() not in {"", end}:
-            yield self.take() if self.seen() in {";", ","} else self.name()
-        self.take()
+            raise ParameterError("a subgraph stands in braces")
+        return self.body()
 
     def name(self) -> str:
-        token = self.take()
+        known, token = self.keyword(), self.take()
         if token.startswith('"'):
             return re.sub(r"\\(.)", r"\1", token[1:-1])
-        if token == "subgraph" or not re.match(r"[\w.+]", token):
+        if (self.dot and known) or token == "subgraph" or not re.match(r"[\w.+]", token):
             raise ParameterError("a graph's text holds names, edges and attributes in brackets alone")
         return token
 
@@ -157,6 +203,8 @@ class _Braces:
             words = []
             while self.seen() not in {"", "]"}:
                 words.append(self.take())
-            self.take()
-            found |= {a: b.strip('"') for a, mark, b in zip(words, words[1:], words[2:], strict=False) if mark == "="}
+            if self.take() != "]" or (self.dot and {"<", "+"} & {*words}):
+                raise ParameterError("attributes stand in brackets, as [key=value]: no markup, no sum of texts")
+            plain = [word.strip('"') for word in words]
+            found |= {a: b for a, mark, b in zip(plain, words[1:], plain[2:], strict=False) if mark == "="}
         return found

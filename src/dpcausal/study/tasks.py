@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpcausal.asking.method import Method
 from dpcausal.data.panel import Panel
+from dpcausal.data.predicate_text import clauses_of
 from dpcausal.data.table import Table
-from dpcausal.data.where import clauses_of
 from dpcausal.direction.ask import direction
 from dpcausal.direction.many import direction_all
 from dpcausal.direction.methods import METHODS as DIRECTIONS
