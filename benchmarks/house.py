@@ -54,7 +54,7 @@ SINCE: dict[str, str] = {
     "how large an effect is": "effects cli.effects cli.did",
     "engines and streams": "data.engines data.reading data.arrays data.fields data.packages",
     "studies, planning, kept answers, saved releases on the command": (
-        "study cli.study planning cli.plan asking.kept asking.form asking.spoken cli.ask"
+        "study cli.study planning cli.plan asking.kept asking.form cli.ask"
     ),
     "graphs to and from other packages": "interop",
 }

@@ -12,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "dpcausal"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
-FLOOR = {"errors", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"}
+FLOOR = {"errors", "codec", "privacy", "mechanisms", "data", "dependence", "regression", "report", "plots", "simulate"}
 TASK = FLOOR | {"asking", "releases"}
 TASKS = {"direction", "independence", "discovery", "synthetic_control", "effects"}
 
@@ -22,15 +22,16 @@ BELOW: dict[str, set[str]] = {
     "privacy": {"errors"},
     "proofs": {"errors"},
     "plots": {"errors"},
-    "report": {"errors", "privacy", "plots"},
+    "codec": {"errors", "privacy"},
+    "report": {"errors", "codec", "privacy", "plots"},
     "mechanisms": {"errors", "privacy"},
     "data": {"errors", "privacy"},
     "dependence": {"errors", "privacy"},
     "regression": {"errors", "privacy"},
     "simulate": {"errors", "privacy", "data", "simulate_panels"},
     "simulate_panels": {"errors", "privacy", "data"},
-    "asking": {"errors", "privacy", "data", "report"},
-    "releases": {"errors", "privacy", "dependence", "report"},
+    "asking": {"errors", "codec", "privacy", "data", "report"},
+    "releases": {"errors", "codec", "privacy", "dependence", "report"},
     "direction": TASK,
     "independence": TASK,
     "synthetic_control": TASK - {"dependence", "simulate"},

@@ -13,12 +13,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpcausal.codec import storable
 from dpcausal.errors import MissingDependencyError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.neighbours import PERSONS, Relation, Unit
 
 
+@storable("Guarantee")
 @dataclass(frozen=True)
 class Guarantee:
     """What a result cost and whom it protects.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpcausal.asking.method import Method, Settled
-from dpcausal.asking.spoken import UnspokenError
+from dpcausal.codec import NotStorableError
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.panel import Panel
 from dpcausal.data.table import Table
@@ -46,7 +46,7 @@ UNORDERED_PARTS = ("knowledge.tiers",)
 
 
 def form_of(task: str, plans: Sequence[Settled[Any]], offered: Loss, **more: Any) -> str:
-    """Return what stands for exactly this call; ``UnspokenError`` where a part of it has no words.
+    """Return what stands for exactly this call; ``NotStorableError`` where a part of it has no words.
 
     ``offered`` is the loss that the caller named, of which a plan may spend less and say so.
     """
@@ -60,7 +60,7 @@ def form_of(task: str, plans: Sequence[Settled[Any]], offered: Loss, **more: Any
 def _subject(question: Any) -> dict[str, Any]:
     subject = question.panel if hasattr(question, "panel") else question.table
     if not subject.name:
-        raise UnspokenError("a table without a name")
+        raise NotStorableError("a table without a name")
     told = {name.removeprefix("_"): value for name, value in subject.identity.items()}
     return {"panel": _panel(told)} if isinstance(subject, Panel) else {"table": _table(subject, told)}
 
@@ -91,7 +91,7 @@ def _column(column: Column) -> dict[str, Any]:
         return _given({"lower": column.lower, "upper": column.upper, "cuts": column.cuts})
     if isinstance(column, Levels):
         return _given({"levels": column.values, "other": column.other})
-    raise UnspokenError(type(column).__name__)
+    raise NotStorableError(type(column).__name__)
 
 
 def _asked(question: Any) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _asked(question: Any) -> dict[str, Any]:
 
 def _way(method: Method[Any, Any]) -> dict[str, Any]:
     if not type(method).__module__.startswith("dpcausal."):
-        raise UnspokenError("a method of the caller's: its name does not say what it does")
+        raise NotStorableError("a method of the caller's: its name does not say what it does")
     options = {one.name: getattr(method, one.name) for one in fields(method)}
     told = {name: _way(option) if isinstance(option, Method) else option for name, option in options.items()}
     return {"name": method.name, "options": _given(told)}
@@ -132,4 +132,4 @@ def _told(value: Any) -> Any:
         return {"stated": _told(value.words)}
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
         return {name: _told(part) for name, part in value.items()}
-    raise UnspokenError(type(value).__name__)
+    raise NotStorableError(type(value).__name__)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from dpcausal.asking.form import form_of
 from dpcausal.asking.method import Settled
-from dpcausal.asking.spoken import UnspokenError, heard, spoken
+from dpcausal.codec import NotStorableError, decode, encode
 from dpcausal.errors import LedgerError, ParameterError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.ledger import Ledger
@@ -72,7 +72,7 @@ def asked_of(ledger: Ledger, task: str, plans: Sequence[Settled[Any]], offered: 
         return ""
     try:
         return sha256(form_of(task, plans, offered, **more).encode()).hexdigest()
-    except UnspokenError:
+    except NotStorableError:
         return ""
 
 
@@ -88,7 +88,7 @@ def recalled(ledger: Ledger, asked: str, again: bool) -> Any:
         return None
     number, answer = found
     try:
-        return heard(answer["released"], kept=f"spend {number} of this ledger paid for it on {answer['at']}")
+        return decode(answer["released"], kept=f"spend {number} of this ledger paid for it on {answer['at']}")
     except (KeyError, ValueError, TypeError, LookupError, AttributeError):
         told = f"the answer of spend {number} was kept by another version of this library and cannot be read"
     raise LedgerError(f"{told}; again=True pays anew")
@@ -99,8 +99,8 @@ def keep(ledger: Ledger, asked: str, allotment: Allotment, answer: Answer) -> An
     if asked and allotment.private:
         try:
             stamp = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-            ledger.keep(allotment.number, {"released": spoken(answer), "at": stamp})
-        except (UnspokenError, LedgerError, ParameterError):
+            ledger.keep(allotment.number, {"released": encode(answer), "at": stamp})
+        except (NotStorableError, LedgerError, ParameterError):
             # It is paid for and goes to whoever asked; the ledger goes on to say: spent, no answer.
             return answer
     return answer

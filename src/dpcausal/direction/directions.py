@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, overload
 
+from dpcausal.codec import storable
 from dpcausal.direction.result import Direction, unprotected
 from dpcausal.privacy.loss import PureDP
 from dpcausal.report import Guarantee, Result, plain
@@ -13,6 +14,7 @@ from dpcausal.report import Guarantee, Result, plain
 NAMED = "adjusted", "correction", "alpha", "pairs", "scores", "n", "seed", "guarantee"
 
 
+@storable("Directions")
 @dataclass(frozen=True)
 class Directions(Result):
     """Directions of several pairs, or by several scores, released under one loss: a sequence of ``Direction``.

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dpcausal.codec import storable
 from dpcausal.direction.bits import SCALED
 from dpcausal.direction.counts import SHOWN
 from dpcausal.privacy.loss import Loss
@@ -32,6 +33,7 @@ MEANING = {
 """What a verdict that is no arrow says."""
 
 
+@storable("Direction")
 @dataclass(frozen=True)
 class Direction(Result):
     """Which of two columns is the cause, as released.

@@ -21,7 +21,7 @@ from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.independence.law import LEAST_PVALUE
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.loss import Loss
-from dpcausal.releases.release import Release
+from dpcausal.releases.release import Release, discover_release, test_release
 
 
 @asks
@@ -123,6 +123,7 @@ def discover(
     )  # fmt: skip
 
 
+@discover_release.register(Release)
 def discover_again(
     release: Release, *, knowledge: Knowledge | None, alpha: float | None, max_order: int | None, search: str
 ) -> Discovery:
@@ -155,6 +156,7 @@ UNTESTED = (
 )
 
 
+@test_release.register(Release)
 def test_again(release: Release, x: str, y: str, *, given: Iterable[str], alpha: float) -> Independence:
     """Return a test by what was released: ``Release.ci_test``."""
     numbers, level = release.for_graph(), public.level(alpha)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dpcausal.codec import storable
 from dpcausal.discovery.orient import Marks, close_under_meek, extend, members
 from dpcausal.errors import ParameterError
 
@@ -13,6 +14,7 @@ Arc = tuple[str, str]
 Edge = frozenset[str]
 
 
+@storable("Cpdag")
 @dataclass(frozen=True)
 class Cpdag:
     """A completed partially directed acyclic graph, its nodes named.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dpcausal.codec import storable
 from dpcausal.discovery.orient import Marks
 from dpcausal.errors import ParameterError
 
 Arc = tuple[str, str]
 
 
+@storable("Knowledge")
 @dataclass(frozen=True)
 class Knowledge:
     """Arrows that are excluded or sure before any data is read.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, zip_longest
 from typing import Literal
 
+from dpcausal.codec import storable
 from dpcausal.discovery.graph import Cpdag
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.orient import Marks, close_under_meek, point_colliders
@@ -19,6 +20,7 @@ Edge = frozenset[str]
 Test = tuple[str, str, tuple[str, ...]]
 
 
+@storable("Terms")
 @dataclass(frozen=True)
 class Terms:
     """How numbers are searched: public, and free to change.

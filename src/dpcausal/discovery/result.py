@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcausal.asking import public
+from dpcausal.codec import storable
 from dpcausal.discovery.adjustment import adjustment_sets
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
@@ -19,6 +20,7 @@ from dpcausal.releases.whitened import NoisyWhitened
 from dpcausal.report import Guarantee, Result, plain
 
 
+@storable("Discovery")
 @dataclass(frozen=True, eq=False)
 class Discovery(Result):
     """A causal graph as it was found from released numbers.

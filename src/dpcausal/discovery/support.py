@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpcausal.codec import storable
 from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.score_search import MOST_COLUMNS
@@ -28,6 +29,7 @@ Fitted on generated and named networks.
 """
 
 
+@storable("Support")
 @dataclass(frozen=True)
 class Support:
     """Shares of re-drawn noise in which an edge is tested and stands, and in which it is an arrow (cause, effect).

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.effects.jump import LEAST_RECORDS, LEAST_STRENGTH, Line, Score, Side, bend, factor, line_within
 from dpcausal.effects.result import Interval
 from dpcausal.report import Guarantee, Result, flat, plain
@@ -29,6 +30,7 @@ RARE = "too few near the cutoff have the rarer outcome for an interval to hold"
 WEAK = "the cutoff moves the treatment too little: the Anderson–Rubin set is unbounded"
 
 
+@storable("Bin")
 @dataclass(frozen=True)
 class Bin:
     """A bin as released: its ends, records, and their mean outcome, none where noise hides it."""
@@ -39,6 +41,7 @@ class Bin:
     mean: float | None
 
 
+@storable("Discontinuity")
 @dataclass(frozen=True, eq=False)
 class Discontinuity(Result):
     """By how much the mean outcome jumps at a cutoff of a running number, as released.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.effects.linearised import Centred, inverse, symmetric
 from dpcausal.effects.regression import LEAST_SIGNAL, Coefficient, Regression, Terms, coefficient, one_sided, reason_of
 from dpcausal.effects.result import Interval
@@ -25,6 +26,7 @@ and though it is shown by the strength that was found (Lee, McCrary, Moreira & P
 WEAK_INSTRUMENTS = "the strength is below 104.7, where normal intervals may fail: the Anderson–Rubin set holds at any"
 
 
+@storable("Instrumented")
 @dataclass(frozen=True, eq=False)
 class Instrumented(Regression):
     """The slope of a treatment by instruments; ``coefficients`` are those of two-stage least squares.

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.asking import public
+from dpcausal.codec import storable
 from dpcausal.data.rows import Rows
 from dpcausal.effects.contrast import checked_names
 from dpcausal.effects.instruments import Instrumented, two_stage
@@ -31,6 +32,7 @@ Reals = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 
+@storable("JointMoments")
 @dataclass(frozen=True, eq=False)
 class JointMoments(Release):
     """Noisy Σ (z, 1)(z, 1)′ of rows x = middles + halves · (centre + spread z).

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.data.rows import Rows
 from dpcausal.effects.ellipsoid import whitened
 from dpcausal.effects.regression import line
@@ -40,6 +41,7 @@ TAIL = 0.5
 """What a shortened ψ may have lost, in lengths: of the tails that were tried it is less."""
 
 
+@storable("Step")
 @dataclass(frozen=True, eq=False)
 class Step:
     """By what slopes are off, the covariance that noise has in it, how far what was shortened could still move it."""
@@ -49,6 +51,7 @@ class Step:
     unsure: Reals
 
 
+@storable("Meat")
 @dataclass(frozen=True, eq=False)
 class Meat:
     """Noisy Σ x x′ e² of one regression, x about the released middle, the constant last; σ of it about standard.

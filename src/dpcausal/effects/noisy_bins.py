@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.asking import public
+from dpcausal.codec import storable
 from dpcausal.effects.at_cutoff import Discontinuity, discontinuity_of
 from dpcausal.effects.corner_counts import functionals
 from dpcausal.effects.jump import Side, sides
@@ -23,6 +24,7 @@ Reals = npt.NDArray[np.float64]
 LARGEST = 1e300
 
 
+@storable("NoisyBins")
 @dataclass(frozen=True, eq=False)
 class NoisyBins(Release):
     """Noisy counts, sums and sums of squares of an outcome by bins of a running number, and by arms if asked.

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.data.coding import cuts_of
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.effects.contrast import effect_of_cells
@@ -20,12 +21,13 @@ from dpcausal.effects.standardise import Sums
 from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
-from dpcausal.releases.release import Release
+from dpcausal.releases.release import Release, estimate_release
 from dpcausal.releases.table import NoisyTable
 
 Reals = npt.NDArray[np.float64]
 
 
+@storable("Value")
 @dataclass(frozen=True)
 class Value:
     """A number whose sums were released: its name, its range, and the degree of its corners."""
@@ -36,6 +38,7 @@ class Value:
     degree: int
 
 
+@storable("NoisyCells")
 @dataclass(frozen=True, eq=False)
 class NoisyCells(Release):
     """Noisy counts, sums and sums of squares of numbers, by the cells of some columns.
@@ -191,3 +194,8 @@ def cells_of_table(table: NoisyTable, outcome: str) -> NoisyCells:
     counts = np.moveaxis(table.counts, place, -1).astype(np.float64)
     value = Value(outcome, 0.0, 1.0, 1)
     return NoisyCells((*by, outcome), table.n, by, levels, (value,), counts, table.variance, guarantee=table.guarantee)
+
+
+@estimate_release.register(NoisyTable)
+def effect_of_table(table: NoisyTable, *, outcome: str, **options: Any) -> Effect:
+    return cells_of_table(table, outcome).effect(outcome=outcome, **options)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.asking import public
+from dpcausal.codec import storable
 from dpcausal.effects.staggered import Staggered, staggered
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
@@ -18,6 +19,7 @@ from dpcausal.releases.release import Release
 Reals = npt.NDArray[np.float64]
 
 
+@storable("NoisyPaths")
 @dataclass(frozen=True, eq=False)
 class NoisyPaths(Release):
     """Noisy counts, sums and squares by cohort of rows z; steps of a path are width · (its cohort's middle + spread z).

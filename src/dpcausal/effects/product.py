@@ -9,12 +9,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.releases.form import Form
 
 Reals = npt.NDArray[np.float64]
 Two = tuple[float, float]
 
 
+@storable("Product")
 @dataclass(frozen=True)
 class Product:
     """((x − m) / r) · ((w − l) / s), cut to [−1, 1], of two columns of the same record, or of one with itself.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.effects.linearised import MARGIN
 from dpcausal.effects.result import Interval
 from dpcausal.effects.rounds import LEAST_SEEN, lean_seen, shrinkage
@@ -73,6 +74,7 @@ NOWHERE = 1e50
 """A step is of no use where what was shortened of it may be so many times its noise: it was not far enough out."""
 
 
+@storable("RegressionTerms")
 @dataclass(frozen=True)
 class Terms:
     """What the caller says of the rows, and the coverage asked for."""
@@ -92,6 +94,7 @@ class Terms:
         return float(ndtri(0.5 + self.coverage / 2))
 
 
+@storable("Coefficient")
 @dataclass(frozen=True)
 class Coefficient:
     """One slope: its error, the part that noise has, its interval, its robustness value and that of its interval.
@@ -108,6 +111,7 @@ class Coefficient:
     robustness_value_limit: float | None = None
 
 
+@storable("Regression")
 @dataclass(frozen=True, eq=False)
 class Regression(Result):
     """The linear regression of a column on others, as read off released moments.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dpcausal.codec import storable
 from dpcausal.report import Guarantee, Result, flat, plain
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 Interval = tuple[float, float]
 
 
+@storable("Ratio")
 @dataclass(frozen=True)
 class Ratio:
     """A ratio of risks or odds, with an interval or the reason why there is none.
@@ -25,6 +27,7 @@ class Ratio:
     reason: str = ""
 
 
+@storable("GroupEffect")
 @dataclass(frozen=True)
 class GroupEffect:
     """The effect in one group; ``share_supported`` is that of the group's records."""
@@ -36,6 +39,7 @@ class GroupEffect:
     share_supported: float
 
 
+@storable("Balance")
 @dataclass(frozen=True)
 class Balance:
     """How often a level, or how large a number, is among treated and controls before anything is adjusted for.
@@ -50,6 +54,7 @@ class Balance:
     deviation: float
 
 
+@storable("Effect")
 @dataclass(frozen=True, eq=False)
 class Effect(Result):
     """How much a treatment changes an outcome, as released.

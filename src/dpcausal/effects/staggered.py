@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.effects.contrast import MOST_SKEW, void
 from dpcausal.effects.result import Interval
 from dpcausal.effects.rounds import paths_radius, shrinkage
@@ -41,6 +42,7 @@ CUT = "no intervals: too much of the paths was shortened, more than of normal on
 LONG = "no intervals: some persons' steps are so long that means of so few persons may be skewed"
 
 
+@storable("PathEffect")
 @dataclass(frozen=True)
 class PathEffect:
     """One effect: its interval, and the ``band`` that holds all of an event study at once."""
@@ -57,6 +59,7 @@ class PathEffect:
     band: Interval | None
 
 
+@storable("Staggered")
 @dataclass(frozen=True, eq=False)
 class Staggered(Result):
     """Differences in differences, as released.

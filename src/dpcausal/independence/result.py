@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dpcausal.codec import storable
 from dpcausal.independence.law import LEAST_PVALUE
 from dpcausal.report import Guarantee, Result
 
 Decision = Literal["dependent", "not shown"]
 
 
+@storable("Independence")
 @dataclass(frozen=True)
 class Independence(Result):
     """Whether x is linked to y once z is known, as released.

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dpcausal.codec import storable
 from dpcausal.independence.result import Decision, Independence, said
 from dpcausal.report import Guarantee, Result
 
 
+@storable("Independences")
 @dataclass(frozen=True)
 class Independences(Result):
     """Many tests under one budget.

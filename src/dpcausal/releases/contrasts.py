@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.dependence.contrasts import contrast_basis
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
@@ -21,6 +22,7 @@ Reals = npt.NDArray[np.float64]
 Columns = tuple[int, ...]
 
 
+@storable("NoisyContrasts")
 @dataclass(frozen=True, eq=False)
 class NoisyContrasts(Release):
     """Noisy contrasts by set of column numbers, and the standard deviation of each set's noise; ``sizes``: levels.

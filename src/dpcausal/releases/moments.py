@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.dependence.shortened import Lengthened, lengthened, untouched
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
@@ -18,6 +19,7 @@ from dpcausal.releases.release import Release
 Reals = npt.NDArray[np.float64]
 
 
+@storable("NoisyMoments")
 @dataclass(frozen=True, eq=False)
 class NoisyMoments(Release):
     """A noisy covariance of columns measured as (x − middle) / width.

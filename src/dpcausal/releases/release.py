@@ -6,8 +6,8 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from functools import singledispatch
+from typing import Any, ClassVar, Self
 
 from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.loss import NoPrivacy
@@ -16,17 +16,30 @@ from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form, guarantee_in, written
 from dpcausal.report import Guarantee, Printed
 
-if TYPE_CHECKING:
-    from dpcausal.discovery.knowledge import Knowledge
-    from dpcausal.discovery.result import Discovery
-    from dpcausal.independence.result import Independence
-
 FORMAT = 1
 
 UNSTATED = Guarantee(
     NoPrivacy(), Relation.REPLACE_ONE, Unit.ROW, private=False, proofs=(), caveats=("no guarantee is stated",)
 )
 """The guarantee of numbers that were put together by hand."""
+
+
+@singledispatch
+def discover_release(release: object, **options: Any) -> Any:
+    """Find a graph in a release; the room of discovery registers how."""
+    raise ParameterError("no graph is found from this release: import dpcausal")
+
+
+@singledispatch
+def test_release(release: object, x: str, y: str, **options: Any) -> Any:
+    """Test independence by a release; the room of discovery registers how."""
+    raise ParameterError("no test is made from this release: import dpcausal")
+
+
+@singledispatch
+def estimate_release(release: object, **options: Any) -> Any:
+    """Estimate an effect from a release; the room of effects registers how."""
+    raise ParameterError("no effect is estimated from this release: import dpcausal")
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +139,6 @@ class Release(Printed, ABC):
         form = Form(told)
         if form.whole("format", 1) > FORMAT:
             raise ParameterError(f"this release has a newer format than {FORMAT}: read it with a newer dpcausal")
-        import_module("dpcausal.library")  # all kinds that there are
         kinds = {one.kind: one for kind in Release.__subclasses__() for one in (kind, *kind.__subclasses__())}
         kind = kinds[form.word("kind", tuple(kinds))]
         release = kind.of_form(form, form.words("names", different=True), form.whole("n", 0))
@@ -134,9 +146,8 @@ class Release(Printed, ABC):
 
     @called
     def discover(
-        self, *, knowledge: Knowledge | None = None, alpha: float | None = None, max_order: int | None = None,
-        search: str = "auto",
-    ) -> Discovery:  # fmt: skip
+        self, *, knowledge: Any = None, alpha: float | None = None, max_order: int | None = None, search: str = "auto",
+    ) -> Any:
         """Find the causal graph of the released numbers: free, however often.
 
         Parameters
@@ -149,13 +160,15 @@ class Release(Printed, ABC):
             Largest conditioning set, 0 to 8; by default that of the method.
         search : str
             ``"score"`` or ``"pc"``; by default score for a noisy table of at most 14 columns.
-        """
-        from dpcausal.discovery.ask import discover_again
 
-        return discover_again(self, knowledge=knowledge, alpha=alpha, max_order=max_order, search=search)
+        Returns
+        -------
+        Discovery
+        """
+        return discover_release(self, knowledge=knowledge, alpha=alpha, max_order=max_order, search=search)
 
     @called
-    def ci_test(self, x: str, y: str, *, given: Iterable[str] = (), alpha: float = 0.05) -> Independence:
+    def ci_test(self, x: str, y: str, *, given: Iterable[str] = (), alpha: float = 0.05) -> Any:
         """Test whether x is linked to y once others are known, by the released numbers: free, however often.
 
         The p-value is that of the tests by which a graph is found in the release, the noise in its law; many tests are
@@ -178,6 +191,4 @@ class Release(Printed, ABC):
         InfeasibleError
             Noise hides one of the columns, or they were not released together.
         """
-        from dpcausal.discovery.ask import test_again
-
-        return test_again(self, x, y, given=given, alpha=alpha)
+        return test_release(self, x, y, given=given, alpha=alpha)

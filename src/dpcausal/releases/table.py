@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.form import Form
-from dpcausal.releases.release import Release
-
-if TYPE_CHECKING:
-    from dpcausal.effects.result import Effect
+from dpcausal.releases.release import Release, estimate_release
 
 Reals = npt.NDArray[np.float64]
 Law = Literal["geometric", "discrete-gaussian", "exact"]
 
 
+@storable("NoisyTable")
 @dataclass(frozen=True, eq=False)
 class NoisyTable(Release):
     """Noisy counts of all declared cells.
@@ -72,15 +71,12 @@ class NoisyTable(Release):
         order = (place[x], place[y], *(place[z] for z in given))
         return values.transpose(order).reshape(self.sizes[x], self.sizes[y], -1)
 
-    def effect(self, *, treatment: str, outcome: str, adjust: Sequence[str] = (), **options: Any) -> Effect:
+    def effect(self, *, treatment: str, outcome: str, adjust: Sequence[str] = (), **options: Any) -> Any:
         """Return the effect of one column on another of two levels, others adjusted for: free, however often.
 
         As ``NoisyCells.effect``; levels go by their codes, 0 first.
         """
-        from dpcausal.effects.noisy_cells import cells_of_table
-
-        released = cells_of_table(self, outcome)
-        return released.effect(treatment=treatment, outcome=outcome, adjust=adjust, **options)
+        return estimate_release(self, treatment=treatment, outcome=outcome, adjust=adjust, **options)
 
     def redrawn(self, generator: PublicGenerator) -> Self:
         if self.exact:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from dpcausal.codec import storable
 from dpcausal.dependence.triples import Triple, constant, third_entries
 from dpcausal.dependence.whitened import features
 from dpcausal.privacy.noise import PublicGenerator
@@ -25,6 +26,7 @@ class _Beyond(NamedTuple):
     scale: Reals
 
 
+@storable("NoisyTriples")
 @dataclass(frozen=True, eq=False)
 class NoisyTriples(NoisyWhitened):
     """Whitened pairs, and of some triples the noisy sums of g F_a ⊗ F_b ⊗ F_c, and of g times a constant.

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.dependence.wald import upper_tail, upper_tails
 from dpcausal.dependence.whitened import features, row_entries
 from dpcausal.privacy.noise import PublicGenerator
@@ -31,14 +32,11 @@ EIGENVALUES = 0.25, 4.0
 LEAST_EIGENVALUE = 0.1
 """Least eigenvalue that is taken of the noisy covariance of what is given."""
 
-
 LEAST_LEFT = 0.05
 """Least eigenvalue that is taken of what is left of a column given others."""
 
-
 AT_ONCE = 1 << 22
 """Numbers in the covariances of the pairs that are tested at once."""
-
 
 ONE = np.ones((1, 1))
 
@@ -88,6 +86,7 @@ def ridged(spread: Reals) -> Reals:
     return np.asarray(spread + ridge[..., None, None] * np.eye(spread.shape[-1]))
 
 
+@storable("NoisyWhitened")
 @dataclass(frozen=True, eq=False)
 class NoisyWhitened(Release):
     """A noisy matrix Σ v vᵀ of rows v = w·(F_1(r_1), …, F_d(r_d), 1), each with a weight w that shortens it.

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from dpcausal.codec import storable
 from dpcausal.data.periods import unit_name
 from dpcausal.errors import ParameterError, called
 from dpcausal.report import Guarantee, Result
 from dpcausal.synthetic_control.result import SyntheticControl
 
 
+@storable("AverageEffect")
 @dataclass(frozen=True, eq=False)
 class AverageEffect(Result):
     """The average of several targets' mean effects, each over its own treated periods.

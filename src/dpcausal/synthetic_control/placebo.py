@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dpcausal.codec import storable
 from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
@@ -145,6 +146,7 @@ def noise_deviation(loss: PureDP | ZCDP | NoPrivacy) -> float:
     return gaussian_scale(FULL, loss) / FULL if isinstance(loss, ZCDP) else 0.0
 
 
+@storable("Law")
 @dataclass(frozen=True)
 class Law:
     """The law G of a ratio's size that is reckoned with: Student's, of so many degrees of freedom."""

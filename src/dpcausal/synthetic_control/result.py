@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.data.periods import Label, period_label
 from dpcausal.errors import ParameterError
 from dpcausal.report import Guarantee, Result
@@ -15,6 +16,7 @@ from dpcausal.report import Guarantee, Result
 Reals = npt.NDArray[np.float64]
 
 
+@storable("SyntheticControl")
 @dataclass(frozen=True, eq=False)
 class SyntheticControl(Result):
     """What a target's outcome would have been, and the effect of its treatment, as released.
