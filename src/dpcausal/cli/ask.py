@@ -68,7 +68,7 @@ def ask_command(
 
 def opened(path: Path) -> Release:
     """Return the release of a file."""
-    from dpcausal.releases.release import Release
+    from dpcausal.library import Release  # every kind of release is registered
 
     try:
         return Release.from_json(path.read_text(encoding="utf-8"))
