@@ -29,7 +29,7 @@ from dpcausal.effects.noisy_cells import NoisyCells, levels_of, value_of
 from dpcausal.effects.of_trial import OfTrial, told_numbers
 from dpcausal.effects.question import Contrast, EffectMethod, Rehearsal
 from dpcausal.effects.result import Effect
-from dpcausal.effects.standardise import LEAST_COUNT, Sums
+from dpcausal.effects.standardise import LEAST_COUNT, LEAST_EXACT, Sums
 from dpcausal.effects.stratified import sums_of
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace_scale
@@ -88,7 +88,7 @@ class _Arms:
     shares: Reals
 
     @classmethod
-    def of(cls, question: Contrast, sizes: Any) -> _Arms:
+    def of(cls, question: Contrast, sizes: Any, least: int = LEAST_EXACT) -> _Arms:
         levels = levels_of(question.column(question.treatment))
         strata = [len(levels_of(question.column(name))) for name in question.strata]
         told = told_numbers(sizes)
@@ -102,8 +102,8 @@ class _Arms:
             raise ParameterError(f"sizes add up to {told.sum():.0f}, the table has {question.n}")
         pair = arms_of(levels, question.treatment, question.treated, question.control)
         counts = told[list(pair)].reshape(2, -1)
-        if counts.min() < LEAST_COUNT:
-            raise ParameterError(f"each arm needs {LEAST_COUNT} in each stratum by its size")
+        if counts.min() < least:
+            raise ParameterError(f"each arm needs {least} in each stratum by its size")
         weights = counts[1] if question.estimand == "att" else counts.sum(axis=0)
         return cls(len(levels), pair, counts, weights / weights.sum() / counts)
 
@@ -157,7 +157,7 @@ class Assigned(EffectMethod[PureDP]):
     def settle(self, question: Contrast, spent: PureDP | NoPrivacy) -> Assigned:
         if question.table.weighed:
             raise ParameterError("method 'assigned' has no proof for survey weights")
-        arms = _Arms.of(question, self.sizes)
+        arms = _Arms.of(question, self.sizes, LEAST_EXACT if spent.exact else LEAST_COUNT)
         try:
             noise = _deviation(arms, spent)
             cell_variance(1, spent.part(1 - DIFFERENCE))

@@ -25,6 +25,7 @@ WIDTHS = 30
 BUNCHED = 0.05
 
 FEW = "noise hides how records lie near the cutoff: more of them, a larger epsilon or bandwidth, or fewer bins would do"
+FEW_EXACT = "fewer than 30 records of like weight lie near the cutoff on a side: a larger bandwidth would do"
 GUESSED = "the curvature is that of what was released, and no data show the largest: say curvature= where it is known"
 RARE = "too few near the cutoff have the rarer outcome for an interval to hold"
 WEAK = "the cutoff moves the treatment too little: the Anderson–Rubin set is unbounded"
@@ -197,7 +198,7 @@ def discontinuity_of(
     }  # fmt: skip
     y = max(bend(side, Y) for side in both) if told[0] is None and enough else (told[0] or 0.0) / width
     a = max(bend(side, A) for side in both) if told[1] is None and enough and fuzzy else told[1] or 0.0
-    bends, cutoffs, few = (y, a), [], FEW
+    bends, cutoffs, few = (y, a), [], FEW if release.variance > 0 else FEW_EXACT
     for h in _tried(both, bandwidth) if enough else []:
         lines = line_within(left, h, spread=left.spread()), line_within(right, h, spread=right.spread())
         if lines[0] is not None and lines[1] is not None:

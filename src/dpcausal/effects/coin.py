@@ -30,7 +30,7 @@ from dpcausal.effects.noisy_cells import NoisyCells, levels_of, value_of
 from dpcausal.effects.of_trial import OfTrial, told_numbers
 from dpcausal.effects.question import Contrast, EffectMethod, Rehearsal
 from dpcausal.effects.result import Effect
-from dpcausal.effects.standardise import LEAST_COUNT, Sums
+from dpcausal.effects.standardise import LEAST_COUNT, LEAST_EXACT, Sums
 from dpcausal.effects.stratified import sums_of
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace_scale
@@ -178,7 +178,8 @@ class _Centred:
         lacking = question.n - float(total.sum())
         gone = lacking > GONE * math.sqrt(float(noise[0, 0]) * levels[0].size) + 1e-6 * question.n
         astray = float((np.abs(off) / np.sqrt(spread)).max())
-        return cls(design, np.maximum(N, LEAST_COUNT), T, Q, left, np.maximum(total, 0.0), gone, astray)
+        least = LEAST_COUNT if noise.any() else LEAST_EXACT
+        return cls(design, np.maximum(N, least), T, Q, left, np.maximum(total, 0.0), gone, astray)
 
     @property
     def centres(self) -> Reals:

@@ -39,6 +39,7 @@ WIDE = (
     "arm has few records for them; narrower bounds would help"
 )
 UNSUPPORTED = "less than half of the records is in strata with enough of both arms for the noise"
+EMPTY = "less than half of the records is in strata with two records or more of both arms: adjust for fewer columns"
 VOID = (
     "hardly any record counts: most lack a column of the call, or hold levels, weights or numbers that are not as "
     "declared; schema.check(frame) shows the curator which, before anything is paid"
@@ -151,7 +152,8 @@ class Answer:
         if self.found is not None and value.degree == 1:
             self.risks = risks(sums.part(supported), self.found, treated_only, reach)
         self.skewed = self.found is not None and self.risks is None and self.found.skew > MOST_SKEW
-        self.reason = UNSUPPORTED if self.found is None else ""
+        self.unsupported = UNSUPPORTED if sums.noise[0, 0] > 0 else EMPTY
+        self.reason = self.unsupported if self.found is None else ""
         if self.skewed and self.half > WIDEST * value.width:
             self.reason = SKEWED
 
@@ -219,7 +221,7 @@ class Answer:
         if self.value.degree != 1:
             return None
         if self.found is None or self.risks is None:
-            return Ratio(None, None, UNSUPPORTED)
+            return Ratio(None, None, self.unsupported)
         two, matrix = self.found.values, self.found.covariance
         left = self.left / self.value.width  # may be in either risk
         if self.rare or any(firm(risk) < FIRM * math.sqrt(matrix[a, a]) for a, risk in enumerate(two)):

@@ -297,14 +297,14 @@ class _Mean:
         self.error = math.hypot(error, unit * taken.hidden)
         below, above = unit * taken.below, unit * taken.above
         self.ends = self.estimate - reach * self.error - below, self.estimate + reach * self.error + above
-        self.few = self.count < 30 + 6 * math.sqrt(3 * variance)
+        self.few, self.noisy = self.count < 30 + 6 * math.sqrt(3 * variance), deviation > 0
         self.skewed = below + above > MOST_CUT * error or (tally.edge is not None and tails.escaped)
         self.unseen = 0.0 if tally.edge is None else tails.unseen(tally.edge, reach)
 
     def reason(self, otherwise: str, cut: float) -> str:
         """Return why there is no interval, or nothing."""
         if self.few:
-            return "too few records for the noise"
+            return "too few records for the noise" if self.noisy else "fewer than 30 records"
         return otherwise or (CUT.format(cut=cut) if self.skewed else "")
 
 
@@ -323,7 +323,8 @@ def _answer(
         otherwise = RARE
     if signal < LEAST_SIGNAL or drowned:
         otherwise = WEAK.format(signal=signal)
-    few = not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM  # shortening moves the estimate by more than the error
+    # Where shortening moves the estimate by more than the error.
+    few = deviations[0] > 0 and not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM
     if share < LEAST_SHARE or few:
         otherwise = OVERLAP
 

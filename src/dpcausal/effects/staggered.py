@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 Reals = npt.NDArray[np.float64]
 
-LEAST_COUNT, LEAST_RATIO = 30.0, 6.0
-"""A cohort enters with at least so many persons, and so many deviations of the noise of their number."""
+LEAST_COUNT, LEAST_RATIO, LEAST_EXACT = 30.0, 6.0, 2.0
+"""A cohort enters with at least so many persons, and so many deviations of the noise of their number; without noise
+with those that a variance takes."""
 MOST_LOST = 0.2
 """No interval where shortening took .2 √n more than of normal rows: calibrated by measured coverage, not proved."""
 SURE = 2.5
@@ -152,7 +153,8 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered
     """Return ``NoisyPaths.did`` of checked arguments."""
     from scipy.special import chdtrc, ndtri
 
-    least = max(LEAST_COUNT, LEAST_RATIO * paths.count_noise)
+    noisy = paths.deviation > 0
+    least = max(LEAST_COUNT, LEAST_RATIO * paths.count_noise) if noisy else LEAST_EXACT
     enough = [g for g, count in enumerate(paths.counts) if count >= least]
     # In the first period there is no period before: nothing can be told of who is treated from the start.
     treated = [g for g in enough if paths.starts[g] > 0]
@@ -161,8 +163,8 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered
         if t != paths.starts[g] - 1 and _controls(paths, enough, never_only, g, t)
     ]  # fmt: skip
     dropped = [g for g in range(len(paths.cohorts)) if g not in enough and paths.starts[g] != 0]
-    notes = tuple(f"cohort {paths.cohorts[g]} has too few persons for the noise{LOST * (paths.starts[g] < 0)}"
-                  for g in dropped)  # fmt: skip
+    few = f"has too few persons{' for the noise' * noisy}"
+    notes = tuple(f"cohort {paths.cohorts[g]} {few}{LOST * (paths.starts[g] < 0)}" for g in dropped)
     events = sorted({t - paths.starts[g] for g, t in told})
     after = [(g, t) for g, t in told if t >= paths.starts[g]]
     means = [*([after] if after else []), *([(g, t) for g, t in told if t - paths.starts[g] == e] for e in events)]
@@ -269,8 +271,10 @@ class _Answers:
         self.covariance, self.noise = np.zeros((size, size)), np.zeros((size, size))
         deviations = np.array([paths.count_noise, *[paths.deviation] * d])
         for g in enough:
-            matrix = np.block([[paths.counts[g : g + 1, None], paths.sums[g][None]],
-                               [paths.sums[g][:, None], paths.squares[g]]])  # fmt: skip
+            count, sums, squares = paths.counts[g], paths.sums[g], paths.squares[g]
+            if count < LEAST_COUNT:  # without noise alone: an unbiased variance
+                squares = squares + (squares - np.outer(sums, sums) / count) / (count - 1)
+            matrix = np.block([[np.full((1, 1), count), sums[None]], [sums[:, None], squares]])
             eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
             root = gradient[g] @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))
             noise = gradient[g] * deviations

@@ -28,8 +28,15 @@ LEAST_RATIO = 6.0
 """... and so many standard deviations of the noise in that count: a ratio of noisy numbers is biased below."""
 LESS = 5.0
 """Near that limit errors of noise are those of cells smaller by so many deviations of the noise of their count."""
+LEAST_EXACT = 2
+"""Without noise a stratum enters with so many records in each arm: what a variance takes."""
 UNSEEN = 3
 """So many records at the far end a sample may lack with a chance of .05: it can be more skewed than it looks."""
+
+
+def least_count(deviation: float) -> float:
+    """Return the records that a stratum needs in each arm, by the deviation of the noise of a count."""
+    return max(LEAST_COUNT, LEAST_RATIO * deviation) if deviation > 0 else LEAST_EXACT
 
 
 def louder(counts: Reals, deviation: float, less: float) -> Reals:
@@ -57,8 +64,7 @@ class Sums:
     @property
     def supported(self) -> Mask:
         """The strata in which both arms can be told from the noise."""
-        least = max(LEAST_COUNT, LEAST_RATIO * math.sqrt(self.noise[0, 0]))
-        return np.asarray(self.N.min(axis=0) >= least)
+        return np.asarray(self.N.min(axis=0) >= least_count(math.sqrt(self.noise[0, 0])))
 
     @property
     def ratio(self) -> float:
@@ -122,6 +128,8 @@ def far_reach(variance: float, far: float, reach: float) -> float:
 def means(sums: Sums, treated_only: bool) -> Means:
     """Return the standardised means of strata that are all supported, at least one."""
     N, T, Q = sums.N, sums.T, sums.Q
+    # Of strata that only an answer without noise has: unbiased variances.
+    Q = Q + np.where(N < LEAST_COUNT, np.maximum(Q - T**2 / N, 0.0) / np.maximum(N - 1, 1.0), 0.0)
     weights = N[1] if treated_only else N.sum(axis=0)
     total = float(weights.sum())
     within = T / N

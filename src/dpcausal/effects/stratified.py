@@ -12,7 +12,7 @@ from dpcausal.effects.cells import CellSums, Paid, cell_claims, cell_variance, c
 from dpcausal.effects.noisy_cells import value_of
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.result import Effect
-from dpcausal.effects.standardise import LEAST_COUNT, LEAST_RATIO
+from dpcausal.effects.standardise import least_count
 from dpcausal.errors import InfeasibleError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
@@ -37,8 +37,8 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
 
     def settle(self, question: Contrast, spent: Paid) -> Stratified:
         deviation = _deviation(question, spent)
-        least, mean = max(LEAST_COUNT, LEAST_RATIO * deviation), question.n / question.cells
-        if mean < least:
+        least, mean = least_count(deviation), question.n / question.cells
+        if mean < least and not spent.exact:
             raise InfeasibleError(
                 f"{question.n} rows in {question.cells} cells of treatment and strata are {mean:.3g} a cell, and at "
                 f"{spent} a cell needs {least:.3g} to be told from the noise: give {_enough(spent, least / mean)} or "
