@@ -84,6 +84,40 @@ def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[NDArray[np
     return clean, present
 
 
+_PLAIN = frozenset({str, bool, int, float, Decimal})
+
+
+def scalar(value: object) -> str | bool | int | float | Decimal | None:
+    """Return a cell as a plain text, boolean, whole number, float or decimal; ``None`` for anything else.
+
+    Total: no method of the cell's own class runs, since it may raise.  A subclass counts as its base holds it, a numpy
+    scalar as its number or text; a null, date, duration, list or other object is missing.
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value  # type: ignore[return-value]
+    if issubclass(kind, str):
+        return str.__str__(value)  # type: ignore[arg-type]
+    if issubclass(kind, int):
+        return int.__int__(value)  # type: ignore[arg-type]
+    if issubclass(kind, float):
+        return float.__float__(value)  # type: ignore[arg-type]
+    if issubclass(kind, Decimal):
+        return Decimal(value)  # type: ignore[arg-type]
+    if issubclass(kind, np.longdouble):
+        with np.errstate(all="ignore"):
+            return float(np.longdouble.__float__(value))  # type: ignore[arg-type]
+    if issubclass(kind, (np.bool_, np.integer, np.floating)) and not issubclass(kind, np.timedelta64):
+        return np.generic.item(value)  # type: ignore[arg-type, no-any-return]
+    return None
+
+
 def number_of(value: object) -> float:
-    """Return a Python integer, decimal or float as the nearest float64; anything else as NaN."""
-    return float(value) if isinstance(value, (int, float, Decimal)) else np.nan
+    """Return a Python integer, decimal or float as the nearest float64, beyond them ±inf; anything else as NaN."""
+    plain = scalar(value)
+    try:
+        return float(plain) if isinstance(plain, (int, float, Decimal)) else np.nan
+    except OverflowError:  # a whole number beyond all floats
+        return np.inf if plain > 0 else -np.inf  # type: ignore[operator]
+    except ValueError:  # a signalling NaN
+        return np.nan

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.cleaning import clean_numbers
+from dpcausal.data.cleaning import clean_numbers, scalar
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.source import Collected, Kind
 
@@ -84,18 +84,17 @@ def _value_coder(column: Levels, rest: int) -> Callable[[object], int]:
     codes = {label: code for code, label in enumerate(column.labels)}
 
     def text(value: object) -> int:
-        return codes.get(value, rest) if isinstance(value, str) else rest
+        plain = scalar(value)
+        return codes.get(plain, rest) if type(plain) is str else rest
 
     def boolean(value: object) -> int:
-        return codes.get(bool(value), rest) if isinstance(value, (bool, np.bool_)) else rest
+        plain = scalar(value)
+        return codes.get(plain, rest) if type(plain) is bool else rest
 
     def integer(value: object) -> int:
-        if isinstance(value, (bool, np.bool_)):
-            return rest
-        if isinstance(value, (int, np.integer)):
-            return codes.get(int(value), rest)
-        if isinstance(value, (float, np.floating)) and float(value).is_integer():
-            return codes.get(int(value), rest)
+        plain = scalar(value)
+        if type(plain) is int or (type(plain) is float and plain.is_integer()):
+            return codes.get(int(plain), rest)
         return rest
 
     return {"text": text, "boolean": boolean, "integer": integer}[column.kind]

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.cleaning import scalar
+
 Label = int | float | str
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -30,16 +32,16 @@ def period_label(value: Any) -> Label | None:
     (1989, 1989, '1989-01-01', None)
     """
     try:
-        return _label(value)
-    except Exception:  # a date that no calendar of Python's holds, a signalling NaN: one donor's cell must not fail all
+        plain = scalar(value)
+        found: Any = scalar(_label(value if plain is None else plain))
+    except BaseException:  # a date that no calendar of Python's holds, a method that raises: one cell must not fail all
         return None
+    return None if type(found) is bool else found
 
 
 def _label(value: Any) -> Label | None:
     if isinstance(value, np.datetime64):
         value = None if np.isnat(value) else value.astype("datetime64[us]").item()
-    if isinstance(value, np.generic):
-        value = value.item()
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -81,9 +83,11 @@ def unit_name(value: Any) -> str | int | float | None:
     apart by their code points: two normal forms of one word are two units.
     """
     try:
-        return _name(value)
-    except Exception:  # an object that has no text
+        plain = scalar(value)
+        found: Any = scalar(_name(value if plain is None else plain))
+    except BaseException:  # an object that has no text
         return None
+    return found  # type: ignore[no-any-return]
 
 
 def _name(value: Any) -> str | int | float | None:
@@ -141,7 +145,7 @@ def coded(
             return known
         try:
             key = _known_by(value)
-        except Exception:  # a clock that fails
+        except BaseException:  # a clock that fails
             key = None
         if key is None:
             return _new(value)

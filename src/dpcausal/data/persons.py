@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.cleaning import scalar
 from dpcausal.data.source import Collected, Declared, Kind, Source
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.hashing import hashed, mixed
@@ -122,9 +123,9 @@ def texts_of(collected: Collected, name: str, fields: bool) -> list[str | None]:
 
 
 def _text(value: object, fields: bool) -> str | None:
-    if isinstance(value, str):
-        return value if value or not fields else None
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    plain = scalar(value)
+    if type(plain) is str:
+        return plain if plain or not fields else None
+    if type(plain) is not int:
         return None
-    whole = int(value)
-    return str(whole) if whole.bit_length() <= 4096 else hex(whole)  # Python writes so long a number in no other way
+    return str(plain) if plain.bit_length() <= 4096 else hex(plain)  # Python writes so long a number in no other way
