@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[NDArray[np
 _PLAIN = frozenset({str, bool, int, float, Decimal})
 
 
-def scalar(value: object) -> str | bool | int | float | Decimal | None:
+def scalar(value: Any) -> str | bool | int | float | Decimal | None:
     """Return a cell as a plain text, boolean, whole number, float or decimal; ``None`` for anything else.
 
     Total: no method of the cell's own class runs, since it may raise.  A subclass counts as its base holds it, a numpy
@@ -95,20 +96,20 @@ def scalar(value: object) -> str | bool | int | float | Decimal | None:
     """
     kind = type(value)
     if kind in _PLAIN:
-        return value  # type: ignore[return-value]
+        return value  # type: ignore[no-any-return]
     if issubclass(kind, str):
-        return str.__str__(value)  # type: ignore[arg-type]
+        return str.__str__(value)
     if issubclass(kind, int):
-        return int.__int__(value)  # type: ignore[arg-type]
+        return int.__int__(value)
     if issubclass(kind, float):
-        return float.__float__(value)  # type: ignore[arg-type]
+        return float.__float__(value)
     if issubclass(kind, Decimal):
-        return Decimal(value)  # type: ignore[arg-type]
+        return Decimal(value)
     if issubclass(kind, np.longdouble):
         with np.errstate(all="ignore"):
-            return float(np.longdouble.__float__(value))  # type: ignore[arg-type]
+            return float(np.longdouble.__float__(value))
     if issubclass(kind, (np.bool_, np.integer, np.floating)) and not issubclass(kind, np.timedelta64):
-        return np.generic.item(value)  # type: ignore[arg-type, no-any-return]
+        return np.generic.item(value)  # type: ignore[no-any-return]
     return None
 
 
