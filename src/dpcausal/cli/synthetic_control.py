@@ -24,6 +24,9 @@ def synthetic_control_command(
     treated: Annotated[
         str, typer.Option(help="Rule of all treated units: none is a donor, panels of one ledger share it.")
     ] = "",
+    times: Annotated[
+        str, typer.Option(help="All periods in order, with commas between, where their order is not known.")
+    ] = "",
     placebo: Annotated[str, typer.Option(help="Ask as if the treatment had begun at this earlier period.")] = "",
     coverage: Annotated[float, typer.Option(help="Nominal coverage of the interval.")] = 0.9,
     plan: Annotated[bool, typer.Option("--plan", help="Say what it would cost and whether it can work.")] = False,
@@ -35,7 +38,8 @@ def synthetic_control_command(
     from dpcausal.synthetic_control.ask import plan_synthetic_control, synthetic_control
 
     panel = Panel(data, unit=unit, time=time, outcome=outcome, target=_named(target, data), start=start,
-                  bounds=Bounded(lower, upper), ledger=call.ledger, name=call.name, treated=treated)  # fmt: skip
+                  bounds=Bounded(lower, upper), ledger=call.ledger, name=call.name, treated=treated,
+                  times=[time.strip() for time in times.split(",")] if times else None)  # fmt: skip
     words: dict[str, Any] = {"start": placebo or None, "coverage": coverage}
     if plan:
         asked = {name: call.settings[name] for name in ("loss", "method")}

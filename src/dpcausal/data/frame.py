@@ -100,6 +100,13 @@ class FrameSource(Streaming):
             raise SchemaError(f"column {name!r}: {self.backend} reads this name as a pattern of names; rename it")
         return withheld(lambda: _declared(self.frame, name), f"column {name!r}: its declared type cannot be read")
 
+    def categories(self, name: str) -> Sequence[object]:
+        def listed() -> Sequence[object]:
+            dtype = self.frame.select(name).collect_schema()[name]  # an ordered pandas categorical is an Enum here
+            return dtype.categories if isinstance(dtype, nw.Enum) else ()
+
+        return withheld(listed, f"column {name!r}: its categories cannot be read")
+
     def count(self) -> int:
         def rows() -> int:
             if isinstance(self.frame, nw.DataFrame):

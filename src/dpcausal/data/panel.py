@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.panel_cells import Cells, array_cells, filled, frame_cells
-from dpcausal.data.periods import Label, period_label
+from dpcausal.data.panel_series import check_target, covariate_means, observed_places, own_covariates, place_of
+from dpcausal.data.periods import Label
 from dpcausal.data.rows import checked_name
 from dpcausal.data.schema import Bounded
 from dpcausal.data.treated import checked, membership
@@ -36,8 +37,9 @@ class Panel(Single):
         Long: a row for each unit and time.  Back ends as for ``Table``.  *The donors' rows are private*; it must not
         change afterwards.
     unit, time, outcome : str
-        Columns.  Times are whole numbers, dates, timestamps, periods or texts that sort; timestamps with a time zone
-        are instants, named in UTC.  *The names of the units are public by declaration*, the donors' too: see the notes.
+        Columns.  Times are numbers, dates, timestamps, periods, an ordered categorical, or texts of one form as
+        ``2019-W2``; other texts need ``times``.  Timestamps with a time zone are instants, named in UTC.
+        *The names of the units are public by declaration*, the donors' too: see the notes.
     target : name of a unit, or a list of them
         The treated units.  *Public: a target's own series is not protected*, and it is printed in results.  It must lie
         within the bounds, and have a value in each treated period.
@@ -54,6 +56,9 @@ class Panel(Single):
         ``"unit >= 6000 and unit <= 6999"``.  *Public, and not protected*: those that are no targets here are no
         donors either.  The ledger records list or rule, once, so panels whose targets are among them share a ledger.
         By default the targets alone.
+    times : sequence of times, optional
+        All periods, in order, for times whose order is not known, as names of months.  *Public.*  By default the
+        targets' periods.
     missing : str
         What an absent or null cell of a donor counts as, by a rule that looks at this donor only: ``"carry"``, its
         value before, else its first value, else the midpoint of the bounds; or ``"midpoint"``.
@@ -65,7 +70,10 @@ class Panel(Single):
     n : int
         Donors: units other than the targets.  Public under replace-one.
     times : tuple
-        The targets' periods, sorted: whole numbers, or ISO texts.  Public.  Donors' rows at other times do not count.
+        The targets' periods, in order: numbers, or texts.  Public.  Donors' rows at other times do not count, nor do
+        periods before a start in which a target has no value.
+    lacking : mapping from target to tuple
+        The periods before its start in which a target has no value: they are left out, for the donors too.  Public.
     targets : tuple
         Their names.
     treated : tuple or str
@@ -105,18 +113,20 @@ class Panel(Single):
     confined = "a panel holds private records: it cannot be pickled"
 
     __slots__ = (
-        "_bounds", "_cells", "_covariates", "_ledger", "_missing", "_n", "_name", "_named", "_series", "_starts",
-        "_target_covariates", "_times", "_treated",
+        "_bounds", "_cells", "_covariates", "_lacking", "_ledger", "_missing", "_n", "_name", "_named", "_places",
+        "_series", "_starts", "_target_covariates", "_times", "_treated",
     )  # fmt: skip
 
     _bounds: Bounded
     _cells: Cells
     _covariates: dict[str, Bounded]
+    _lacking: dict[Any, tuple[Label, ...]]
     _ledger: Ledger
     _missing: str
     _n: int
     _name: str
     _named: tuple[str, ...]
+    _places: NDArray[np.int64]
     _series: dict[Any, Reals]
     _starts: dict[Any, int]
     _target_covariates: dict[Any, Reals]
@@ -137,6 +147,7 @@ class Panel(Single):
         ledger: Ledger,
         name: str = "",
         treated: Sequence[Any] | str = (),
+        times: Sequence[Any] | None = None,
         missing: str = "carry",
         covariates: Mapping[str, Bounded] | None = None,
     ) -> None:
@@ -144,7 +155,8 @@ class Panel(Single):
         _check_public(bounds, ledger, missing, columns)
         listed = list(target) if isinstance(target, (list, tuple)) else [target]
         others = checked(treated, listed, unit)
-        cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed, partial(membership, others))
+        cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed, partial(membership, others),
+                            times)  # fmt: skip
         self._settle(cells, start, bounds, ledger, missing, columns, others, checked_name(name), (unit, time, outcome))
 
     @classmethod
@@ -171,7 +183,7 @@ class Panel(Single):
         start : time
             One of ``times``; a mapping for several targets.
         times : sequence of T times, optional
-            0, …, T−1 by default.
+            0, …, T−1 by default.  Numbers and dates must increase; texts are in the order given.
         bounds, ledger, treated, missing
             As for ``Panel``; who is a donor is up to the caller.
         """
@@ -188,25 +200,29 @@ class Panel(Single):
     ) -> None:  # fmt: skip
         if cells.donors < 1:
             raise SchemaError("a panel needs at least one donor beside its targets")
-        periods = len(cells.times)
-        if cells.donors * periods > MOST_CELLS:
+        if cells.donors * len(cells.times) > MOST_CELLS:
             raise SchemaError(f"a panel holds at most {MOST_CELLS} cells, donors times periods")
         if isinstance(start, Mapping) and set(start) != set(cells.targets):
             raise ParameterError("start must name every target once")
         starts = {name: start[name] if isinstance(start, Mapping) else start for name in cells.targets}
-        places = {name: _place(cells.times, name, value) for name, value in starts.items()}
+        every = {name: place_of(cells.times, name, value) for name, value in starts.items()}
         raw = cells.target_rows
-        series, kept = {}, {}
         for name, block in raw.items():
-            _check_target(name, block[0], places[name], cells.times, bounds)
-            values = filled(block[:1], bounds, missing)[0]
+            check_target(name, block[0], every[name], cells.times, bounds)
+        used = observed_places({name: block[0] for name, block in raw.items()}, every, cells.times)
+        places = {name: int(np.searchsorted(used, place)) for name, place in every.items()}
+        series, kept, lacking = {}, {}, {}
+        for name, block in raw.items():
+            values = block[0, used] + 0.0
             values.setflags(write=False)
             series[name] = values
-            kept[name] = _covariate_means(block[None, 1:], list(covariates.values()), places[name], missing)[0]
+            kept[name] = own_covariates(name, block[1:, : every[name]], covariates)
+            lacking[name] = tuple(cells.times[place] for place in np.flatnonzero(np.isnan(block[0, : every[name]])))
         for field, value in (
-            ("_cells", cells), ("_times", cells.times), ("_n", cells.donors), ("_series", series), ("_starts", places),
-            ("_bounds", bounds), ("_ledger", ledger), ("_missing", missing), ("_covariates", covariates),
-            ("_target_covariates", kept), ("_name", known_as), ("_named", named), ("_treated", treated),
+            ("_cells", cells), ("_times", tuple(cells.times[place] for place in used)), ("_n", cells.donors),
+            ("_series", series), ("_starts", places), ("_bounds", bounds), ("_ledger", ledger), ("_missing", missing),
+            ("_covariates", covariates), ("_target_covariates", kept), ("_name", known_as), ("_named", named),
+            ("_treated", treated), ("_places", used), ("_lacking", lacking),
         ):  # fmt: skip
             object.__setattr__(self, field, value)
 
@@ -223,13 +239,27 @@ class Panel(Single):
     @property
     def identity(self) -> dict[str, Any]:
         """What is public of it and declared: what tells it from another panel, and never a series."""
-        hidden = ("_cells", "_ledger", "_series", "_target_covariates")
+        hidden = ("_cells", "_lacking", "_ledger", "_places", "_series", "_target_covariates")
         return {slot: getattr(self, slot) for slot in Panel.__slots__ if slot not in hidden}
 
     @property
     def times(self) -> tuple[Label, ...]:
         """The public periods."""
         return self._times
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """The place of each period among all, those that a target lacks included: they are the steps of a trend."""
+        return self._places
+
+    @property
+    def lacking(self) -> dict[Any, tuple[Label, ...]]:
+        """The periods before its start that each target lacks."""
+        return dict(self._lacking)
+
+    def before(self, target: Any) -> tuple[Label, ...]:
+        """Return all periods before a target's start, those that a target lacks included."""
+        return self._cells.times[: int(self._places[self._starts[target]])]
 
     @property
     def targets(self) -> tuple[Any, ...]:
@@ -243,12 +273,12 @@ class Panel(Single):
 
     def before_treatment(self, start: Any) -> Panel:
         """Return the panel up to the first treatment, as if it had been at ``start``: for placebos in time."""
-        first = min(self._starts.values())
-        if _place(self._times, self.targets[0], start) >= first:
-            raise ParameterError(f"a placebo in time needs a start before the first treatment, in {self._times[first]}")
         cells, blocks = self._cells, self._cells.target_rows
+        first = int(self._places[min(self._starts.values())])
+        if place_of(cells.times, self.targets[0], start) >= first:
+            raise ParameterError(f"a placebo in time needs a start before the first treatment, in {cells.times[first]}")
         early = replace(
-            cells, times=self._times[:first], target_rows={name: block[:, :first] for name, block in blocks.items()},
+            cells, times=cells.times[:first], target_rows={name: block[:, :first] for name, block in blocks.items()},
             donor_rows=lambda place: cells.donor_rows(place)[:, :first],
         )  # fmt: skip
         panel = Panel.__new__(Panel)
@@ -294,14 +324,14 @@ class Panel(Single):
 
         For mechanisms and statistics, after the ledger allotted.
         """
-        return filled(self._cells.donor_rows(0), self._bounds, self._missing)
+        return np.ascontiguousarray(filled(self._cells.donor_rows(0), self._bounds, self._missing)[:, self._places])
 
     def donor_covariates(self) -> Reals:
         """Bring the donors' covariates into memory, shape (n, p), scaled to [−1, 1].  *Private.*"""
-        before = min(self._starts.values())
+        before = int(self._places[min(self._starts.values())])
         blocks = [self._cells.donor_rows(place + 1) for place in range(len(self._covariates))]
-        stacked = np.stack(blocks, axis=1) if blocks else np.empty((self._n, 0, len(self._times)))
-        return _covariate_means(stacked, list(self._covariates.values()), before, self._missing)
+        stacked = np.stack(blocks, axis=1) if blocks else np.empty((self._n, 0, before))
+        return covariate_means(stacked, list(self._covariates.values()), before, self._missing)
 
     def __repr__(self) -> str:
         named = ", ".join(f"target {name} from {self._times[place]}" for name, place in self._starts.items())
@@ -314,7 +344,6 @@ class Panel(Single):
         raise AttributeError("a panel is frozen")
 
 
-
 def _check_public(bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded]) -> None:
     if not isinstance(bounds, Bounded) or not all(isinstance(column, Bounded) for column in covariates.values()):
         raise ParameterError("bounds, of the outcome and of each covariate, must be Bounded(lower, upper)")
@@ -325,40 +354,3 @@ def _check_public(bounds: Bounded, ledger: Ledger, missing: str, covariates: dic
         raise ParameterError(f"ledger must be a Ledger, got {type(ledger).__name__}")
     if not (isinstance(missing, str) and missing in MISSING):
         raise ParameterError(f"missing must be one of {', '.join(MISSING)}: a donor counts with its whole series")
-
-
-def _place(times: tuple[Label, ...], target: Any, start: Any) -> int:
-    label = period_label(start)
-    if label not in times:
-        raise ParameterError(
-            f"start of {target!r} must be one of the periods {times[0]} … {times[-1]} that the targets have"
-        )
-    place = times.index(label)
-    if place < 1:
-        raise ParameterError(f"start of {target!r} leaves no period before it: the first is {times[0]}")
-    return place
-
-
-def _check_target(name: Any, series: Reals, start: int, times: tuple[Label, ...], bounds: Bounded) -> None:
-    """Raise where a target's own series, which is public, would be answered wrongly: nothing of it is filled or cut."""
-    outside = np.flatnonzero((series < bounds.lower) | (series > bounds.upper))
-    if len(outside):
-        raise ParameterError(
-            f"target {name!r} lies outside the bounds {bounds.lower:g} to {bounds.upper:g} in {times[outside[0]]}: "
-            "declare wider bounds"
-        )
-    absent = np.isnan(series)
-    if absent[start:].any():
-        first = times[start + int(np.argmax(absent[start:]))]
-        raise ParameterError(f"target {name!r} has no value in {first}, which is treated: its effect is unknown there")
-    if (left := int((~absent[:start]).sum())) < min(start, 3):
-        raise ParameterError(f"target {name!r} has {left} values before its start in {times[start]}, fewer than 3")
-
-
-def _covariate_means(blocks: Reals, columns: list[Bounded], before: int, missing: str) -> Reals:
-    """Return each unit's means before the start, (units, p), scaled to [−1, 1]; ``blocks`` is (units, p, T)."""
-    means = np.empty((len(blocks), len(columns)))
-    for place, column in enumerate(columns):
-        clean = filled(blocks[:, place, :before], column, missing)
-        means[:, place] = (clean.mean(axis=1) - column.midpoint) / (column.width / 2)
-    return np.clip(means, -1, 1)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpcausal.data.cleaning import check_declared
 from dpcausal.data.frame import source_of
+from dpcausal.data.period_order import declared_times, in_order
 from dpcausal.data.periods import Label, coded, period_label, unit_name
 from dpcausal.data.schema import Bounded
 from dpcausal.data.source import Collected, Kind, Source, withheld
@@ -31,7 +32,7 @@ class Cells:
     Attributes
     ----------
     times : tuple
-        The targets' periods, sorted.  Public.
+        The targets' periods, in order.  Public.
     targets : tuple
         Names.  Public.
     donors : int
@@ -77,12 +78,9 @@ def array_cells(donors: Any, targets: Mapping[Any, Any], times: Sequence[Any] | 
     series = {name: _real(values, "each target", 1) for name, values in targets.items()}
     if not series or any(len(values) != rows.shape[1] for values in series.values()):
         raise ParameterError(f"each target must have as many periods as the donors, {rows.shape[1]}")
-    labels = list(range(rows.shape[1])) if times is None else [period_label(value) for value in times]
-    if len(labels) != rows.shape[1]:
+    known = tuple(range(rows.shape[1])) if times is None else declared_times(times)
+    if len(known) != rows.shape[1]:
         raise ParameterError(f"times must name the {rows.shape[1]} periods of the donors")
-    known = _sorted_times([label for label in labels if label is not None])
-    if list(known) != labels:
-        raise ParameterError("times must increase strictly")
     return Cells(
         times=known,
         targets=tuple(series),
@@ -105,12 +103,14 @@ def _real(values: Any, name: str, dimensions: int) -> Reals:
 def frame_cells(
     frame: Any, unit: str, time: str, columns: dict[str, Bounded], targets: list[Any],
     treated: Callable[[bool], Callable[[Any], bool]] = lambda as_text: lambda name: False,
+    listed_times: Sequence[Any] | None = None,
 ) -> Cells:  # fmt: skip
     """Return the cells of a long frame; reads the columns of units and times, and the targets' records.
 
     ``treated``, told whether names are all texts, tells of a name whether its unit is treated: then it is no donor,
-    also where it is no target.
+    also where it is no target.  ``listed_times`` are all periods, in order; by default they are the targets'.
     """
+    declared = () if listed_times is None else declared_times(listed_times)
     source = _source(frame)
     stamp = Stamp.of(frame) if isinstance(frame, (str, PathLike)) else None
     for name in (unit, time, *columns):
@@ -143,9 +143,13 @@ def frame_cells(
         hint = f"; there is {twins[0]!r}, another type: name it so" if twins else ""
         raise ParameterError(f"no record has the target {absent[0]!r} as its unit{hint}")
     of_targets = np.isin(units, [codes[name] for name in names])
-    times = _sorted_times([labels[code] for code in np.unique(moments[of_targets & (moments >= 0)])])
-    if not times:
+    present = {labels[code] for code in np.unique(moments[of_targets & (moments >= 0)])}
+    if not present:
         raise SchemaError("no record of a target has a time that can be read")
+    if declared and (strange := sorted(present - set(declared), key=str)):
+        raise ParameterError(f"times lacks {strange[0]!r}, in which a target has a record")
+    categories = [period_label(value) for value in source.categories(time)]
+    times = declared or in_order(present, [label for label in categories if label is not None])
     set_apart, own = treated(as_text), set(names)
     donors = (name for name in unit_names if name not in own and not set_apart(name))
     order = sorted(donors, key=lambda name: (str(name), repr(name)))
@@ -235,12 +239,6 @@ def _pivoted(
     cells = np.full(units * periods, np.nan)
     np.divide(total, count, out=cells, where=count > 0)
     return cells.reshape(units, periods)
-
-
-def _sorted_times(labels: list[Any]) -> tuple[Label, ...]:
-    if len({isinstance(label, str) for label in labels}) > 1:
-        raise SchemaError("the targets' times must be all numbers, or all dates or texts")
-    return tuple(sorted(set(labels)))
 
 
 def _position(times: tuple[Label, ...], label: Any) -> int:

@@ -1,4 +1,4 @@
-"""Times of a panel: whatever a frame holds, brought to labels that sort and that JSON can hold.
+"""Times of a panel: whatever a frame holds, brought to labels that JSON can hold.
 
 A label is a whole number, a float or a text; dates and timestamps become ISO texts, whose order is that of time.
 Timestamps with a time zone are instants: their texts are those of UTC, whatever zone a frame or a session shows.
@@ -21,6 +21,7 @@ from dpcausal.data.cleaning import scalar
 Label = int | float | str
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_CALENDAR = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
 
 
 def period_label(value: Any) -> Label | None:
@@ -59,10 +60,10 @@ def _label(value: Any) -> Label | None:
 def _of_text(text: str) -> Label | None:
     if _WHOLE.fullmatch(text):
         return int(text)
-    try:
-        return _of_date(datetime.fromisoformat(text))
+    try:  # 2019-W10 is a date to Python and 2019-W2 is none: only full dates are read
+        return _of_date(datetime.fromisoformat(text)) if _CALENDAR.fullmatch(text) else text or None
     except ValueError:
-        return text or None
+        return text
 
 
 def _of_date(value: Any) -> str | None:

@@ -109,6 +109,11 @@ class Streaming(ABC):
     ordered = True
     """Whether the rows come in one order each time, which no record decides."""
 
+    def categories(self, name: str) -> Sequence[object]:
+        """Return the categories of a column that is declared an ordered categorical, in its order; else none."""
+        del name
+        return ()
+
     def evaluate(self, names: Sequence[str]) -> None:
         """Compute every value of some columns of a lazy frame once, and keep none: a cast that fails fails here."""
         del names  # what is not lazy is there
@@ -169,6 +174,8 @@ class Source(Protocol):
     def evaluate(self, names: Sequence[str]) -> None: ...
 
     def declared(self, name: str) -> Declared: ...
+
+    def categories(self, name: str) -> Sequence[object]: ...
 
     def count(self) -> int: ...
 

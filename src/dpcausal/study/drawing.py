@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from dpcausal.direction.result import Direction
@@ -146,16 +147,22 @@ def _path(found: SyntheticControl) -> tuple[str, str]:
         "observed": (0, [*found.past, *found.observed]), "without": (past, [*found.counterfactual]),
         "own": (past, [*found.donor_free_forecast]),
     }  # fmt: skip
-    every = [float(value) for _, values in series.values() for value in values]
+    every = [float(value) for _, values in series.values() for value in values if value == value]
     low, top = min(every), max(every)
 
     def at(k: int, value: float) -> str:
         y = 24 + (top - value) / ((top - low) or 1) * 150
         return f"{LEFT + k / max(past + m - 1, 1) * (RIGHT - LEFT):.1f},{y:.1f}"
 
+    def lines(start: int, values: Sequence[float]) -> list[str]:
+        """Return the points of each stretch of periods that have a value."""
+        points = [at(start + k, float(v)) if v == v else "" for k, v in enumerate(values)]
+        return [" ".join(stretch) for seen, stretch in groupby(points, bool) if seen]
+
     parts = [
-        f'<polyline class="{name}" points="{" ".join(at(start + k, float(v)) for k, v in enumerate(values))}"/>'
+        f'<polyline class="{name}" points="{points}"/>'
         for name, (start, values) in series.items()
+        for points in lines(start, values)
     ]
     cut = float(at(past, low).split(",")[0])
     parts += [

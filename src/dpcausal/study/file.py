@@ -78,6 +78,7 @@ class PanelPart(Part):
     start: Any
     bounds: Bounds
     treated: tuple[Any, ...] | str = ()
+    times: tuple[Any, ...] | None = None
     missing: str = "carry"
 
 

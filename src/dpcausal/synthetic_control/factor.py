@@ -286,7 +286,7 @@ class Factor(SyntheticMethod):
     def grid(self, question: Treated) -> Grid:
         """Return the steps, from all targets' pasts."""
         panel, after = question.panel, question.periods - question.before
-        sizes = [donor_free(past_of(panel, target), after).last_error for target in question.targets]
+        sizes = [donor_free(past_of(panel, target), after, question.places).last_error for target in question.targets]
         return Grid.of(sizes, question.before, question.periods)
 
     def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
@@ -314,7 +314,7 @@ class Factor(SyntheticMethod):
 
         def missed(rows: Integers) -> Missed:
             control, scales = fitted.measured(rows)
-            return Missed(control, missed_by_own(rows, plan.start), scales, fitted.swings(rows))
+            return Missed(control, missed_by_own(rows, plan.start, question.places), scales, fitted.swings(rows))
 
         return Path(
             values=y[question.before - 1] + fitted.change(own.astype(np.float64))[0] * grid.step, noise=None,

@@ -37,57 +37,63 @@ class DonorFree:
         return self.last_error if self.error is None else self.error
 
 
-def _rule(name: str, past: Reals, ahead: int) -> Reals:
+def _rule(name: str, past: Reals, ahead: int, places: Reals) -> Reals:
     if name == "last value":
         return np.full(ahead, past[-1])
     if name == "mean" or len(past) < 2:
         return np.full(ahead, past.mean())
-    t = np.arange(len(past)) - (len(past) - 1) / 2
+    middle = places[: len(past)].mean()
+    t = places[: len(past)] - middle
     slope = float((t * past).sum()) / float((t * t).sum())
-    line: Reals = past.mean() + slope * (np.arange(len(past), len(past) + ahead) - (len(past) - 1) / 2)
+    line: Reals = past.mean() + slope * (places[len(past) : len(past) + ahead] - middle)
     return line
 
 
-def tried(past: Reals, ahead: int) -> tuple[Reals, Reals]:
+def tried(past: Reals, ahead: int, places: Reals | None = None) -> tuple[Reals, Reals]:
     """Return each rule's mean squared error on pasts of shape (T0, n), and its forecast of the later mean: (3, n) each.
 
     Errors are of forecasts of at most ``ahead`` periods from each origin of the second half.  Column by column, each
-    unit's from its own past alone, bit for bit.
+    unit's from its own past alone, bit for bit.  ``places`` are when the T0 + ``ahead`` periods are, by default 0, 1, …
     """
     start, units = past.shape
+    at = (np.arange(start + ahead, dtype=np.float64) if places is None else places).tolist()
     squares, count = np.zeros((3, units)), 0
     level, tilt = np.zeros(units), np.zeros(units)  # Σx and Σtx of what came before the origin
+    once, twice = 0.0, 0.0  # Σt and Σt²
     for origin in range(1, start + 1):
+        t = at[origin - 1]
         level = level + past[origin - 1]
-        tilt = tilt + past[origin - 1] * float(origin - 1)
-        middle = (origin - 1) / 2
+        tilt = tilt + past[origin - 1] * t
+        once, twice = once + t, twice + t * t
+        middle = once / origin
         mean = level / origin
-        slope = (tilt - level * middle) / max(origin * (origin * origin - 1) / 12, 1.0)
+        slope = (tilt - level * middle) / max(twice - once * once / origin, 1.0)
         if max(2, (start + 1) // 2) <= origin:
             for place in range(origin, min(origin + ahead, start)):
                 count += 1
-                for rule, told in enumerate((past[origin - 1], mean, mean + slope * (place - middle))):
+                for rule, told in enumerate((past[origin - 1], mean, mean + slope * (at[place] - middle))):
                     missed = told - past[place]
                     squares[rule] += missed * missed
-    return squares / max(count, 1), np.array([past[-1], mean, mean + slope * ((start + ahead) / 2)])
+    return squares / max(count, 1), np.array([past[-1], mean, mean + slope * (sum(at[start:]) / ahead - middle)])
 
 
-def own_means(past: Reals, ahead: int) -> Reals:
+def own_means(past: Reals, ahead: int, places: Reals | None = None) -> Reals:
     """Return the later mean that each unit's best rule forecasts; ``past`` is (T0, n)."""
-    squares, later = tried(past, ahead)
+    squares, later = tried(past, ahead, places)
     best = np.argmin(squares, axis=0)
     return np.asarray(later[best, np.arange(past.shape[1])])
 
 
-def donor_free(past: Reals, ahead: int) -> DonorFree:
+def donor_free(past: Reals, ahead: int, places: Reals | None = None) -> DonorFree:
     """Return the forecast of the next ``ahead`` periods; ``past`` has at least one, on the scale [−1, 1]."""
-    squares, _ = tried((past - past[-1])[:, None], ahead)
+    at = np.arange(len(past) + ahead, dtype=np.float64) if places is None else places
+    squares, _ = tried((past - past[-1])[:, None], ahead, at)
     errors = dict(zip(RULES, np.sqrt(squares[:, 0]).tolist(), strict=True))
     best = min(errors, key=errors.__getitem__)
     least = NO_ERROR * float(np.abs(past - past[-1]).max())
     return DonorFree(
         rule=best,
-        path=_rule(best, past, ahead),
+        path=_rule(best, past, ahead, at),
         error=errors[best] if errors[best] > least else None,
         last_error=errors["last value"] if errors["last value"] > least else UNKNOWN_SCALE,
     )

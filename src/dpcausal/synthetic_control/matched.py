@@ -270,7 +270,7 @@ class Matched(SyntheticMethod):
         for place, rows in enumerate(by.grid.blocks(begun)):
             weights, changes, slope = weights_and_changes(rows, places[BLOCK * place :][: len(rows)], by)
             parts.append((weights, changes, np.maximum(slope, LEAST_STRETCH)))
-            seen.append((missed_by_own(rows, start), scales_of(rows, start)))
+            seen.append((missed_by_own(rows, start, question.places), scales_of(rows, start)))
         weights, changes, slope = (np.concatenate(some) for some in zip(*parts, strict=True))
         alone, expected = (plan.free.path - y[start - 1]) / step, plan.free.expected / step
         loss: Any = plan.base.part(plan.path)
@@ -281,6 +281,7 @@ class Matched(SyntheticMethod):
 
         # Differences hold what all units share too: half of the way, as a root, from each donor's to the target's.
         ours = np.maximum(scales_of(own, start), 1.0)
+        own_rule = missed_by_own(own, start, question.places)
 
         def missed(changes: Reals, slope: Reals, own: Reals, scales: Reals) -> Missed:
             mean = summed(list(changes.T), np.full(by.after, 1 / by.after))
@@ -290,6 +291,6 @@ class Matched(SyntheticMethod):
         return Path(
             values=y[start - 1] + released.change * step, noise=released.noise * step, weight=released.weight,
             donors=missed(changes, slope, by_own, scales), weights=weights, step=step, total=released.weight,
-            own=missed(own[:, start:].astype(np.float64), np.ones(1), missed_by_own(own, start), scales_of(own, start)),
+            own=missed(own[:, start:].astype(np.float64), np.ones(1), own_rule, scales_of(own, start)),
             law=Law(max(start - 2, 1)),
         )  # fmt: skip

@@ -115,7 +115,7 @@ class SyntheticMethod(Method[Treated, Any]):
         panel = question.panel
         half, start = panel.bounds.width / 2, panel.start(target)
         after = question.periods - start
-        free = donor_free(past_of(panel, target), after)
+        free = donor_free(past_of(panel, target), after, question.places)
         reasons = self._reasons(question, base)
         interval, test = (share * (not reason) for share, reason in zip((INTERVAL, PLACEBO_TEST), reasons, strict=True))
         mixing = MIXING * (len(self.mixtures(free)) > 1 and self.has_placebos)

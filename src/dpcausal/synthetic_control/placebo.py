@@ -79,10 +79,13 @@ class Missed:
         return replace(self, scales=self.scales * by if lean > 0 else self.scales / by)
 
 
-def missed_by_own(rows: Integers, start: int) -> Reals:
-    """Return what each row's mean from the start on differs by from the forecast of its own best rule."""
+def missed_by_own(rows: Integers, start: int, places: Reals | None = None) -> Reals:
+    """Return what each row's mean from the start on differs by from the forecast of its own best rule.
+
+    ``places`` are when the periods are, as ``forecast.tried`` takes them.
+    """
     columns, after = rows.T.astype(np.float64), rows.shape[1] - start
-    return summed(list(columns[start:]), np.full(after, 1 / after)) - own_means(columns[:start], after)
+    return summed(list(columns[start:]), np.full(after, 1 / after)) - own_means(columns[:start], after, places)
 
 
 def count_beyond(placebos: Placebos, residual: float, scale: float) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from dpcausal.asking import public
 from dpcausal.asking.method import Question, Settled
 from dpcausal.data.panel import Panel
-from dpcausal.data.periods import unit_name
+from dpcausal.data.periods import Label, unit_name
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.ledger import Ledger
@@ -117,6 +120,11 @@ class Treated(Question[Any]):
         return len(self.panel.times)
 
     @property
+    def places(self) -> Reals:
+        """When the periods are, in steps from the first of the panel."""
+        return self.panel.places.astype(np.float64)
+
+    @property
     def once(self) -> dict[str, Any]:
         return {TARGETS: declared(self.panel)} if self.panel.ledger.private else {}
 
@@ -139,6 +147,7 @@ class Treated(Question[Any]):
         plan, path, panel = answer.plan, answer.path, self.panel
         bounds, half, series = panel.bounds, panel.bounds.width / 2, panel.series(plan.target)
         counterfactual, free = from_scale(answer.values, bounds), from_scale(plan.free.path, bounds)
+        past, past_times = whole_past(panel, plan.target)
         observed = series[plan.start :]
         effect = observed - counterfactual
         att = float(effect.mean())
@@ -152,7 +161,7 @@ class Treated(Question[Any]):
             target=plan.target, times=panel.times[plan.start :], counterfactual=counterfactual, effect=effect, att=att,
             interval=None if answer.reach is None else (att - answer.reach * half, att + answer.reach * half),
             pvalue=answer.pvalue, donor_free_forecast=free, donor_free_rule=plan.free.rule, observed=observed,
-            past=series[: plan.start], past_times=panel.times[: plan.start],
+            past=past, past_times=past_times,
             mixing=answer.mixing, fit=None if path.fit is None else path.fit * half,
             own_fit=None if plan.free.error is None else plan.free.error * half,
             path_noise=None if path.noise is None else path.noise * half, donor_weight=path.weight,
@@ -191,6 +200,15 @@ def declared(panel: Panel) -> list[Any] | str:
 def past_of(panel: Panel, target: Any) -> Reals:
     """Return a target before its start, on the scale [−1, 1]."""
     return to_scale(panel.series(target)[: panel.start(target)], panel.bounds)
+
+
+def whole_past(panel: Panel, target: Any) -> tuple[Reals, tuple[Label, ...]]:
+    """Return a target before its start, NaN in the periods that it lacks, and all these periods."""
+    lacking, seen = panel.lacking[target], iter(panel.series(target).tolist())
+    times = panel.before(target)
+    past = np.array([math.nan if time in lacking else next(seen) for time in times])
+    past.setflags(write=False)
+    return past, times
 
 
 def later(scaled: Reals, start: int) -> tuple[Reals, Reals]:

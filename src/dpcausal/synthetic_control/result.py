@@ -45,8 +45,9 @@ class SyntheticControl(Result):
     observed : float array, shape (m,)
         The target after its start.  Public.
     past : float array, shape (T0,)
-        The target before.  Public.
+        The target before; NaN where it has no value.  Such periods are left out, for the donors too.  Public.
     past_times : tuple
+        The periods before the start, those without a value included.
     mixing : float
         Released: how much of the counterfactual the donors' control is; the rest is the donor-free forecast.
     fit : float or None
@@ -118,6 +119,12 @@ class SyntheticControl(Result):
                      else f"Placebo p-value {self.pvalue:.3g}.")  # fmt: skip
         own = float(np.mean(self.observed - self.donor_free_forecast))
         lines.append(f"Without donors, against the target's own {self.donor_free_rule} forecast: {own:+.4g}.")
+        lacking = [str(time) for time, value in zip(self.past_times, self.past.tolist(), strict=True) if value != value]
+        if lacking:
+            lines.append(
+                f"The target has no value in {len(lacking)} of {len(self.past)} periods before the start: "
+                f"{', '.join(lacking)}. These missing periods are left out, for the donors too."
+            )
         if self.mixing < 1:
             lines.append(f"The donors' control counts {self.mixing:.0%} in it, that forecast the rest.")
         if self.fit is not None:
@@ -132,7 +139,7 @@ class SyntheticControl(Result):
         """Return the periods, before the start with nulls for what was released."""
         arrays = self.counterfactual, self.effect, self.donor_free_forecast
         later = [*[(None, None, None)] * len(self.past), *zip(*(array.tolist() for array in arrays), strict=True)]
-        observed = [*self.past.tolist(), *self.observed.tolist()]
+        observed = [None if value != value else value for value in (*self.past.tolist(), *self.observed.tolist())]
         return [
             {"target": self.target, "time": time, "treated": place >= len(self.past), "observed": seen,
              "counterfactual": told, "effect": effect, "donor_free_forecast": own}
@@ -150,15 +157,20 @@ class SyntheticControl(Result):
         if self.level is None or self.covariance is None:
             raise ParameterError("only a factor model covers an earlier start: ask synthetic_control with start=")
         label = period_label(start)
-        if label not in self.past_times[3:]:
-            raise ParameterError("start must be one of the periods before the treatment, the fourth or later")
-        place, whole = self.past_times.index(label), len(self.past)
+        seen = ~np.isnan(self.past)
+        times = [time for time, is_seen in zip(self.past_times, seen.tolist(), strict=True) if is_seen]
+        past, whole = self.past[seen], len(times)
+        if label not in times[3:]:
+            raise ParameterError(
+                "start must be one of the periods before the treatment that have a value, the fourth or later"
+            )
+        place = times.index(label)
         moved = np.eye(len(self.level))
         moved[:, place - 1] -= 1  # changes since the last value before the placebo's start
         level, covariance = moved @ self.level, moved @ self.covariance @ moved.T
         before, after = slice(0, place - 1), slice(place, whole)
         slopes = np.linalg.solve(covariance[before, before], covariance[before, after])
-        changes = self.past - self.past[place - 1]
+        changes = past - past[place - 1]
         missed: Reals = changes[after] - level[after] - (changes[before] - level[before]) @ slopes
         return missed
 
