@@ -296,10 +296,6 @@ class Talkative(np.ndarray):
         raise ValueError(f"cannot read {Z[0]} and {X[0]}")
 
 
-def talkative(*_: object) -> float:
-    raise ValueError(f"cannot convert {Z[0]} and {X[0]}")
-
-
 def ragged(path: Path) -> Path:
     file = path / "ragged.csv"
     file.write_text("x,y,z\n" + "".join(f"{X[k]},{Y[k]},{Z[k]}{',' * (k == 9)}\n" for k in range(ROWS)))
@@ -326,11 +322,6 @@ def lazy_duckdb(path: Path) -> Any:
     return duckdb.connect().from_arrow(TABLE).project("cast(w as double) as x, y, z")
 
 
-def odd_texts() -> dict[str, Any]:
-    odd = type("Odd", (str,), {"__hash__": talkative})
-    return {"x": X, "y": Y, "z": np.array([odd(text) for text in Z], dtype=object)}
-
-
 FAILURES: dict[str, Callable[[Path], Any]] = {
     "text that is to be bounded": lambda path: read(TABLE, dpc.Schema({"w": dpc.Bounded(0, 1)})),
     "objects that are to be bounded": lambda path: read(
@@ -349,7 +340,6 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     "a cast in polars": lambda path: read(lazy_polars(path)),
     "a cast in DuckDB": lambda path: read(lazy_duckdb(path)),
     "an array that talks": lambda path: read({"x": X, "y": Y, "z": np.array(Z, object).view(Talkative)}),
-    "a text that talks": lambda path: read(odd_texts()),
     "too many rows": lambda path: made(TABLE, max_rows=3),
     "a budget too small": lambda path: ask(made(TABLE), loss=dpc.PureDP(60), accept_large_epsilon=True),
     "the table as the column": lambda path: dpc.direction(made(TABLE), TABLE, "y", loss=dpc.PureDP(1)),  # type: ignore[arg-type]

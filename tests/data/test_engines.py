@@ -137,7 +137,7 @@ def test_rows_that_are_no_longer_those_counted_give_no_figure(tmp_path: Path) ->
 def test_a_question_that_needs_all_rows_says_so_before_it_spends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpcausal.data.table.DEFAULT_MAX_ROWS", N - 1)
     table = dpc.Table(hostile(), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    with pytest.raises(RowLimitError, match=f"at most max_rows = {N - 1}"):
+    with pytest.raises(RowLimitError):
         dpc.ci_test(table, "x", "y", given=[], loss=dpc.PureDP(1))
     assert not table.ledger.entries()
     dpc.cells(table, by=["arm"], loss=dpc.PureDP(1))
@@ -237,7 +237,7 @@ def test_rows_in_an_order_that_one_record_may_change_are_not_dealt_by_place(engi
     calls: list[Callable[[dpc.Table], Any]] = [tested, lambda of: dpc.direction(of, "x", "y", loss=loss).to_dict()]
     for call in calls:
         unkeyed = table(rows)
-        with pytest.raises(ParameterError, match=r"a column, person='\.\.\.', of at most max_rows = 20000000 rows"):
+        with pytest.raises(ParameterError, match=r"a column, person='\.\.\.'"):
             call(unkeyed)
         assert not unkeyed.ledger.entries()
     assert not compared(lambda of: tested(table(of, person="id"))).violated

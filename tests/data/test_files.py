@@ -7,8 +7,10 @@ import traceback
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
@@ -17,6 +19,7 @@ from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import PureDP
 
 X = Schema({"x": Bounded(-10, 10)})
 
@@ -140,7 +143,7 @@ def test_a_header_with_one_name_twice_is_refused(tmp_path: Path, ledger: Ledger)
 def test_a_long_csv_file_is_read_across_its_blocks_in_order(
     tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpcausal.data.files._BLOCK", 1 << 12)
+    monkeypatch.setattr("dpcausal.data.files._BLOCKS", (1 << 12,))
     values = np.random.default_rng(3).normal(size=20_000)
     text = "x,t\n" + "".join(f'{value!r},"a\n{row % 2}"\n' for row, value in enumerate(values.tolist()))
     schema = Schema({"x": Bounded(-10, 10), "t": Levels(["a\n0", "a\n1"])})
@@ -283,3 +286,69 @@ def test_tabs_and_gzip_read_as_the_plain_file_does(tmp_path: Path, name: str) ->
 def test_a_session_of_spark_connect_is_refused_with_what_to_do() -> None:
     with pytest.raises(ParameterError, match=r"does not show whether a table draws .* spark://host:7077, spark:yarn"):
         file_source("sc://host:15002?table=visits")
+
+
+@pytest.mark.parametrize(("packed", "letter"), [(False, "x"), (False, "7"), (True, "x")])
+def test_one_giant_field_of_any_column_decides_nothing(tmp_path: Path, packed: bool, letter: str) -> None:
+    schema = Schema({"a": Levels([0, 1]), "b": Bounded(0, 9), "note": Levels(["no", "yes"])})
+    told = set()
+    for size in (10, 40_000_000):
+        for place in (3,) if packed else range(4):
+            rows = [[str(k), str(k % 2), "5", "no"] for k in range(500)]
+            rows[250][place] = letter * size
+            text = "id,a,b,note\n" + "\n".join(map(",".join, rows))
+            path = tmp_path / ("table.csv.gz" if packed else "table.csv")
+            path.write_bytes(gzip.compress(text.encode(), 1) if packed else text.encode())
+            ledger = Ledger.in_memory(PureDP(9))
+            for person in (None, "id"):
+                table = Table(path, schema, ledger, person=person)
+                columns = table.columns(schema.names)
+                told.add((table.n, *(len(column) for column in columns.values())))
+    assert told == {(500, 500, 500, 500)}
+
+
+def test_a_file_of_records_of_other_lengths_is_refused_at_once(tmp_path: Path, ledger: Ledger) -> None:
+    path = written(tmp_path, "x,y\n" + "1,2\n" * 9 + "3\n")
+    with pytest.raises(SchemaError):
+        Table(path, X, ledger)
+
+
+@pytest.mark.parametrize("person", [None, "id"])
+@pytest.mark.parametrize("damaged", ["id", "x", "y"])
+@pytest.mark.parametrize("several", [False, True])
+def test_a_damaged_page_of_parquet_is_refused_when_the_table_is_made(
+    tmp_path: Path, ledger: Ledger, person: str | None, damaged: str, several: bool
+) -> None:
+    rng, folder = np.random.default_rng(103), tmp_path / "parts"
+    folder.mkdir()
+    for name in ("a.parquet", "b.parquet"):
+        table = pa.table({"id": np.arange(20_000), "x": rng.random(20_000), "y": rng.random(20_000)})
+        pa.parquet.write_table(table, folder / name, compression="zstd")
+    path = folder / "b.parquet"
+    start = pa.parquet.ParquetFile(path).metadata.row_group(0).column(table.column_names.index(damaged))
+    raw = bytearray(path.read_bytes())
+    raw[start.data_page_offset + 60 : start.data_page_offset + 100] = bytes(40)
+    path.write_bytes(raw)
+    source = folder if several else path
+    if damaged == "x" or damaged == person:
+        with pytest.raises(SchemaError):
+            Table(source, X, ledger, person=person)
+    else:  # a column that is not used may be damaged
+        assert Table(source, X, ledger, person=person).n
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "folder", "duckdb"])
+def test_a_relative_path_is_the_same_file_wherever_the_process_goes(
+    tmp_path: Path, ledger: Ledger, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = pa.table({"x": [1.0, 2.0]})
+    Path("folder").mkdir()
+    pa.csv.write_csv(rows, "t.csv")
+    for path in ("t.parquet", "folder/t.parquet"):
+        pa.parquet.write_table(rows, path)
+    duckdb.connect("t.db").execute("create table t as select 1.0 x union all select 2.0").close()
+    paths = {"csv": "t.csv", "parquet": Path("t.parquet"), "folder": "./folder", "duckdb": "duckdb:///t.db?table=t"}
+    table = Table(paths[kind], X, ledger)
+    monkeypatch.chdir("/")
+    assert table.ledger is ledger and sorted(table.columns(["x"])["x"]) == [1.0, 2.0]

@@ -7,6 +7,7 @@ import pickle
 import traceback
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -21,6 +22,7 @@ from dpcausal.data.table import Table
 from dpcausal.data.tabulate import counts_of
 from dpcausal.errors import HiddenAnswerError, ParameterError, RowLimitError, SchemaError
 from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import PureDP
 
 X = Schema({"x": Bounded(0, 10)})
 CANARY = 7.777123
@@ -50,7 +52,7 @@ def test_a_missing_column_is_named_and_the_present_ones_are_not(as_frame: Callab
 
 def test_more_rows_than_the_limit_are_refused_before_any_is_read(as_frame: Callable, ledger: Ledger) -> None:
     frame = as_frame(pa.table({"x": pa.array([1.0, 2.0, 3.0])}))
-    with pytest.raises(RowLimitError, match="more rows than max_rows = 2"):
+    with pytest.raises(RowLimitError):
         Table(frame, X, ledger, max_rows=2)
     assert Table(frame, X, ledger, max_rows=3).n == 3
 
@@ -233,3 +235,24 @@ def test_tables_of_different_records_differ_in_no_word(as_frame: Callable, ledge
         except SchemaError as error:
             words.add(str(error))
     assert len(words) == 1
+
+
+def rows_of_last_person(rows: int, **options: Any) -> str:
+    """Say what becomes of 100 persons of ten rows each, the last with so many."""
+    ids = np.concatenate([np.repeat(np.arange(99), 10), np.full(rows, 99)])
+    try:
+        return repr(Table({"id": ids, "x": np.zeros(len(ids))}, X, Ledger.in_memory(PureDP(1)), person="id", **options))
+    except RowLimitError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("limit", [99, 100, 1000])
+def test_how_many_rows_a_person_has_refuses_nothing(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len({rows_of_last_person(rows, max_rows=limit) for rows in (1, 10, 11, 5000)}) == 1
+    monkeypatch.setattr("dpcausal.data.table.DEFAULT_MAX_ROWS", limit)
+    assert len({rows_of_last_person(rows) for rows in (1, 10, 11, 5000)}) == 1
+
+
+def test_the_limit_counts_persons() -> None:
+    assert rows_of_last_person(10, max_rows=100).startswith("Table(n=100")
+    assert not rows_of_last_person(10, max_rows=99).startswith("Table")

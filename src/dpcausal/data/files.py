@@ -21,6 +21,7 @@ from __future__ import annotations
 import csv
 import gzip
 import importlib.util
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -35,11 +36,12 @@ from dpcausal.data.fields import FieldColumns
 from dpcausal.data.frame import source_of
 from dpcausal.data.packages import READERS, PackageSource
 from dpcausal.data.source import BATCH, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
-from dpcausal.data.unchanged import CLUSTER, DATABASE, files_of
+from dpcausal.data.unchanged import CLUSTER, DATABASE, absolute, files_of
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
+from dpcausal.privacy.unheard import contained
 
-_BLOCK = 1 << 24
-"""Bytes parsed at a time; one record must fit in a block."""
+_BLOCKS = (1 << 24, 1 << 27, 1 << 30, (1 << 31) - 1)
+"""Bytes parsed at a time: the first that every record of the file fits in; a longer record is none of a table."""
 
 LONGEST_PATH = 4096
 """More characters are no path, and are not quoted: they may be records."""
@@ -53,6 +55,7 @@ def file_source(path: str | PathLike[str]) -> Source:
     written = fspath(path)
     if not isinstance(written, str) or len(written) > LONGEST_PATH or "\n" in written:
         raise ParameterError(f"{ACCEPTED}; this is no path, but perhaps the text of a file")
+    written = absolute(written)
     if (cluster := CLUSTER.fullmatch(written)) is not None:
         return _cluster(cluster["master"], cluster["what"], cluster["name"])
     name, url = Path(written), DATABASE.fullmatch(written)
@@ -135,6 +138,10 @@ class ParquetSource(Streaming):
         read = self._read
         return withheld(lambda: read(lambda file: file.read(columns=list(names)).select(list(names))), self._unread)
 
+    def evaluate(self, names: Sequence[str]) -> None:
+        """Read every page of some columns once, and keep none: a footer may be sound where a page is damaged."""
+        withheld(lambda: deque(self.stream(names), maxlen=0), self._unread)
+
     def collect(self, names: Sequence[str]) -> Collected:
         return source_of(self.table(names)).collect(names)
 
@@ -166,6 +173,10 @@ class FolderSource(Streaming):
 
     def count(self) -> int:
         return sum(file.count() for file in self._files)
+
+    def evaluate(self, names: Sequence[str]) -> None:
+        for file in self._files:
+            file.evaluate(names)
 
     def collect(self, names: Sequence[str]) -> Collected:
         return Joined([file.collect(names) for file in self._files])
@@ -213,7 +224,7 @@ class CsvSource(Streaming):
     backend = "csv"
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._block = path, _BLOCKS[0]
         self._between = "\t" if ".tsv" in path.name.lower()[-7:] else ","
         self._unread = (
             f"file {str(path)!r} cannot be read as CSV: it needs a header line and records of as many fields"
@@ -239,7 +250,7 @@ class CsvSource(Streaming):
         return reader.open_csv(
             self._path,
             read_options=reader.ReadOptions(
-                column_names=places, skip_rows_after_names=1, block_size=_BLOCK
+                column_names=places, skip_rows_after_names=1, block_size=self._block
             ),
             parse_options=reader.ParseOptions(
                 delimiter=self._between, newlines_in_values=True, ignore_empty_lines=len(self.names) > 1
@@ -257,6 +268,14 @@ class CsvSource(Streaming):
             with self._batches(self.names[:1]) as batches:
                 return sum(batch.num_rows for batch in batches)
 
+        size = withheld(lambda: self._path.stat().st_size, self._unread)
+        whole = self._path.suffix.lower() != ".gz"
+        for block in _BLOCKS:
+            self._block = block
+            if (found := contained(rows, -1)) >= 0:
+                return found
+            if whole and size <= block:
+                break
         return withheld(rows, self._unread)
 
     def collect(self, names: Sequence[str]) -> Collected:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from dpcausal.data.period_order import declared_times, in_order
 from dpcausal.data.periods import Label, coded, period_label, unit_name
 from dpcausal.data.schema import Bounded
 from dpcausal.data.source import Collected, Kind, Source, withheld
-from dpcausal.data.unchanged import Stamp, confirm
+from dpcausal.data.unchanged import Stamp, absolute, confirm
 from dpcausal.errors import ParameterError, SchemaError
 
 Reals = NDArray[np.float64]
@@ -112,7 +112,7 @@ def frame_cells(
     """
     declared = () if listed_times is None else declared_times(listed_times)
     source = _source(frame)
-    stamp = Stamp.of(frame) if isinstance(frame, (str, PathLike)) else None
+    stamp = Stamp.of(absolute(fspath(frame))) if isinstance(frame, (str, PathLike)) else None
     for name in (unit, time, *columns):
         if not isinstance(name, str) or name not in source.names:
             raise SchemaError(f"column {name!r} is not among the columns of the frame")

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.cleaning import scalar
-from dpcausal.data.source import Collected, Declared, Kind, Source
-from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.data.source import Collected, Declared, Kind, Source, withheld
+from dpcausal.errors import ParameterError, RowLimitError, SchemaError
 from dpcausal.privacy.hashing import hashed, mixed
 
 Integers = NDArray[np.int64]
@@ -47,13 +47,21 @@ def check_most(most: object) -> None:
         raise ParameterError(f"most must be a whole number of rows of a person, 1 to {MOST_ROWS}")
 
 
-def check_order(source: Source, person: str | None, most: int) -> None:
+def check_number(n: int, most: int | None) -> None:
+    """Refuse no records at all, or more than the limit: by their public number, never by the rows a person has."""
+    if n < 1:
+        raise SchemaError("a table needs at least one row, of at least one person if person= names them")
+    if most is not None and n > most:
+        raise RowLimitError(f"the table has n = {n} records, more than max_rows = {most}: raise it if memory allows")
+
+
+def check_order(source: Source, person: str | None) -> None:
     """Refuse rows without an order: they are dealt to blocks by place, and one record could move all others."""
     if not source.ordered and person is None:
         raise ParameterError(
             f"this question needs its rows in one order that no record changes, and this {source.backend} query gives "
-            f"them none: tell them apart by a column, person='...', of at most max_rows = {most} rows; make the table "
-            "from a copy that was written; or ask for moments, cells or contrasts, of any number"
+            "them none: tell them apart by a column, person='...'; make the table from a copy that was written; or ask "
+            "for moments, cells or contrasts, of any number"
         )
 
 
@@ -115,6 +123,16 @@ class Persons:
         least = mixed(self.keys[codes] ^ (places << 1), 1)
         order = np.lexsort((places, least, ~kept[rows], codes))
         return rows[order], codes[order], starts
+
+
+def many(source: Source, name: str) -> int:
+    """Return how many persons a column of ids names, a batch of rows at a time."""
+    fields = source.declared(name).kind is Kind.FIELD
+    known = withheld(
+        lambda: {text for part in source.stream([name]) for text in texts_of(part, name, fields)},
+        f"the {source.backend} ids cannot be read",
+    )
+    return len(known - {None})
 
 
 def texts_of(collected: Collected, name: str, fields: bool) -> list[str | None]:

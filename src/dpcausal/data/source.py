@@ -115,8 +115,8 @@ class Streaming(ABC):
         return ()
 
     def evaluate(self, names: Sequence[str]) -> None:
-        """Compute every value of some columns of a lazy frame once, and keep none: a cast that fails fails here."""
-        del names  # what is not lazy is there
+        """Compute every value of some columns once, and keep none: a cast that fails, or a damaged page, fails here."""
+        del names  # what is in memory is there
 
     @abstractmethod
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
@@ -181,6 +181,9 @@ class Source(Protocol):
 
     def collect(self, names: Sequence[str]) -> Collected:
         """Bring these columns, and no others, into memory."""
+
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        """Yield these columns in batches."""
 
     def summed(self, names: Sequence[str], function: Summed) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches."""

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from dpcausal.data.apart import Apart, persons_in
 from dpcausal.data.cleaning import check_declared, check_named
 from dpcausal.data.frame import source_of
-from dpcausal.data.persons import Persons, check_id, check_most, check_order
+from dpcausal.data.persons import Persons, check_id, check_most, check_number, check_order, many
 from dpcausal.data.reading import CHANGED, Reading, Records
 from dpcausal.data.rows import Rows, checked_name, checked_rule, checked_weight, levelled
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
-from dpcausal.data.unchanged import Stamp, confirm, written_to
+from dpcausal.data.unchanged import Stamp, absolute, confirm, written_to
 from dpcausal.data.where import Predicate, check_some, predicate
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError, called
 from dpcausal.privacy.confined import Single
@@ -49,8 +49,9 @@ class Table(Single):
         (``again=True`` pays anew).  Public.  Name, schema and ``n`` are all that tells tables apart: other data of the
         same name, schema and n would be given this table's answers, so a new version of the data needs a new name.
     max_rows : int, optional
-        The most rows that may be brought into memory: a table of more is refused.  By default only a question that
-        needs all rows at once is, above 20 million rows, before it spends; others sum where the rows are.
+        The most rows, or with ``person`` persons, that may be brought into memory: a table of more is refused.  By
+        default only a question that needs all rows at once is, above 20 million rows, before it spends; others sum
+        where the rows are.  How many rows a person has is private, and refuses nothing.
     person : str, optional
         The column that names whose a row is, by a text or a whole number; it need not be in the schema.  Then a person
         is one record whatever rows the person has: of each question the person's kept row of least hash.  Rows without
@@ -78,7 +79,7 @@ class Table(Single):
         A declared column is missing, its declared type does not fit, or there is no row; or a lazy frame cannot compute
         a declared column for every row.  For the curator: nothing was spent.
     RowLimitError
-        There are more than ``max_rows`` rows, or, with ``person``, 20 million.
+        There are more than ``max_rows`` rows, or persons; of persons, more than 20 million by default.
 
     Notes
     -----
@@ -153,7 +154,7 @@ class Table(Single):
             from dpcausal.data.files import file_source
 
             source: Source = file_source(frame)
-            stamp = Stamp.of(fspath(frame))
+            stamp = Stamp.of(absolute(fspath(frame)))
         else:
             source = source_of(frame)
         check_named(schema, source.names)
@@ -169,21 +170,16 @@ class Table(Single):
             raise ParameterError(f"{word} goes with person=, the column that names the persons")
         weighed = None if weight is None else checked_weight(weight, source)
         rows = source.count()
-        if rows < 1:
-            raise SchemaError("a table needs at least one row")
-        if rows > limit and (max_rows is not None or person is not None):
-            raise RowLimitError(f"the table has more rows than max_rows = {limit}: raise it if memory allows")
-        if source.lazy:
-            besides = [*([] if person is None else [person]), *([] if weighed is None else [weighed[0]])]
-            source.evaluate(list(dict.fromkeys([*schema.names, *besides])))
+        check_number(rows, max_rows if person is None else None)
+        besides = [*([] if person is None else [person]), *([] if weighed is None else [weighed[0]])]
+        source.evaluate(list(dict.fromkeys([*schema.names, *besides])))
         self._settle(
             source=source, schema=schema, ledger=ledger, name=known_as, missing=missing, person=person, ids=ids,
             most=most, weight=weighed, inside=(), share=1.0, rows=rows, n=rows, stamp=stamp, max_rows=int(limit),
         )  # fmt: skip
         if person is not None:
-            self._settle(n=persons_in(self) if Apart.of(self) else self._persons_in(source.collect([person])).n)
-            if self._n < 1:
-                raise SchemaError("a table needs at least one person, named by a text or a whole number")
+            self._settle(n=persons_in(self) if Apart.of(self) else many(source, person))
+            check_number(self._n, int(limit))
 
     def _settle(self, **fields: Any) -> None:
         for name, value in fields.items():
@@ -326,7 +322,7 @@ class Table(Single):
         SchemaError
             A name is not in the schema; the frame no longer has ``n`` rows; or the back end failed.
         """
-        check_order(self._source, self._person, self._max_rows)
+        check_order(self._source, self._person)
         return self.to_sum(names, parts=False)
 
     def parts(self, names: Iterable[str]) -> Rows:
@@ -334,7 +330,7 @@ class Table(Single):
 
         How many rows come is private too.  Without persons they are the records, with their weights.
         """
-        check_order(self._source, self._person, self._max_rows)
+        check_order(self._source, self._person)
         return self.to_sum(names, parts=True)
 
     def to_sum(self, names: Iterable[str], parts: bool) -> Rows:
@@ -376,8 +372,8 @@ class Table(Single):
 
     def check_memory(self) -> None:
         """Refuse, before a spend, a question that needs all rows at once of a table that cannot bring them."""
-        check_order(self._source, self._person, self._max_rows)
-        if self._rows > self._max_rows:
+        check_order(self._source, self._person)
+        if self._n > self._max_rows:
             raise RowLimitError(
                 f"this question needs all rows in memory at once, at most max_rows = {self._max_rows}: raise it if "
                 "memory allows, or ask for moments, cells or contrasts, which are summed where the rows are"

@@ -83,6 +83,14 @@ def beside(folder: Path, data: str) -> str:
     return os.fspath(folder / data)
 
 
+def absolute(data: str) -> str:
+    """Return words for data that mean the same wherever the process goes."""
+    try:
+        return beside(Path.cwd(), data)
+    except OSError:  # the working directory is gone
+        return data
+
+
 def seen_from(folder: Path, data: str) -> str:
     """Return the words by which a file of a folder writes data that are named here: what ``beside`` undoes."""
 
