@@ -127,7 +127,7 @@ def test_each_field_of_a_question_is_in_the_form_or_follows_from_what_is() -> No
     """A new field must be placed by hand: left out of the form, it would mix two questions up."""
     follows = {
         "ci_test": {"besides"}, "direction": {"besides"}, "cells": {"values", "finer"},
-        "did": {"times", "cohorts", "bounds"},
+        "did": {"design", "bounds"},
     }  # fmt: skip
     kinds: set[Any] = {one for one in _below(Question) if is_dataclass(one) and not isabstract(one)}
     kinds = {one for one in kinds if one.__module__.startswith("dpcausal.")}

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from dpcausal.data.schema import Bounded, Levels, Schema
+from dpcausal.data.table import Table
 from dpcausal.errors import SchemaError
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import PureDP
 
 
 def test_bounds_are_kept_as_floats_with_the_midpoint_between() -> None:
@@ -100,7 +103,7 @@ def test_levels_and_their_other_make_the_labels(values, other, labels, substitut
         (["a", 1], None, "of one type"),
         ([0, True], None, "of one type"),
         ([0, "1"], None, "of one type"),
-        ([1.0], None, "a level must be text, an integer or a boolean"),
+        ([1.5], None, "a level must be text, an integer or a boolean"),
         ([None], None, "a level must be text"),
         ([b"a"], None, "a level must be text"),
         ([2**64], None, "64 bits"),
@@ -122,7 +125,21 @@ def test_levels_that_break_a_rule_are_refused_by_that_rule(values, other, rule: 
 
 def test_integer_levels_are_not_boolean_levels() -> None:
     assert Levels([0, 1]) != Levels([False, True])
-    assert Levels([0, 1]) == Levels([0, 1])
+    assert Levels([0, 1]) == Levels([0, 1]) == Levels([0.0, np.float32(1)])
+
+
+@pytest.mark.parametrize("levels", [Levels([0, 1]), Levels([0.0, 1.0]), Levels([False, True])])
+@pytest.mark.parametrize("dtype", ["int64", "float64", "bool", "uint8", object])
+def test_numbers_and_booleans_match_levels_by_number_in_every_type_of_column(levels: Levels, dtype: str) -> None:
+    """Seen to fail: Levels([0.0, 1.0]) was refused, Levels([0, 1]) of a boolean column, and of floats the others."""
+    pandas = pytest.importorskip("pandas")
+    values = np.array([1, 0, 1, 1], dtype=dtype)
+    ledger = Ledger.in_memory(PureDP(1))
+    for frame in ({"a": values}, pandas.DataFrame({"a": values})):
+        assert Table(frame, Schema({"a": levels}), ledger).columns(["a"])["a"].tolist() == [1, 0, 1, 1]
+    for code, alike in enumerate([(0, 0.0, False, np.float32(0)), (1, 1.0, True, np.bool_(True), np.int8(1))]):
+        assert {levels.code_of(one) for one in alike} == {code}
+    assert [levels.code_of(one) for one in (0.5, 2, "1", None, float("nan"), float("inf"), 2**70)] == [None] * 7
 
 
 def test_a_schema_is_a_frozen_mapping_in_the_declared_order() -> None:

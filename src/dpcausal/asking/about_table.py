@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpcausal.asking.method import Answer, Question, Settled
-from dpcausal.data.schema import Column
+from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.ledger import Ledger
@@ -45,6 +45,31 @@ class AboutTable(Question[Answer]):
     def column(self, name: str) -> Column:
         """Return what is declared of a column."""
         return self.table.schema.column(name)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The columns whose means the answer is about."""
+        return ()
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        """The columns whose associations the answer is about: to choose rows by one of them changes it."""
+        return self.outcomes
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What the declarations of the table mean for an answer: imputation, bounds, weights, chosen rows."""
+        table, numbers = self.table, ((name, self.column(name)) for name in self.outcomes)
+        imputed = "what is missing counts as the midpoint of its bounds or as the first level: missing='impute'"
+        weight = table.declared.get("weight")
+        return (
+            *([imputed] if table.missing == "impute" else []),
+            *(f"{name!r} counts within its bounds: what lies outside {one.lower:g} to {one.upper:g} counts as the bound"
+              for name, one in numbers if isinstance(one, Bounded)),
+            *([] if weight is None else [f"a weight above the largest, {weight[1]:g}, counts as {weight[1]:g}"]),
+            *(f"the rows are chosen by {name!r}, which the answer is about: what holds in them can differ from what "
+              "holds without that choice" for name in self.related if name in {one.name for one in table.inside}),
+        )  # fmt: skip
 
     def read(self) -> Any:
         """Return the table, of which a method takes what it needs, where its rows are."""

@@ -34,7 +34,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "effect": ("treatment", "outcome", "adjust", "groups", "estimand", "treated", "control", "coverage"),
     "cells": ("by", "names"),
     "moments": ("names", "meat"),
-    "did": ("time", "outcome", "cohort", "control", "coverage"),
+    "did": ("time", "outcome", "cohort", "control", "coverage", "never"),
     "discontinuity": ("running", "outcome", "cutoff", "treatment", "bins", "bandwidth", "curvature", "coverage"),
     "synthetic control": ("targets", "coverage", "inference", "force", "early"),
 }

@@ -52,6 +52,11 @@ class Question(ABC, Generic[Answer]):
         """Return what the ledger's entry says of it: public arguments."""
 
     @property
+    def caveats(self) -> tuple[str, ...]:
+        """What its public arguments say against an answer by any method, in words."""
+        return ()
+
+    @property
     def once(self) -> dict[str, Any]:
         """What it declares once for the whole ledger."""
         return {}
@@ -179,7 +184,7 @@ class Settled(Generic[Asked]):
     @property
     def caveats(self) -> tuple[str, ...]:
         """What the answer must say of itself, in words."""
-        told = (self.note, *self.method.caveats(self.question, self.spent))
+        told = (self.note, *self.method.caveats(self.question, self.spent), *self.question.caveats)
         return tuple(caveat for caveat in told if caveat)
 
     def detail(self) -> dict[str, Any]:

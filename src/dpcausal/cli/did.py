@@ -13,12 +13,13 @@ from dpcausal.cli.shared import DataArgument, SchemaOption
 @asks("did", of_records=True, files=("plot", "save_release"))
 def did_command(
     data: DataArgument,
-    time: Annotated[str, typer.Option(help="A column of levels, the periods in order.")],
+    time: Annotated[str, typer.Option(help="A column of levels, the periods.")],
     outcome: Annotated[str, typer.Option(help="A bounded column.")],
-    cohort: Annotated[str, typer.Option(help="The period in which a person was first treated; another level: never.")],
+    cohort: Annotated[str, typer.Option(help="When a person was first treated; one level may mean never.")],
     schema: SchemaOption,
     call: Call,
     control: Annotated[str, typer.Option(help="never or not-yet treated: whom it is compared with.")] = "never",
+    never: Annotated[list[str] | None, typer.Option(help="Levels of --cohort that mean never; repeatable.")] = None,
     coverage: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
 ) -> None:
     """How large is the effect on persons followed through periods (differences in differences)?"""
@@ -26,5 +27,5 @@ def did_command(
 
     call.show(did(
         call.table(data, schema), time=time, outcome=outcome, cohort=cohort, control=control, coverage=coverage,
-        **call.settings,
+        never=never or None, **call.settings,
     ))  # fmt: skip

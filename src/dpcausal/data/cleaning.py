@@ -25,13 +25,13 @@ from dpcausal.errors import SchemaError
 _FITS_BOUNDED = {Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.EMPTY, Kind.FIELD}
 _FITS_LEVELS = {
     "text": {Kind.TEXT, Kind.OBJECT, Kind.EMPTY, Kind.FIELD},
-    "integer": {Kind.INTEGER, Kind.FLOAT, Kind.OBJECT, Kind.EMPTY, Kind.FIELD},
-    "boolean": {Kind.BOOLEAN, Kind.OBJECT, Kind.EMPTY, Kind.FIELD},
+    "integer": {Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN, Kind.OBJECT, Kind.EMPTY, Kind.FIELD},
+    "boolean": {Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN, Kind.OBJECT, Kind.EMPTY, Kind.FIELD},
 }
 _NEEDS_LEVELS = {
     "text": "a column of text or categories",
-    "integer": "a column of integers (or floats that hold them)",
-    "boolean": "a column of booleans",
+    "integer": "a column of integers, booleans or floats that hold them",
+    "boolean": "a column of booleans, or numbers 0 and 1",
 }
 
 def check_declared(name: str, column: Column, declared: Declared) -> None:

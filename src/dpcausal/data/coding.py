@@ -3,7 +3,7 @@
 | declared | code of a record |
 |---|---|
 | Bounded | how many cuts lie at or below the value, which is rounded once to float64; a null or NaN: missing |
-| Levels | the place of the level that the value equals in type and bytes; anything else: ``other``'s, or missing |
+| Levels | the place of the level that equals the value: text by bytes, booleans by number; else ``other``'s, or missing |
 
 What is missing is told apart here and nowhere else; whether it is left out or counts as a substitute is the table's
 rule.  A code depends on its own record alone.  So an engine's own equality must not decide it: a collation takes YES
@@ -36,6 +36,7 @@ Key = str | bool | int | float | Decimal
 MISSING = -1
 """The code of what is missing."""
 
+_BOOLEAN_FIELDS = {"true": True, "false": False}
 _INTEGER_FIELD = re.compile(r"[ \t]*([+-]?[0-9]{1,40})(?:\.0*)?[ \t]*")
 
 
@@ -59,7 +60,7 @@ def bin_codes(values: NDArray[np.float64], column: Bounded) -> Codes:
 
 def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool, rest: int = MISSING) -> Codes:
     """Return the codes of a column of levels, ``rest`` for whatever is none; ``fields``: of a text file."""
-    integers = collected.integers(name) if column.kind == "integer" else None
+    integers = collected.integers(name) if column.kind != "text" else None
     if integers is not None:
         return _integer_codes(integers, column, rest)
     code = (_field_coder if fields else _value_coder)(column, rest)
@@ -87,31 +88,24 @@ def _value_coder(column: Levels, rest: int) -> Callable[[object], int]:
         plain = scalar(value)
         return codes.get(plain, rest) if type(plain) is str else rest
 
-    def boolean(value: object) -> int:
+    def number(value: object) -> int:
         plain = scalar(value)
-        return codes.get(plain, rest) if type(plain) is bool else rest
-
-    def integer(value: object) -> int:
-        plain = scalar(value)
-        if type(plain) is int or (type(plain) is float and plain.is_integer()):
+        if type(plain) in (bool, int) or (type(plain) is float and plain.is_integer()):
             return codes.get(int(plain), rest)
         return rest
 
-    return {"text": text, "boolean": boolean, "integer": integer}[column.kind]
+    return text if column.kind == "text" else number
 
 
 def _field_coder(column: Levels, rest: int) -> Callable[[object], int]:
     """Return the map from the text of a field to its code: read the text as the levels' type, then match."""
     typed = _value_coder(column, rest)
 
-    def boolean(field: object) -> int:
-        return typed({"true": True, "false": False}.get(str(field).strip(" \t").lower()))
-
-    def integer(field: object) -> int:
+    def number(field: object) -> int:
         written = _INTEGER_FIELD.fullmatch(str(field))
-        return typed(int(written[1]) if written else None)
+        return typed(int(written[1]) if written else _BOOLEAN_FIELDS.get(str(field).strip(" \t").lower()))
 
-    return {"text": typed, "boolean": boolean, "integer": integer}[column.kind]
+    return typed if column.kind == "text" else number
 
 
 def _integer_codes(values: Codes, column: Levels, rest: int) -> Codes:
@@ -198,9 +192,11 @@ def rule_of(column: Column, kind: Kind, grid: Grid | None, rest: int | None = No
 def _level_keys(column: Levels, kind: Kind, grid: Grid | None) -> Mapping[Any, int]:
     """Return the levels that the column's own type can hold, in that type, with their codes."""
     codes = dict(zip(column.labels, range(len(column)), strict=True))
-    if column.kind != "integer":
-        return {label: code for label, code in codes.items() if type(label) is type(column.values[0])}
-    whole = {label: code for label, code in codes.items() if isinstance(label, int)}
+    if column.kind == "text":
+        return {label: code for label, code in codes.items() if isinstance(label, str)}
+    whole = {int(label): code for label, code in codes.items() if not isinstance(label, str)}
+    if kind is Kind.BOOLEAN:
+        return {bool(label): code for label, code in whole.items() if label in (0, 1)}
     if grid is not None:
         return {label: code for label, code in whole.items() if grid.least <= label <= grid.most}
     return {float(label): code for label, code in whole.items() if int(float(label)) == label}

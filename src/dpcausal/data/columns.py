@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import TypeAlias
+
+import numpy as np
 
 
 def _short(number: float) -> str:
@@ -78,17 +81,18 @@ class Levels:
     Parameters
     ----------
     values : list of text, integers or booleans
-        All of one type, all different, at least one; order matters, since codes and the substitute follow it.
+        All of one type, all different, at least one; order matters, since codes and the substitute follow it.  The
+        floats 0.0 and 1.0 are the integers 0 and 1.
     other : level, optional
         The level that nulls and unseen values count as.  A name that is not among ``values`` is declared as one
         more level, after them; for integer or boolean levels it may be a text that no record can hold.
 
     Notes
     -----
-    Matching is by exact value and type: text by its code points (no trimming, no change of case), an integer by
-    its number (a float column holds the level 1 as 1.0, as pandas stores integers with nulls), a boolean only as
-    a boolean.  The text "1" is not the integer 1.  A CSV file holds only text; there an integer level matches
-    every plain way of writing it ("1", "+1", "1.0") and a boolean matches true or false in any case.
+    Text matches by its code points: no trimming, no change of case.  Integers and booleans match by number: the level
+    1 or ``True`` is the value 1, 1.0 or ``True``.  The text "1" is not the integer 1.  A CSV file holds only text;
+    there an integer or boolean level matches every plain way of writing it: "1", "+1", "1.0", and true or false in any
+    case.
 
     Examples
     --------
@@ -124,6 +128,22 @@ class Levels:
     def substitute(self) -> int:
         """The code of ``other``, or of the first level: what a missing value counts as where it is imputed."""
         return 0 if self.other is None else self.labels.index(self.other)
+
+    def code_of(self, value: object) -> int | None:
+        """Return the code of the level that a public value stands for, by the rule for records; ``None`` if none."""
+        for code, label in enumerate(self.labels):
+            if isinstance(label, str) or isinstance(value, str):
+                if label == value:
+                    return code
+            elif isinstance(value, (Real, np.bool_)) and label == value:
+                return code
+        return None
+
+    def code_named(self, value: object) -> int | None:
+        """Return the code of the level that an argument names, by itself or, as a command does, by its text."""
+        texts = [str(label) for label in self.labels]
+        code = self.code_of(value)
+        return texts.index(value) if code is None and isinstance(value, str) and value in texts else code
 
     def __len__(self) -> int:
         return len(self.labels)

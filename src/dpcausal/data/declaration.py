@@ -52,6 +52,8 @@ def _listed(value: object) -> list[object]:
 def _level(value: object) -> Level:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)  # a float column holds the level 1 as 1.0
     if isinstance(value, (int, np.integer)):
         if not -(2**63) <= value < 2**64:
             raise _broken("an integer level must fit in 64 bits")
@@ -61,7 +63,7 @@ def _level(value: object) -> Level:
         if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
             raise _broken("a text level must be valid Unicode")
         return text
-    raise _broken("a level must be text, an integer or a boolean")
+    raise _broken("a level must be text, an integer or a boolean; a number of many values is Bounded(lower, upper)")
 
 
 class BoundedShape(BaseModel):

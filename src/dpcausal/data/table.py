@@ -98,16 +98,12 @@ class Table(Single):
     Examples
     --------
     >>> import numpy as np
-    >>> from dpcausal.data.schema import Bounded, Levels, Schema
-    >>> from dpcausal.privacy.ledger import Ledger
-    >>> from dpcausal.privacy.loss import PureDP
-    >>> schema = Schema({"age": Bounded(0, 110), "smoker": Levels(["no", "yes"])})
+    >>> import dpcausal as dpc
+    >>> schema = dpc.Schema({"age": dpc.Bounded(0, 110), "smoker": dpc.Levels(["no", "yes"])})
     >>> frame = {"age": np.array([31.0, np.nan, 200.0]), "smoker": np.array(["yes", "no", "?"])}
-    >>> table = Table(frame, schema, Ledger.in_memory(PureDP(1.0)))
+    >>> table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     >>> table
     Table(n=3, columns=('age', 'smoker'), backend='numpy')
-    >>> table.n
-    3
     """
 
     confined = "a table holds private records: it cannot be pickled"
@@ -267,6 +263,11 @@ class Table(Single):
         view._settle(**{slot[1:]: getattr(self, slot) for slot in Table.__slots__})
         view._settle(inside=(*self._inside, added), share=self._share if share is None else float(share))
         return view
+
+    @property
+    def inside(self) -> tuple[Predicate, ...]:
+        """The predicates of the subgroup."""
+        return self._inside
 
     @property
     def weighed(self) -> bool:

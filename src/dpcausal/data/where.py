@@ -53,10 +53,11 @@ def predicate(name: str, column: Column, at_least: object, at_most: object, amon
     if isinstance(among, (str, bytes)) or not isinstance(among, Iterable):
         raise ParameterError("among must be a list of levels")
     listed = tuple(among)
-    known = {(type(label), label): code for code, label in enumerate(column.labels)}
-    if not listed or any((type(one), one) not in known for one in listed):
+    codes = [column.code_of(one) for one in listed]
+    if not listed or None in codes:
         raise ParameterError(f"among must list levels that are declared for column {name!r}, at least one")
-    return Predicate(name, among=listed, codes=tuple(known[type(one), one] for one in listed))
+    named = tuple(code for code in codes if code is not None)
+    return Predicate(name, among=tuple(column.labels[code] for code in named), codes=named)
 
 
 def check_some(predicates: Iterable[Predicate]) -> None:
@@ -82,3 +83,16 @@ def _end(word: str, value: Any, name: str, column: Bounded) -> float | None:
             f"{word} must lie within the bounds of column {name!r}, {column.lower:g} to {column.upper:g}"
         )
     return float(value)
+
+
+def codes_within(predicates: Iterable[Predicate], name: str, size: int) -> tuple[int, ...]:
+    """Return the codes of a column of levels that a subgroup leaves, in order: public."""
+    sets = [set(one.codes) for one in predicates if one.name == name and one.among is not None]
+    return tuple(code for code in range(size) if all(code in codes for codes in sets))
+
+
+def range_within(predicates: Iterable[Predicate], name: str, column: Bounded) -> tuple[float, float]:
+    """Return the least and the largest value of a bounded column that a subgroup leaves: public."""
+    ends = [(one.at_least, one.at_most) for one in predicates if one.name == name]
+    lows, highs = ([end for end in side if end is not None] for side in zip(*ends, strict=True)) if ends else ([], [])
+    return max([column.lower, *lows]), min([column.upper, *highs])

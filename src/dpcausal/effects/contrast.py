@@ -59,6 +59,14 @@ def checked_names(what: str, names: Any, known: Iterable[str]) -> tuple[str, ...
     return listed
 
 
+def level_text(level: object, levels: Sequence[str]) -> str | None:
+    """Return the text among those of levels that a level goes by, numbers and booleans by number; ``None`` if none."""
+    texts = [str(level)]
+    if isinstance(level, (int, float, np.integer, np.floating, np.bool_)) and math.isfinite(level) and level % 1 == 0:
+        texts += [str(int(level)), *([str(bool(level))] if level in (0, 1) else [])]
+    return next((text for text in texts if text in levels), None)
+
+
 def arms_of(levels: tuple[str, ...], treatment: str, treated: object, control: object) -> tuple[int, int]:
     """Return the codes of control and treated; of two levels the second is treated unless told otherwise."""
     chosen = []
@@ -66,9 +74,10 @@ def arms_of(levels: tuple[str, ...], treatment: str, treated: object, control: o
         if level is None and len(levels) != 2:
             some = f"{', '.join(levels[:8])}{', ...' if len(levels) > 8 else ''}"
             raise ParameterError(f"{treatment!r} has {len(levels)} levels: name treated= and control= of {some}")
-        if level is not None and str(level) not in levels:
+        text = level_text(level, levels)
+        if level is not None and text is None:
             raise ParameterError(f"{what} must be a level of {treatment!r}: {', '.join(levels)}")
-        chosen.append(None if level is None else levels.index(str(level)))
+        chosen.append(None if text is None else levels.index(text))
     first = chosen[0] if chosen[0] is not None else 0 if chosen[1] is None else 1 - chosen[1]
     second = chosen[1] if chosen[1] is not None else 1 - first
     if first == second:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.asking import public
-from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.ask import ask, asks
-from dpcausal.asking.method import Method, Settled
+from dpcausal.asking.method import Method
 from dpcausal.data.rows import Rows
-from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
 from dpcausal.dependence.second_moments import unpacked
 from dpcausal.effects.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity, factors
 from dpcausal.effects.ellipsoid import SCALES, WHOLE, scale_histograms, scale_histograms_sensitivity, whitened
 from dpcausal.effects.noisy_paths import NoisyPaths
+from dpcausal.effects.paths import Paths
 from dpcausal.effects.question import alike
 from dpcausal.effects.rounds import (
     HISTOGRAM,
@@ -34,13 +33,12 @@ from dpcausal.effects.rounds import (
     tail_radius,
 )
 from dpcausal.effects.staggered import LEAST_COUNT, LEAST_RATIO, Staggered
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
+from dpcausal.errors import FenceError, InfeasibleError, LossError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import gaussian_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
-from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
 
@@ -58,92 +56,6 @@ MOST_WIDTH = 10.0
 MOST_PERIODS = 40
 
 Paid = ApproxDP | ZCDP | NoPrivacy
-
-
-@dataclass(frozen=True)
-class Paths(AboutTable[Staggered]):
-    """The outcome of persons through periods, by the period in which each was first treated."""
-
-    task: ClassVar[str] = "did"
-
-    time: str
-    outcome: str
-    cohort: str
-    control: str
-    coverage: float
-    times: tuple[str, ...]
-    cohorts: tuple[str, ...]
-    bounds: Bounded
-
-    @classmethod
-    def of(cls, table: Any, time: Any, outcome: Any, cohort: Any, control: Any, coverage: Any) -> Paths:
-        """Return the question of checked arguments."""
-        public.check_table(table, persons=True, weights=True)
-        if table.unit is Unit.ROW:
-            raise ParameterError("did follows persons: make the table with person=, the column that names them")
-        if table.missing != "drop":
-            raise ParameterError("did takes whole paths: make the table with missing='drop'")
-        periods, sums, starts = (public.column(table, name, "did") for name in (time, outcome, cohort))
-        if len({time, outcome, cohort}) < 3:
-            raise ParameterError("time, outcome and cohort must be different columns")
-        if not isinstance(periods, Levels) or not isinstance(starts, Levels) or not isinstance(sums, Bounded):
-            raise SchemaError("did needs time= and cohort= of Levels, and a Bounded outcome")
-        if not 2 <= len(periods) <= MOST_PERIODS or len(starts) < 2:
-            raise ParameterError(f"did needs 2 to {MOST_PERIODS} periods, the levels of time in order, and 2 cohorts")
-        times, cohorts = tuple(map(str, periods.labels)), tuple(map(str, starts.labels))
-        chosen = public.one_of("control", control, ("never", "not-yet"))
-        first = sorted({times.index(one) if one in times else len(times) for one in cohorts})
-        if not any(0 < start < len(times) for start in first):
-            raise ParameterError(
-                "no level of the cohort is a period after the first: it names the first treated one, others are never"
-            )
-        if first[-1] < len(times) and (chosen == "never" or sum(start > 0 for start in first) < 2):
-            raise ParameterError(
-                "no level of the cohort stands for never: declare Levels([...], other='never'), as which a missing "
-                "value then counts, or compare with control='not-yet' where several cohorts are treated later"
-            )
-        within = public.number("coverage", coverage, 0.5, 0.999)
-        return cls(table, time, outcome, cohort, chosen, within, times, cohorts, sums)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.time, self.outcome, self.cohort
-
-    @property
-    def starts(self) -> tuple[int, ...]:
-        """The place of each cohort's first treated period; −1 for never."""
-        return tuple(self.times.index(one) if one in self.times else -1 for one in self.cohorts)
-
-    def detail(self) -> dict[str, Any]:
-        return {"time": self.time, "outcome": self.outcome, "cohort": self.cohort, **self.table.declared}
-
-    def steps(self) -> tuple[Reals, npt.NDArray[np.int64], Rows]:
-        """Return each person's steps from period to period on [−1, 1], cohort, and whether the path is whole.
-
-        A person counts who has an outcome in every period and one cohort; of several rows in a period, their mean.  A
-        weight is the mean of the person's own.
-        """
-        n, T = self.table.n, len(self.times)
-        rows = self.table.parts(self.names)
-        owners = np.arange(rows.n) if rows.owners is None else rows.owners
-        at = (owners * T + rows.values[self.time])[rows.kept]
-        counts = np.bincount(at, minlength=n * T).reshape(n, T)
-        levels = np.bincount(at, rows.values[self.outcome][rows.kept], n * T).reshape(n, T) / np.maximum(counts, 1)
-        codes = rows.values[self.cohort][rows.kept]
-        own, squares = (np.bincount(owners[rows.kept], codes**power, n) for power in (1, 2))
-        number = np.maximum(counts.sum(axis=1), 1)
-        # All codes of a person are one: (Σ g)² = m Σ g² in whole numbers, and only then.
-        kept = (counts > 0).all(axis=1) & (own**2 == number * squares)
-        steps = np.clip(np.diff(levels, axis=1) / self.bounds.width, -1.0, 1.0)
-        cohorts = np.where(kept, own // number, 0).astype(np.int64)
-        weights = None
-        if self.table.weighed and rows.weights is not None:
-            part = self.table.declared.get("most", number) / number
-            weights = np.minimum(np.bincount(owners[rows.kept], rows.weights[rows.kept], n) * part, 1.0)
-        return np.where(kept[:, None], steps, 0.0), cohorts, Rows({}, kept, {}, weights=weights)
-
-    def report(self, settled: Settled[Any], released: NoisyPaths, allotment: Allotment, seed: int | None) -> Staggered:
-        return released.under(self.guarantee(settled, allotment)).did(control=self.control, coverage=self.coverage)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,8 +195,8 @@ def _paths(
     deviation: float,
 ) -> NoisyPaths:  # fmt: skip
     return NoisyPaths(
-        question.names, question.table.n, question.times, question.cohorts, question.starts, question.bounds.width,
-        shape.middle, shape.spread, counts, sums, squares, lost, radius, deviation,
+        question.names, question.table.n, question.times, question.cohorts, question.design.starts,
+        question.bounds.width, shape.middle, shape.spread, counts, sums, squares, lost, radius, deviation,
     )  # fmt: skip
 
 
@@ -312,7 +224,7 @@ def _suffices(question: Paths, rho: ZCDP, n: int) -> bool:
 @asks
 def did(
     table: Table, *, time: str, outcome: str, cohort: str, loss: Loss, control: str = "never", coverage: float = 0.95,
-    accept_large_epsilon: bool = False, again: bool = False,
+    never: Iterable[str | int | bool] | None = None, accept_large_epsilon: bool = False, again: bool = False,
 ) -> partial[Staggered]:  # fmt: skip
     """Release differences in differences of persons: by cohort and period, the event study, the pre-trend test.
 
@@ -323,17 +235,22 @@ def did(
         period, or with two cohorts, are left out.  With ``weight=`` effects are those of the weighted persons; their
         intervals count weights as shares of the largest, which is never too narrow.
     time : str
-        A column of levels, the periods in order.
+        A column of levels, the periods: numbers, dates, months ("2001-03") or quarters ("2001Q2") are put in order of
+        time; names stand in the declared order.
     outcome : str
         A bounded column.
     cohort : str
-        A column of levels: the period in which the person was first treated, or any other level if never.
+        A column of levels: when the person was first treated.  A number or date between two periods counts from the
+        next one, after the last as never; before the second period persons are not compared.  One other level may
+        stand for never.  The answer names each such level.
     loss : Loss
         The most that the call may cost; ``ApproxDP`` or ``ZCDP``.
     control : str
         ``"never"``: against cohorts never treated; ``"not-yet"``: and those not treated yet.
     coverage : float
         Of the intervals, from .5 to .999.
+    never : list of levels, optional
+        Levels of ``cohort`` that stand for never treated, where that is not one level that is no period.
     accept_large_epsilon : bool
         Consent to ε above 20.
     again : bool
@@ -365,5 +282,5 @@ def did(
     >>> abs(found.att.estimate - 1) < 0.3
     True
     """
-    question = Paths.of(table, time, outcome, cohort, control, coverage)
+    question = Paths.of(table, time, outcome, cohort, control, coverage, never)
     return partial(ask, question, ByCohorts(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

@@ -89,6 +89,8 @@ class Staggered(Result):
     release : Release
         Asked again free: ``did(control=..., coverage=...)``.
     guarantee : Guarantee
+    share_counted : float
+        Share of the persons, noisy, who have an outcome in every period and one cohort: the answer is about these.
     """
 
     named = ("part", "name", "cohort", "time", "event", "estimate", "interval_low", "interval_high")
@@ -105,6 +107,7 @@ class Staggered(Result):
     n: int
     release: NoisyPaths
     guarantee: Guarantee
+    share_counted: float = 1.0
 
     def headline(self) -> list[str]:
         whom = "never treated" if self.control == "never" else "not yet treated"
@@ -122,7 +125,8 @@ class Staggered(Result):
                 f"Before treatment: p = {self.pretrend:.3g} that cohorts moved alike"
                 f"{apart if self.pretrend < 1 - self.coverage else ''}."
             )
-        return [*lines, *(f"Note: {note}." for note in self.notes), f"{self.n} persons."]
+        whole = f"{self.share_counted:.0%} have an outcome in every period; the others are left out"
+        return [*lines, *(f"Note: {note}." for note in self.notes), f"{self.n} persons. Of these {whole}."]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
@@ -203,6 +207,7 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered
         outcome=paths.names[1], control="never" if never_only else "not-yet", att=rows[len(told)] if after else None,
         event_study=tuple(rows[first:]), by_cohort=tuple(rows[: len(told)]), trend=trend, pretrend=pretrend,
         coverage=coverage, notes=notes, n=paths.n, release=paths, guarantee=paths.guarantee,
+        share_counted=float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)),
     )  # fmt: skip
 
 
