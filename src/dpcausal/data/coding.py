@@ -3,7 +3,7 @@
 | declared | code of a record |
 |---|---|
 | Bounded | how many cuts lie at or below the value, which is rounded once to float64; a null or NaN: missing |
-| Levels | the place of the level that equals the value: text by bytes, booleans by number; else ``other``'s, or missing |
+| Levels | the place of the level that equals the value, text by bytes, booleans by number; ``other``'s or missing |
 
 What is missing is told apart here and nowhere else; whether it is left out or counts as a substitute is the table's
 rule.  A code depends on its own record alone.  So an engine's own equality must not decide it: a collation takes YES
