@@ -57,7 +57,8 @@ def encode(value: Any) -> Any:
     if isinstance(value, Fraction):
         return {"fraction": str(value)}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        return {"array": encode(value.tolist()), "dtype": str(value.dtype)}
+        numbers = value.tolist()  # plain already, where all are finite: a table may have a million
+        return {"array": numbers if np.isfinite(value).all() else encode(numbers), "dtype": str(value.dtype)}
     if isinstance(value, list):
         return [encode(part) for part in value]
     if type(value) is tuple:

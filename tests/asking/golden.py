@@ -33,7 +33,8 @@ def table(ledger: dpc.Ledger, seed: int | None = None, **more: Any) -> dpc.Table
     """Return rows of a seed; without one rows that are all alike, of which no answer can come."""
     coins = generator_from_seed(seed or 0)
     columns = {"a": coins.integers(0, 2, N), "b": np.array(["no", "yes"])[coins.integers(0, 2, N)],
-               "u": coins.normal(size=N), "v": coins.normal(size=N)}  # fmt: skip
+               "u": coins.normal(size=N), "v": coins.normal(size=N),
+               "unused": np.full(N, "a")}  # fmt: skip
     if seed is None:
         columns = {name: np.repeat(values[:1], N) for name, values in columns.items()}
     return dpc.Table(columns, SCHEMA, ledger, name="golden", **more)

@@ -138,7 +138,7 @@ def test_persons_and_outcomes_of_panels_tell_tables_apart() -> None:
     frame = {"id": np.arange(N), **COLUMNS}
     rows, persons = dpc.Table(frame, SCHEMA, ledger, name="s"), dpc.Table(frame, SCHEMA, ledger, name="s", person="id")
     assert rows.identity != persons.identity
-    assert first.identity["_named"] == ("state", "year", "sales") and "_series" not in first.identity
+    assert first.identity["_named"] == ("state", "year", "sales") and [*first.identity["_series"]] == [0]
 
 
 def test_no_row_is_part_of_a_question_or_of_what_is_kept() -> None:
@@ -264,7 +264,10 @@ def test_what_cannot_be_written_reaches_its_caller_and_counts_as_spent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = dpc.Ledger.create(tmp_path / "l", budget=BUDGET)
-    monkeypatch.setattr("dpcausal.privacy.ledger.LONGEST_ANSWER", 10)
+    def full(*_: Any) -> None:
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(dpc.Ledger, "keep", full)
     assert other()(ledger).decision
     monkeypatch.undo()
     with pytest.raises(LedgerError, match="no answer is kept"):
@@ -288,5 +291,5 @@ def test_each_part_of_a_table_or_panel_is_public_or_is_left_out() -> None:
         "_ids", "_inside", "_missing", "_most", "_n", "_name", "_person", "_schema", "_share", "_weight",
     }  # fmt: skip
     assert set(panel(ledger).identity) == {
-        "_bounds", "_covariates", "_missing", "_n", "_name", "_named", "_starts", "_times", "_treated",
+        "_bounds", "_covariates", "_missing", "_n", "_name", "_named", "_series", "_starts", "_times", "_treated",
     }  # fmt: skip

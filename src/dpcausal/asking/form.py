@@ -2,12 +2,22 @@
 
 A form names tasks, arguments and methods by the words that a user writes, so that it outlives classes that are moved,
 renamed or given more fields.  What is ``None`` is left out: an argument or option that came later and is not given
-leaves the form as it was.  Names stand in order where their order means nothing.  No row has a part in it.
+leaves the form as it was.
+
+**Order is part of it.**  Options such as ``sizes`` or a law of what is given are read in the order of the columns, an
+answer's axes follow it, and so do the last bits of a regression: names in another order are another question.  Sets,
+and the clauses of a subgroup, of which a record must meet each, have no order.
+
+**Of the schema it holds the columns that the question uses**, each with all that is declared of it: a column more in
+the schema leaves it as it was, and another bound, level or code of a used column is another question.
+
+**No private value has a part in it**: its hash stands in the ledger, where a hash of records could be guessed at.  A
+target's own series is public, and is in it.  Which data an answer was made from is told otherwise: see ``kept``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from enum import Enum
 from operator import attrgetter
@@ -17,14 +27,13 @@ import numpy as np
 
 from dpcausal.asking.method import Method, Settled
 from dpcausal.codec import NotStorableError
-from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.panel import Panel
 from dpcausal.data.table import Table
 from dpcausal.data.where import Predicate
 from dpcausal.privacy.allotment import json_text
 from dpcausal.privacy.loss import Loss, loss_text
 
-FORM = 1
+FORM = 2
 """Raised whenever two versions could write one form for different calls; answers kept under another are not found."""
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -40,41 +49,52 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 }
 """What each task's question is made of, but for its table or panel; the rest of its fields follows from these."""
 
-UNORDERED = ("x", "y", "given", "adjust", "knowledge.forbidden", "knowledge.required")
-UNORDERED_PARTS = ("knowledge.tiers",)
-"""Arguments, or those whose parts are lists, where order means nothing to a question or to the shape of an answer."""
-
 
 def form_of(task: str, plans: Sequence[Settled[Any]], offered: Loss, **more: Any) -> str:
     """Return what stands for exactly this call; ``NotStorableError`` where a part of it has no words.
 
     ``offered`` is the loss that the caller named, of which a plan may spend less and say so.
     """
-    calls = [
-        {**_subject(plan.question), "task": plan.question.task, "asks": _asked(plan.question),
-         "method": _way(plan.method), "loss": loss_text(plan.spent)} for plan in plans
-    ]  # fmt: skip
+    calls = [_call(plan) for plan in plans]
     return json_text({"form": FORM, "task": task, "loss": loss_text(offered), "calls": calls, **_given(more)})
 
 
-def _subject(question: Any) -> dict[str, Any]:
+def _call(plan: Settled[Any]) -> dict[str, Any]:
+    asked = _asked(plan.question)
+    told = {"task": plan.question.task, "asks": asked, "method": _way(plan.method), "loss": loss_text(plan.spent)}
+    return told | _subject(plan.question, asked)
+
+
+def _subject(question: Any, asked: dict[str, Any]) -> dict[str, Any]:
     subject = question.panel if hasattr(question, "panel") else question.table
     if not subject.name:
         raise NotStorableError("a table without a name")
     told = {name.removeprefix("_"): value for name, value in subject.identity.items()}
-    return {"panel": _panel(told)} if isinstance(subject, Panel) else {"table": _table(subject, told)}
+    return {"panel": _panel(told)} if isinstance(subject, Panel) else {"table": _table(subject, told, asked)}
 
 
-def _table(table: Table, told: dict[str, Any]) -> dict[str, Any]:
-    views = sorted((_predicate(one) for one in told.pop("inside")), key=json_text)
-    weight = told.pop("weight")
-    told |= {"schema": _columns(told["schema"]), "where": views, "unit": table.unit.value}
-    return _given(told | {"weight": None if weight is None else [weight[0], _column(weight[1])]})
+def _table(table: Table, told: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    inside, weight, schema = (told.pop(name) for name in ("inside", "weight", "schema"))
+    used = {*_texts(asked), *(one.name for one in inside)}  # a level that is called as a column brings one more
+    columns = {name: column.to_dict() for name, column in schema.items() if name in used}
+    views = sorted((_predicate(one) for one in inside), key=json_text)
+    told |= {"schema": columns, "where": views, "unit": table.unit.value}
+    return _given(told | {"weight": None if weight is None else [weight[0], weight[1].to_dict()]})
+
+
+def _texts(told: Any) -> Iterator[str]:
+    """Yield every text in a value."""
+    if isinstance(told, str):
+        yield told
+    elif isinstance(told, (dict, list)):
+        for part in told.values() if isinstance(told, dict) else told:
+            yield from _texts(part)
 
 
 def _panel(told: dict[str, Any]) -> dict[str, Any]:
-    columns = {"bounds": _column(told["bounds"]), "covariates": _columns(told["covariates"])}
-    return _given(told | columns | {"starts": [list(pair) for pair in told["starts"].items()]})
+    covariates = {name: column.to_dict() for name, column in told["covariates"].items()}
+    pairs = {name: [list(pair) for pair in told[name].items()] for name in ("starts", "series")}
+    return _given(told | {"bounds": told["bounds"].to_dict(), "covariates": covariates} | pairs)
 
 
 def _predicate(one: Predicate) -> dict[str, Any]:
@@ -82,26 +102,8 @@ def _predicate(one: Predicate) -> dict[str, Any]:
     return _given({"column": one.name, "at_least": one.at_least, "at_most": one.at_most, "among": among})
 
 
-def _columns(schema: Mapping[str, Column]) -> dict[str, Any]:
-    return {name: _column(column) for name, column in schema.items()}
-
-
-def _column(column: Column) -> dict[str, Any]:
-    if isinstance(column, Bounded):
-        return _given({"lower": column.lower, "upper": column.upper, "cuts": column.cuts})
-    if isinstance(column, Levels):
-        return _given({"levels": column.values, "other": column.other})
-    raise NotStorableError(type(column).__name__)
-
-
 def _asked(question: Any) -> dict[str, Any]:
-    told = {name: attrgetter(name)(question) for name in ARGUMENTS[question.task]}
-    for name, part in told.items():
-        if name in UNORDERED and not isinstance(part, str):
-            told[name] = sorted(part)
-        elif name in UNORDERED_PARTS:
-            told[name] = [sorted(one) for one in part]
-    return _given(told)
+    return _given({name: attrgetter(name)(question) for name in ARGUMENTS[question.task]})
 
 
 def _way(method: Method[Any, Any]) -> dict[str, Any]:
@@ -128,6 +130,10 @@ def _told(value: Any) -> Any:
         return value if np.isfinite(value) else {"float": str(value)}
     if isinstance(value, (list, tuple)):
         return [_told(part) for part in value]
+    if isinstance(value, frozenset):
+        return sorted((_told(part) for part in value), key=json_text)
+    if isinstance(value, np.ndarray):
+        return _told(value.tolist())
     if getattr(value, "words", None) is not None:  # a law of x that was stated
         return {"stated": _told(value.words)}
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):

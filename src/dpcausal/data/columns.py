@@ -10,7 +10,12 @@ from typing import TypeAlias
 import numpy as np
 
 
-def _short(number: float) -> str:
+def exact_number(number: float) -> str:
+    """Return the shortest text that reads back as exactly this number.
+
+    >>> exact_number(1234567.0), exact_number(0.1)
+    ('1234567', '0.1')
+    """
     return repr(int(number)) if number == int(number) and abs(number) < 1e16 else repr(number)
 
 
@@ -67,8 +72,8 @@ class Bounded:
         return fields if self.cuts is None else {**fields, "cuts": list(self.cuts)}
 
     def __repr__(self) -> str:
-        cuts = "" if self.cuts is None else f", cuts=[{', '.join(map(_short, self.cuts))}]"
-        return f"Bounded({_short(self.lower)}, {_short(self.upper)}{cuts})"
+        cuts = "" if self.cuts is None else f", cuts=[{', '.join(map(exact_number, self.cuts))}]"
+        return f"Bounded({exact_number(self.lower)}, {exact_number(self.upper)}{cuts})"
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -238,9 +238,10 @@ class Panel(Single):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What is public of it and declared: what tells it from another panel, and never a series."""
+        """All that is public of it, the targets' own records too: what tells it from another panel; of no donor's."""
         hidden = ("_cells", "_lacking", "_ledger", "_places", "_series", "_target_covariates")
-        return {slot: getattr(self, slot) for slot in Panel.__slots__ if slot not in hidden}
+        told = {slot: getattr(self, slot) for slot in Panel.__slots__ if slot not in hidden}
+        return told | {"_series": self._cells.target_rows, "_times": self._cells.times}
 
     @property
     def times(self) -> tuple[Label, ...]:

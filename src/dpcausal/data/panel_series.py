@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.columns import exact_number
 from dpcausal.data.panel_cells import filled
 from dpcausal.data.periods import Label, period_label
 from dpcausal.data.schema import Bounded
@@ -32,7 +33,8 @@ def check_target(name: Any, series: Reals, start: int, times: tuple[Label, ...],
     outside = np.flatnonzero((series < bounds.lower) | (series > bounds.upper))
     if len(outside):
         raise ParameterError(
-            f"target {name!r} lies outside the bounds {bounds.lower:g} to {bounds.upper:g} in {times[outside[0]]}: "
+            f"target {name!r} lies outside the bounds {exact_number(bounds.lower)} to {exact_number(bounds.upper)} in "
+            f"{times[outside[0]]}: "
             "declare wider bounds"
         )
     absent = np.isnan(series)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.columns import exact_number
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.errors import ParameterError
 
@@ -36,7 +37,7 @@ class Predicate:
         if self.among is not None:
             return f"{self.name} in {list(self.among)!r}"
         ends = ((">=", self.at_least), ("<=", self.at_most))
-        return " and ".join(f"{self.name} {sign} {end:g}" for sign, end in ends if end is not None)
+        return " and ".join(f"{self.name} {sign} {exact_number(end)}" for sign, end in ends if end is not None)
 
 
 def predicate(name: str, column: Column, at_least: object, at_most: object, among: object) -> Predicate:
@@ -80,7 +81,8 @@ def _end(word: str, value: Any, name: str, column: Bounded) -> float | None:
         raise ParameterError(f"{word} must be a number")
     if not column.lower <= value <= column.upper:
         raise ParameterError(
-            f"{word} must lie within the bounds of column {name!r}, {column.lower:g} to {column.upper:g}"
+            f"{word} must lie within the bounds of column {name!r}, {exact_number(column.lower)} to "
+            f"{exact_number(column.upper)}"
         )
     return float(value)
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
+from dpcausal.data.columns import exact_number
 from dpcausal.effects.jump import LEAST_RECORDS, LEAST_STRENGTH, Line, Score, Side, bend, factor, line_within
 from dpcausal.effects.result import Interval
 from dpcausal.report import Guarantee, Result, flat, plain
@@ -112,7 +113,7 @@ class Discontinuity(Result):
     guarantee: Guarantee
 
     def headline(self) -> list[str]:
-        what = f"{self.outcome} at {self.running} = {self.cutoff:g}"
+        what = f"{self.outcome} at {self.running} = {exact_number(self.cutoff)}"
         head = f"Jump of {what}" if self.treatment is None else f"Effect of {self.treatment} on {what}"
         lines = [f"{head}: no answer." if self.estimate is None else f"{head}: {self.estimate:+.4g}."]
         if self.interval is not None:

@@ -14,6 +14,7 @@ from dpcausal.asking import public
 from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.ask import ask, asks
 from dpcausal.asking.method import Method, Settled
+from dpcausal.data.columns import exact_number
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.table import Table
 from dpcausal.effects.at_cutoff import Discontinuity
@@ -73,7 +74,8 @@ class Cutoff(AboutTable[Discontinuity]):
         told = public.whole("bins", bins, LEAST_BINS, MOST_BINS)
         lower, upper = _ends(running, number)
         if not public.is_number(cutoff) or not lower < cutoff < upper:
-            raise ParameterError(f"cutoff must lie between {lower:g} and {upper:g}, the ends of {running!r}")
+            ends = f"{exact_number(lower)} and {exact_number(upper)}"
+            raise ParameterError(f"cutoff must lie between {ends}, the ends of {running!r}")
         near = None if bandwidth is None else public.number("bandwidth", bandwidth, 0.0, upper - lower)
         bent = None if curvature is None else public.number("curvature", curvature, 0.0, 1e300)
         if near == 0:

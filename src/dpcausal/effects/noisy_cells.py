@@ -166,11 +166,16 @@ def levels_of(column: Column) -> tuple[str, ...]:
     """Return the names of a column's levels, or of the parts that it is cut into: public."""
     if not isinstance(column, Bounded):
         return tuple(map(str, column.labels))
-    cuts = [f"{cut:g}" for cut in cuts_of(column)]
+    cuts = [cut_text(cut) for cut in cuts_of(column)]
     if not cuts:
         return ("all",)
     return (f"below {cuts[0]}", *(f"{low} to {high}" for low, high in pairwise(cuts)),
             f"{cuts[-1]} or more")  # fmt: skip
+
+
+def cut_text(cut: float) -> str:
+    """Return a cut in words: 15 digits, so that 0.1 + 0.2 is 0.3 and whole numbers are whole."""
+    return f"{cut:.15g}"
 
 
 def value_of(name: str, column: Column) -> Value:

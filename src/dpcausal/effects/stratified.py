@@ -9,7 +9,7 @@ from typing import ClassVar
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.cells import CellSums, Paid, cell_claims, cell_variance, cut_note, noisy_cells, pay_cells
-from dpcausal.effects.noisy_cells import value_of
+from dpcausal.effects.noisy_cells import cut_text, value_of
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.result import Effect
 from dpcausal.effects.standardise import least_count
@@ -87,7 +87,7 @@ def finer_cuts(question: Contrast, spent: Paid) -> tuple[tuple[str, Bounded], ..
 def _cut(column: Bounded, parts: int) -> Bounded:
     """Return a column cut into parts of one width, or as it is where their ends cannot be told apart in words."""
     cuts = [column.lower + column.width * part / parts for part in range(1, parts)]
-    told = {f"{cut:g}" for cut in cuts}
+    told = {cut_text(cut) for cut in cuts}
     inside = column.lower < cuts[0] and cuts[-1] < column.upper
     return Bounded(column.lower, column.upper, cuts=cuts) if inside and len(told) == len(cuts) else column
 

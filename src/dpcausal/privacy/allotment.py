@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -203,7 +204,7 @@ def json_text(value: object) -> str:
     return json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":"))
 
 
-def plain(given: Mapping[str, Any], name: str, longest: int) -> dict[str, Any]:
+def plain(given: Mapping[str, Any], name: str, longest: int = sys.maxsize) -> dict[str, Any]:
     """Return what JSON makes of a mapping that a call wants on record, its keys sorted."""
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise ParameterError(f"{name} must be a mapping with text keys")

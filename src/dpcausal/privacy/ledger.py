@@ -30,7 +30,7 @@ __all__ = ["Allotment", "Detail", "Entry", "Ledger", "Verification"]
 Detail = Mapping[str, str | int | float | bool | list[Any] | None]
 """Public arguments of a call, as they go into its entry."""
 
-LONGEST_DETAIL, LONGEST_ANSWER = 2**16, 2**24  # characters that a line takes, as JSON
+LONGEST_DETAIL = 2**16  # characters, as JSON
 
 
 @dataclass(frozen=True)
@@ -259,11 +259,11 @@ class Ledger(Single):
     def keep(self, number: int, answer: Mapping[str, Any]) -> None:
         """Write what was released under a spend beside it, once; a LedgerError where there is no such spend.
 
-        It costs nothing, and whoever reads the ledger reads it: keep released answers only.
+        It costs nothing, and whoever reads the ledger reads it: keep released answers only.  One of any length is kept.
         """
         if type(number) is not int:
             raise ParameterError("number must be that of a spend")
-        self._open().append("answer", {"number": number, "answer": plain(answer, "answer", LONGEST_ANSWER)})
+        self._open().append("answer", {"number": number, "answer": plain(answer, "answer")})
 
     def answer(self, number: int) -> dict[str, Any] | None:
         """Return the answer that was kept beside the spend of that number, ``None`` if there is none."""

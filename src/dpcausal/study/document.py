@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal
 
+from dpcausal.data.columns import exact_number
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.privacy.ledger import Entry
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP, parse_loss
@@ -126,7 +127,7 @@ def _columns(schema: Schema) -> tuple[tuple[str, ...], ...]:
     rows = [("column", "may hold")]
     for name, column in schema.items():
         if isinstance(column, Bounded):
-            rows.append((name, f"{column.lower:g} to {column.upper:g}"))
+            rows.append((name, f"{exact_number(column.lower)} to {exact_number(column.upper)}"))
         else:
             rows.append((name, ", ".join(str(label) for label in column.labels)))
     return tuple(rows)

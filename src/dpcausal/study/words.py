@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from dpcausal.data.columns import exact_number
 from dpcausal.direction.result import Direction
 from dpcausal.discovery.result import Discovery
 from dpcausal.effects.result import Effect
@@ -107,9 +108,10 @@ def loss_in_words(loss: Any) -> str:
     ('ε = 2, δ = 1e-06', 'ρ = 0.5 (zCDP)')
     """
     if isinstance(loss, ZCDP):
-        return f"ρ = {loss.rho:g} (zCDP)"
+        return f"ρ = {exact_number(loss.rho)} (zCDP)"
     if isinstance(loss, (PureDP, ApproxDP)):
-        return f"ε = {loss.epsilon:g}" + (f", δ = {loss.delta:g}" if isinstance(loss, ApproxDP) else "")
+        delta = f", δ = {exact_number(loss.delta)}" if isinstance(loss, ApproxDP) else ""
+        return f"ε = {exact_number(loss.epsilon)}{delta}"
     return str(loss)
 
 
