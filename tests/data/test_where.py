@@ -113,3 +113,19 @@ def test_whether_a_person_is_in_a_subgroup_is_asked_of_each_row() -> None:
     table = dpc.Table(frame, dpc.Schema({"age": SCHEMA["age"]}), dpc.Ledger.in_memory(dpc.PureDP(1)), person="id")
     rows = table.where("age", at_least=20).rows(["age"])
     assert rows.n == 4 and rows.kept.sum() == 3 and (rows.values["age"][rows.kept] >= 20).all()
+
+
+@pytest.mark.parametrize("low, high", [
+    (1234567.0, 1234570.0), (0.1, np.nextafter(0.1, 1.0)), (1e300, 1.0000000000000002e300), (123456.1, 123456.2),
+])  # fmt: skip
+def test_two_subgroups_are_never_named_by_one_text(low: float, high: float) -> None:
+    """Seen to fail: both ends were rounded to six digits in results, the ledger and reports."""
+    schema = dpc.Schema({"income": dpc.Bounded(0, 2e300), "a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
+    frame = {"income": np.zeros(100), "a": np.zeros(100, int), "b": np.zeros(100, int)}
+    table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(2)))
+    texts = [table.where("income", at_least=end).declared["where"][0] for end in (low, high)]
+    assert [float(text.rpartition(" ")[2]) for text in texts] == [low, high]
+    cut = dpc.cells(
+        dpc.Table(frame, dpc.Schema({**schema, "income": dpc.Bounded(0, 2e300, cuts=[1234567, 1234570])}),
+                  dpc.Ledger.in_memory(dpc.PureDP(2))), by=["income"], loss=dpc.PureDP(1))  # fmt: skip
+    assert len(set(cut.levels[0])) == 3

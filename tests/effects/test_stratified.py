@@ -66,7 +66,7 @@ def test_declared_cuts_and_groups_stay_as_they_are() -> None:
     assert parts(effect(20_000, dpc.PureDP(1), groups="age")) == 4
 
 
-@pytest.mark.parametrize("lower", [1e6, 2.0**52])
+@pytest.mark.parametrize("lower", [2.0**51, 2.0**52])
 def test_bounds_too_near_each_other_for_words_keep_their_parts(lower: float) -> None:
     schema = dpc.Schema({"took": dpc.Levels([0, 1]), "age": dpc.Bounded(lower, lower + 4), "y": dpc.Bounded(0, 1)})
     rows = {"took": np.arange(20_000) % 2, "age": lower + np.arange(20_000) % 5, "y": np.full(20_000, 0.5)}
