@@ -34,8 +34,7 @@ def check_target(name: Any, series: Reals, start: int, times: tuple[Label, ...],
     if len(outside):
         raise ParameterError(
             f"target {name!r} lies outside the bounds {exact_number(bounds.lower)} to {exact_number(bounds.upper)} in "
-            f"{times[outside[0]]}: "
-            "declare wider bounds"
+            f"{times[outside[0]]}: declare wider bounds"
         )
     absent = np.isnan(series)
     if absent[start:].any():
