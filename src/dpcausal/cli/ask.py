@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,12 +79,14 @@ def opened(path: Path) -> Release:
 
 def knowledge_in(path: Path) -> Knowledge:
     """Return what a TOML file says is known."""
+    from dpcausal.data.toml_text import toml_in
     from dpcausal.discovery.knowledge import Knowledge
 
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # a TOMLDecodeError is a ValueError
-        raise ParameterError(f"{str(path)!r} is not a TOML file that can be read: {error}") from None
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError):
+        raise ParameterError(f"{str(path)!r} cannot be read as a text file in UTF-8") from None
+    told = toml_in(text, repr(str(path)))
     parts = {"tiers", "forbidden", "required"}
     if set(told) - parts or not all(isinstance(part, list) for group in told.values() for part in group):
         raise ParameterError(f"{str(path)!r} holds tiers, forbidden and required, each a list of lists of names")

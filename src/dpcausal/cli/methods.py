@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -232,11 +231,13 @@ def built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
 
 def _law(text: str) -> Any:
     """Return a law of x as a study file has it."""
+    from dpcausal.data.toml_text import toml_in
+
     if "=" not in text:
         return text
     try:
-        return tomllib.loads(f"law = {{ {text} }}")["law"]
-    except tomllib.TOMLDecodeError:
+        return toml_in(f"law = {{ {text} }}", "--model-x")["law"]
+    except ParameterError:
         told = "'mean = { intercept = 1, age = 0.5 }, sd = 2', or 'table = [[0.9, 0.1], [0.4, 0.6]]', or fit"
         raise ParameterError(f"--model-x is written as {told}") from None
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from dpcausal.data.columns import Bounded, Column, Levels
+from dpcausal.data.toml_text import toml_in
 from dpcausal.errors import SchemaError, nearest
 
 if TYPE_CHECKING:
@@ -89,17 +89,15 @@ class Schema(Mapping[str, Column]):
             raise SchemaError("the path of a schema file must be text or a path")
         rule = ""
         try:
-            with open(path, "rb") as file:
-                columns = tomllib.load(file)
+            with open(path, encoding="utf-8-sig") as file:
+                text = file.read()
         except FileNotFoundError:
             raise SchemaError(f"there is no file {fspath(path)!r}") from None
-        except tomllib.TOMLDecodeError as error:
-            rule = f"is not TOML: {error}"
         except (OSError, ValueError):  # a ValueError: no UTF-8, or a path that no file can have
             rule = "cannot be read as a text file in UTF-8"
         if rule:
             raise SchemaError(f"schema file {fspath(path)!r} {rule}")
-        return cls(columns)
+        return cls(toml_in(text, f"schema file {fspath(path)!r}", SchemaError))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from dpcausal.data.schema import Schema
+from dpcausal.data.toml_text import toml_in
 from dpcausal.errors import DpCausalError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.study.lines import Place, line_of, lines_of
@@ -128,33 +128,29 @@ def json_schema() -> dict[str, Any]:
 
 
 class Source:
-    """A file as it was read: its text, its lines, its name for messages."""
+    """A file as it was read: its text, and its name for messages."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         if not isinstance(path, (str, PathLike)) or not isinstance(fspath(path), str):
             raise ParameterError("the path of a study must be text or a path")
         self.path = Path(path)
         try:
-            self.text = self.path.read_text(encoding="utf-8")
+            self.text = self.path.read_text(encoding="utf-8-sig")
         except FileNotFoundError:
             raise ParameterError(f"there is no file {str(path)!r}; 'dpcausal init DATA' makes a study file") from None
         except (OSError, ValueError):
             raise ParameterError(f"{str(path)!r} cannot be read as a text file in UTF-8") from None
-        self.lines = lines_of(self.text)
 
     def refusal(self, place: Place, rule: str) -> ParameterError:
         """Return the error of a place in the file."""
-        line = line_of(place, self.lines)
+        line = line_of(place, lines_of(self.text))
         dotted = ".".join(str(part) for part in place if not isinstance(part, int))
         told = f"{self.path.name}{'' if line is None else f', line {line}'}{f', {dotted}' if dotted else ''}"
         return ParameterError(f"{told}: {rule}")
 
     def read(self) -> tuple[StudyFile, Schema | None]:
         """Return the checked file, and the schema of its columns."""
-        try:
-            told = tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
-            raise ParameterError(f"{self.path.name} is not TOML: {error}") from None
+        told = toml_in(self.text, self.path.name)
         problems: list[ParameterError] = []
         try:
             study = StudyFile.model_validate(told)

@@ -31,13 +31,14 @@ stroke-width:2;stroke-dasharray:7 4}svg .own{stroke:var(--faint);stroke-dasharra
 """
 
 
-def html(blocks: list[Block]) -> str:
-    """Return a document as an HTML page."""
+def html(blocks: list[Block], mark: str = "") -> str:
+    """Return a document as an HTML page; ``mark`` tells a program whose it is."""
     title = next(block.text for block in blocks if block.kind == "title")
     body = "\n".join(_set(block) for block in blocks)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="generator" content="{escape(mark)}">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n"
         "</body>\n</html>\n"
     )
@@ -85,7 +86,7 @@ def markdown(blocks: list[Block]) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.replace("<", "&lt;").replace("\n", " ")
+    return text.replace("<", "&lt;").replace("](", "]\\(").replace("\n", " ")
 
 
 def levels_in_order(blocks: list[Block]) -> bool:

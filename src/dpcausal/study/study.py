@@ -15,6 +15,7 @@ from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.table import Table
 from dpcausal.data.unchanged import CLUSTER, Stamp, beside
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LedgerError, ParameterError, called
+from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
 from dpcausal.report import Printed
@@ -51,12 +52,15 @@ class StudyPlan(Printed):
         One a question, in order.
     remaining : str
         Of the budget, before what is still to ask.
+    missing_ledger : str
+        The ledger's name where there is none; empty where there is one.
     """
 
     title: str
     n: int
     standings: tuple[Standing, ...]
     remaining: str
+    missing_ledger: str = ""
 
     @property
     def done(self) -> bool:
@@ -67,6 +71,8 @@ class StudyPlan(Printed):
         """Return the plan in lines."""
         many = "1 question" if len(self.standings) == 1 else f"{len(self.standings)} questions"
         lines = [f"{self.title}: {many}, {self.n} records; left of the budget: {self.remaining}."]
+        if self.missing_ledger:
+            lines.append(f"  There is no ledger {self.missing_ledger!r}: a run makes it. If it was moved, put it back.")
         lines += [] if self.standings else ["  Nothing is asked yet: add a [[question]] to the file."]
         for one in self.standings:
             lines.append(f"  {one.line()}")
@@ -86,11 +92,11 @@ class StudyPlan(Printed):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON's types."""
-        return {"title": self.title, "n": self.n, "remaining": self.remaining,
+        return {"title": self.title, "n": self.n, "remaining": self.remaining, "missing_ledger": self.missing_ledger,
                 "questions": [one.to_dict() for one in self.standings]}  # fmt: skip
 
 
-class Study:
+class Study(Single):
     """A study file: questions about one table or panel, under one budget.
 
     Attributes
@@ -131,6 +137,8 @@ class Study:
     True
     """
 
+    confined = "a study may hold private records: it cannot be pickled, open its file again"
+
     def __init__(self, source: Source, data: Any = None) -> None:
         self.path = source.path
         self.told, self.schema = source.read()
@@ -162,6 +170,9 @@ class Study:
     def ledger_path(self) -> Path:
         return self.path.parent / self.told.ledger
 
+    def __repr__(self) -> str:
+        return f"Study({str(self.path)!r}, {len(self.told.question)} questions)"
+
     def check(self) -> SchemaCheck:
         """Return what the schema does to the data: NOT PRIVATE, for the curator alone."""
         if self.schema is None:
@@ -181,7 +192,8 @@ class Study:
             subject = self._public_subject()
             found = [self._with_forecast(one, subject) if accuracy and one.state == TO_ASK else one
                      for one in self._standings(subject, ledger)]  # fmt: skip
-            return StudyPlan(self.told.title, subject.n, tuple(found), str(trial_left(ledger, self.budget)))
+            missing = self.told.ledger if ledger is None else ""
+            return StudyPlan(self.told.title, subject.n, tuple(found), str(trial_left(ledger, self.budget)), missing)
 
     @called
     def run(self, *, again: Collection[str] = (), partial: bool = False, told: Told | None = None) -> StudyPlan:

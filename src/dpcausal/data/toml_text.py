@@ -1,0 +1,63 @@
+"""TOML as users write it: read whole, or refused by a sentence that quotes nothing but its place."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+from dpcausal.errors import DpCausalError, ParameterError
+
+DEEPEST = 20
+"""Tables and lists may stand so deep in each other."""
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What moves a terminal's cursor, colours its text or turns its direction: line breaks and tabs are not among them."""
+
+
+def toml_in(text: str, what: str, error: type[DpCausalError] = ParameterError) -> dict[str, Any]:
+    """Return the tables of a text; ``what`` names it where it is refused.
+
+    >>> toml_in("a = [1, 2]", "the text")
+    {'a': [1, 2]}
+    """
+    rule = ""
+    try:
+        read = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as found:
+        rule = f"is not TOML: {shown(str(found))}"
+    except ValueError:  # a number or date that Python does not hold
+        rule = "is not TOML: it has a number that is too long, or a date that there is not"
+    except RecursionError:
+        rule = _DEEP
+    rule = rule or _rule_broken(read)
+    if rule:
+        raise error(f"{what} {rule}")
+    return read
+
+
+_DEEP = f"nests tables or lists more than {DEEPEST} deep"
+
+
+def _rule_broken(read: dict[str, Any]) -> str:
+    level: list[Any] = [read]
+    for _ in range(DEEPEST):
+        parts: list[Any] = []
+        for one in level:
+            if isinstance(one, dict):
+                parts += [*one, *one.values()]
+            elif isinstance(one, list):
+                parts += one
+        if any(isinstance(one, str) and CONTROL.search(one) for one in parts):
+            return "has a name or text with a control character: leave it out"
+        level = [one for one in parts if isinstance(one, (dict, list))]
+    return _DEEP if level else ""
+
+
+def shown(text: str) -> str:
+    r"""Return a text as a terminal can show it: control characters as their numbers, which JSON reads back.
+
+    >>> shown("\x1b[31mred")
+    '\\u001b[31mred'
+    """
+    return CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
