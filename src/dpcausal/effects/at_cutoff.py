@@ -24,9 +24,15 @@ Y, A = Score(), Score(0.0, 1.0)
 WIDTHS = 30
 """Bandwidths that are tried, the squares of even steps up to the whole of a side."""
 BUNCHED = 0.05
+LEAST_BINS = 3.2
+"""No interval by a curvature that was read off fewer bins on a side, counted as 1 / Σ p² of their shares p."""
 
 FEW = "noise hides how records lie near the cutoff: more of them, a larger epsilon or bandwidth, or fewer bins would do"
 FEW_EXACT = "fewer than 30 records of like weight lie near the cutoff on a side: a larger bandwidth would do"
+COARSE = (
+    "nearly all records lie in {:.2g} bins of a side, too few to see how the outcome bends: declare bounds nearer to "
+    "where records lie, name more bins, or say curvature="
+)
 GUESSED = "the curvature is that of what was released, and no data show the largest: say curvature= where it is known"
 RARE = "too few near the cutoff have the rarer outcome for an interval to hold"
 WEAK = "the cutoff moves the treatment too little: the Anderson–Rubin set is unbounded"
@@ -217,6 +223,11 @@ def discontinuity_of(
         "standard_error": error * width, "noise_error": noise * width, "bias": bias * width,
         "bandwidth": best.bandwidth, "curvature": best.bends[0] * width, "signal_to_noise": min(best.strength, 1e9),
     }  # fmt: skip
+    seen = min(map(_bins_seen, both))
+    if told[0] is None and seen < LEAST_BINS:
+        moved = {"share_moved": best.jump(A)[0]} if fuzzy else {}
+        estimate = (best.ratio if fuzzy else jump) * width
+        return _answer(release, both, estimate=estimate, interval_reason=COARSE.format(seen), **moved, **common)
     if not fuzzy:
         reach = best.half(Y, coverage)
         ends = (jump - reach) * width, (jump + reach) * width
@@ -227,6 +238,12 @@ def discontinuity_of(
         release, both, estimate=best.ratio * width, interval=kept[0] if bounded else None,
         interval_reason="" if bounded else WEAK, share_moved=best.jump(A)[0], anderson_rubin=kept, **common,
     )  # fmt: skip
+
+
+def _bins_seen(side: Side) -> float:
+    """Return how many bins of like counts would be as even as those of a side; of single values, all."""
+    counts = np.maximum(side.counts, 0.0)
+    return float(counts.sum() ** 2 / max((counts**2).sum(), 1e-300)) if (side.far > side.near).all() else math.inf
 
 
 def _rarer(line: Line | None) -> float:

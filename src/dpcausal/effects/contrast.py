@@ -38,6 +38,12 @@ WIDE = (
     "the interval is {:.2g} times as wide as a normal one: it allows for any skew within the outcome's bounds, as an "
     "arm has few records for them; narrower bounds would help"
 )
+MOST_IN_A_PART = 0.6
+"""No interval where one part of a number that nobody cut has more of the records: it is not adjusted for then."""
+CROWDED = (
+    "one part of {!r} has {:.0%} of the records, which leaves it unadjusted: declare bounds nearer to where records "
+    "lie, or cuts"
+)
 UNSUPPORTED = "less than half of the records is in strata with enough of both arms for the noise"
 EMPTY = "less than half of the records is in strata with two records or more of both arms: adjust for fewer columns"
 VOID = (
@@ -108,11 +114,12 @@ def effect_of_cells(
     sums, sizes = release.arms(value, axis, pair, strata), [len(release.levels[one]) for one in strata]
     merged = [place for place, name in enumerate(names) if name in release.cut and name not in grouped]
     each = [sums, *(sums.coarser(sizes, merged, first) for first in (0, 1) if merged)]
-    answer = Answer(each, treated_only, reach, value)
+    whole, crowd = sums.N.sum(axis=0).reshape(sizes), crowded(sums.N.sum(axis=0).reshape(sizes), names, merged)
+    answer = Answer(each, treated_only, reach, value, crowd)
     by_group = []
     for place, level in enumerate(release.levels[strata[0]] if grouped else ()):
         chosen = [one.part(np.arange(one.N.shape[1]) // (one.N.shape[1] // sizes[0]) == place) for one in each]
-        one = Answer(chosen, treated_only, reach, value)
+        one = Answer(chosen, treated_only, reach, value, crowded(whole[[place]], names, merged))
         by_group.append(GroupEffect(f"{groups} = {level}", one.estimate, one.interval, one.reason, one.share))
     share_treated = float(sums.N[1].sum() / max(sums.N.sum(), 1.0))
     return Effect(
@@ -145,10 +152,21 @@ def void(counted: float, n: int) -> tuple[str, ...]:
     return (VOID,) if counted < LEAST_COUNTED * n else ()
 
 
+def crowded(records: Reals, names: Sequence[str], merged: Iterable[int]) -> str:
+    """Return why parts of one width adjust for little, from the records by strata; empty where they do."""
+    for place in merged:
+        each = np.maximum(records.sum(axis=tuple(axis for axis in range(records.ndim) if axis != place)), 0.0)
+        if each.max() > MOST_IN_A_PART * each.sum():
+            return CROWDED.format(names[place], float(each.max() / each.sum()))
+    return ""
+
+
 class Answer:
     """The effect in some strata, in the outcome's unit."""
 
-    def __init__(self, each: Sequence[Sums], treated_only: bool, reach: float, value: Value) -> None:
+    def __init__(
+        self, each: Sequence[Sums], treated_only: bool, reach: float, value: Value, crowd: str = ""
+    ) -> None:
         self.reach, self.value, sums = reach, value, each[0]
         self.coarser = [Answer([one], treated_only, reach, value) for one in each[1:]]
         supported = sums.supported
@@ -162,7 +180,7 @@ class Answer:
             self.risks = risks(sums.part(supported), self.found, treated_only, reach)
         self.skewed = self.found is not None and self.risks is None and self.found.skew > MOST_SKEW
         self.unsupported = UNSUPPORTED if sums.noise[0, 0] > 0 else EMPTY
-        self.reason = self.unsupported if self.found is None else ""
+        self.reason = self.unsupported if self.found is None else crowd
         if self.skewed and self.half > WIDEST * value.width:
             self.reason = SKEWED
 

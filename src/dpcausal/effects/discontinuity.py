@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
@@ -22,6 +23,7 @@ from dpcausal.effects.cells import CellSums, Paid, cell_claims, cell_variance, n
 from dpcausal.effects.jump import line_within, sides
 from dpcausal.effects.noisy_bins import NoisyBins
 from dpcausal.effects.noisy_cells import value_of
+from dpcausal.effects.occupied import FINE, histogram, is_clear, window
 from dpcausal.effects.question import alike
 from dpcausal.errors import InfeasibleError, ParameterError, SchemaError
 from dpcausal.privacy.allotment import Allotment
@@ -31,6 +33,8 @@ from dpcausal.privacy.noise import PublicGenerator
 Reals = npt.NDArray[np.float64]
 
 BINS, LEAST_BINS, MOST_BINS = 12, 5, 100
+SHOWN = tuple(Fraction(part, 100) for part in range(2, 11, 2))
+"""Shares of the loss of a histogram that shows how far from the cutoff records lie: the least that is clear."""
 FORETOLD = 20.0
 """How far lines on whole sides must stand above their noise if rows lie evenly: noise then moves the jump, at the
 widest bandwidth, by a twentieth of the outcome's range or less."""
@@ -90,26 +94,41 @@ class Cutoff(AboutTable[Discontinuity]):
         return question
 
     @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the running number."""
+        return _ends(self.running, self.table.schema.column(self.running))
+
+    @property
     def edges(self) -> tuple[Reals, Reals]:
-        """Lower and upper ends of the bins: the values themselves of a column of levels."""
+        """Lower and upper ends of the bins, were records everywhere within the bounds."""
+        return self.edges_within(self.ends)
+
+    def edges_within(self, ends: tuple[float, float]) -> tuple[Reals, Reals]:
+        """Return lower and upper ends of the bins between two ends: the values themselves of a column of levels."""
         column = self.table.schema.column(self.running)
         if isinstance(column, Levels):
             values = np.array(column.labels, dtype=np.float64)
             return values, values
         # Fine next to the cutoff and wider away from it: any bandwidth has a like number of them.
         steps = (np.arange(1, self.bins) / self.bins) ** 2
-        left = self.cutoff - (self.cutoff - column.lower) * steps[::-1]
-        right = self.cutoff + (column.upper - self.cutoff) * steps
-        ends = np.array([column.lower, *left, self.cutoff, *right, column.upper])
-        return ends[:-1], ends[1:]
+        left = self.cutoff - (self.cutoff - ends[0]) * steps[::-1]
+        right = self.cutoff + (ends[1] - self.cutoff) * steps
+        inner = np.array([ends[0], *left, self.cutoff, *right, ends[1]])
+        return inner[:-1], inner[1:]
 
     @property
     def sums(self) -> CellSums:
         """The sums by bins, and by arms if a treatment was named."""
+        return self.sums_within(self.ends)
+
+    def sums_within(self, ends: tuple[float, float]) -> CellSums:
+        """Return the sums by the bins between two ends, and of what lies beyond an end that is no bound."""
         column = self.table.schema.column(self.running)
         finer: tuple[tuple[str, Bounded], ...] = ()
         if isinstance(column, Bounded):
-            finer = ((self.running, Bounded(column.lower, column.upper, self.edges[1][:-1].tolist())),)
+            lower, upper = self.edges_within(ends)
+            cuts = [end for end in (*lower.tolist(), float(upper[-1])) if column.lower < end < column.upper]
+            finer = ((self.running, Bounded(column.lower, column.upper, cuts)),)
         by = (*(() if self.treatment is None else (self.treatment,)), self.running)
         return CellSums.of(self.table, by, (self.outcome,), finer)
 
@@ -162,8 +181,11 @@ class ByBins(Method[Cutoff, PureDP | ZCDP]):
     def release(
         self, private: Table, question: Cutoff, spent: Paid, coins: PublicGenerator, allotment: Allotment
     ) -> NoisyBins:
-        cells, (lower, upper) = noisy_cells(question.sums, spent, allotment), question.edges
+        ends, spent = _occupied(question, spent, allotment)
+        cells, (lower, upper) = noisy_cells(question.sums_within(ends), spent, allotment), question.edges_within(ends)
+        beyond = int(question.ends[0] < lower[0])
         counts = cells.counts if question.treatment is not None else cells.counts[None]
+        counts = counts[:, beyond : beyond + len(lower)]
         names = (question.running, question.outcome, *(() if question.treatment is None else (question.treatment,)))
         return NoisyBins(names, cells.n, question.cutoff, lower, upper, cells.values[0], counts, cells.variance)
 
@@ -180,6 +202,25 @@ def _ends(running: str, column: Column) -> tuple[float, float]:
     if not numbers or list(labels) != sorted(labels):
         raise SchemaError(f"{running!r} must be Bounded, or Levels of numbers in order without other=")
     return float(labels[0]), float(labels[-1])
+
+
+def _occupied(question: Cutoff, spent: Paid, allotment: Allotment) -> tuple[tuple[float, float], Paid]:
+    """Return between which ends the running number has records, as released, and what is left of the loss."""
+    column = question.table.schema.column(question.running)
+    shown = next((share for share in SHOWN if is_clear(question.n / 2, spent.part(share))), None)
+    if not isinstance(column, Bounded) or shown is None:
+        return question.ends, spent
+    sides, steps = (question.cutoff - column.lower, column.upper - question.cutoff), np.arange(1, FINE) / FINE
+    cuts = [*(question.cutoff - sides[0] * steps[::-1]), question.cutoff, *(question.cutoff + sides[1] * steps)]
+    if not (np.diff([column.lower, *cuts, column.upper]) > 0).all():
+        return question.ends, spent
+    fine = Bounded(column.lower, column.upper, cuts)
+    counts, noise = histogram(question.table, question.running, fine, spent.part(shown), allotment)
+    far = [window(side, noise, from_first=True)[1] / FINE for side in (counts[:FINE][::-1], counts[FINE:])]
+    # An end that the bins would round to the cutoff, or to the bound, stays the bound.
+    ends = question.cutoff - sides[0] * far[0], question.cutoff + sides[1] * far[1]
+    ends = (column.lower if far[0] == 1 else ends[0], column.upper if far[1] == 1 else ends[1])
+    return ends, spent.part(1 - shown)
 
 
 def _foretold(question: Cutoff, variance: float) -> float:
@@ -222,7 +263,8 @@ def discontinuity(
     treatment : str, optional
         A column of two levels, the second treated, where the cutoff moves who is treated without deciding it.
     bins : int
-        On each side, 5 to 100: the j-th ends at the share (j/bins)² of the side.  Levels have their own.
+        On each side, 5 to 100: the j-th ends at the share (j/bins)² of the side.  A small part of the loss shows how
+        far from the cutoff records lie, and a side ends there.  Levels have their own bins.
     bandwidth, curvature : float, optional
         How far records count, and how large the second derivative of the mean outcome is at most on either side, in the
         outcome's unit over that of the running number squared.  Both public; free to ask again otherwise.

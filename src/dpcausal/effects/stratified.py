@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.cells import CellSums, Paid, cell_claims, cell_variance, cut_note, noisy_cells, pay_cells
-from dpcausal.effects.noisy_cells import cut_text, value_of
+from dpcausal.effects.contrast import arms_of
+from dpcausal.effects.noisy_cells import value_of
+from dpcausal.effects.occupied import FINE, equal_parts, histogram, is_clear, window
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.result import Effect
 from dpcausal.effects.standardise import least_count
@@ -19,8 +23,15 @@ from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 
 FEWEST_PARTS, MOST_PARTS = 4, 128
+WINDOWS, ARMS = tuple(Fraction(part, 100) for part in range(2, 11, 2)), Fraction(1, 50)
+"""Shares of the loss of histograms that show where numbers lie, the least that is clear; and of the sizes of arms."""
 CLEAR, LEAST_DEVIATION = 32, 0.25
 """With four parts of each number, cells of so many deviations of their noise leave room for more parts."""
+
+
+LEARNT = (
+    "{} cut into parts of one width where released counts have records; what varies within a part is not adjusted for"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +61,19 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
         return cell_claims(spent)
 
     def caveats(self, question: Contrast, spent: Paid) -> tuple[str, ...]:
-        finer = dict(finer_cuts(question, spent))
+        numbers = _cut_at_will(question)
+        if _shown(question, spent) is not None:
+            own = [name for name, _ in numbers]
+            declared = cut_note((name, question.column(name)) for name in question.strata if name not in own)
+            return (*declared, LEARNT.format(", ".join(map(repr, own))))
+        finer = dict(_equal(numbers, _parts(question, spent, question.table.expected)))
         return cut_note((name, finer.get(name, question.column(name))) for name in question.strata)
 
     def release(
         self, private: Table, question: Contrast, spent: Paid, coins: PublicGenerator, allotment: Allotment
     ) -> Effect:
-        return noisy_cells(sums_of(question, finer_cuts(question, spent)), spent, allotment).effect(
+        finer, rest = learnt_cuts(question, spent, allotment)
+        return noisy_cells(sums_of(question, finer), rest, allotment).effect(
             treatment=question.treatment, outcome=question.outcome, adjust=question.adjust, groups=question.groups,
             estimand=question.estimand, treated=question.treated, control=question.control,
             coverage=question.coverage,
@@ -70,26 +87,60 @@ def sums_of(question: Contrast, finer: tuple[tuple[str, Bounded], ...] = ()) -> 
     return CellSums.of(question.table, (question.treatment, *question.strata), (question.outcome,), finer)
 
 
-def finer_cuts(question: Contrast, spent: Paid) -> tuple[tuple[str, Bounded], ...]:
-    """Return the numbers without cuts that are adjusted for, cut finer where public numbers leave room for it.
+def learnt_cuts(question: Contrast, spent: Paid, allotment: Allotment) -> tuple[tuple[tuple[str, Bounded], ...], Paid]:
+    """Return where numbers without cuts are cut, and what is left of the loss: a part of it shows where records lie.
+
+    Numbers are cut into parts of one width where released histograms have records, into more of them where the rarer
+    arm, as released, leaves room for it.
+    """
+    numbers = _cut_at_will(question)
+    shown = _shown(question, spent)
+    if shown is None:
+        return _equal(numbers, _parts(question, spent, question.table.expected)), spent
+    share, windows = shown / len(numbers), {}
+    for name, column in numbers:
+        counts, noise = histogram(question.table, name, equal_parts(column, FINE), spent.part(share), allotment)
+        low, high = window(counts, noise)
+        windows[name] = tuple(column.lower + column.width * end / len(counts) for end in (low, high))
+    rest, most = spent.part(1 - shown), question.table.expected
+    if _parts(question, rest, most) == FEWEST_PARTS:
+        return _equal(numbers, FEWEST_PARTS, windows), rest
+    arms = noisy_cells(CellSums.of(question.table, (question.treatment,), ()), spent.part(ARMS), allotment)
+    levels, rest = arms.levels[0], spent.part(1 - shown - ARMS)
+    pair = arms_of(levels, question.treatment, question.treated, question.control)
+    # As many as if every arm had as few as the rarer one.
+    even = len(levels) * max(float(arms.counts[list(pair), 0].min()), math.sqrt(arms.variance))
+    return _equal(numbers, _parts(question, rest, min(even, most)), windows), rest
+
+
+def _cut_at_will(question: Contrast) -> list[tuple[str, Bounded]]:
+    named = ((name, question.column(name)) for name in question.adjust if name != question.groups)
+    return [(name, one) for name, one in named if isinstance(one, Bounded) and one.cuts is None]
+
+
+def _shown(question: Contrast, spent: Paid) -> Fraction | None:
+    """Return the share of the loss that shows where records lie, or none if it does not: public."""
+    number = len(_cut_at_will(question))
+    clear = (share for share in WINDOWS if number and is_clear(question.n, spent.part(share / number)))
+    return next(clear, None)
+
+
+def _parts(question: Contrast, spent: Paid, records: float) -> int:
+    """Return into how many parts each number is cut where so many records are evenly in all arms.
 
     Of d numbers in p parts each a bias falls like p⁻² and the noise grows like p^(d/2)/n: p grows faster than the
     n^(2/(4 + d)) that keeps them in step, so that intervals hold, and cells empty no faster than they can bear.
     """
-    named = ((name, question.column(name)) for name in question.adjust if name != question.groups)
-    numbers = [(name, one) for name, one in named if isinstance(one, Bounded) and one.cuts is None]
-    clear = question.table.expected / (question.cells * CLEAR * max(_deviation(question, spent), LEAST_DEVIATION))
-    growth = min(2.5 / (4 + len(numbers)), 0.9 / max(len(numbers), 1))
-    parts = int(min(FEWEST_PARTS * clear**growth, MOST_PARTS))
-    return () if parts <= FEWEST_PARTS else tuple((name, _cut(one, parts)) for name, one in numbers)
+    number = len(_cut_at_will(question))
+    clear = records / (question.cells * CLEAR * max(_deviation(question, spent), LEAST_DEVIATION))
+    growth = min(2.5 / (4 + number), 0.9 / max(number, 1))
+    return int(min(max(FEWEST_PARTS * clear**growth, FEWEST_PARTS), MOST_PARTS))
 
 
-def _cut(column: Bounded, parts: int) -> Bounded:
-    """Return a column cut into parts of one width, or as it is where their ends cannot be told apart in words."""
-    cuts = [column.lower + column.width * part / parts for part in range(1, parts)]
-    told = {cut_text(cut) for cut in cuts}
-    inside = column.lower < cuts[0] and cuts[-1] < column.upper
-    return Bounded(column.lower, column.upper, cuts=cuts) if inside and len(told) == len(cuts) else column
+def _equal(
+    numbers: list[tuple[str, Bounded]], parts: int, windows: Mapping[str, tuple[float, float]] | None = None
+) -> tuple[tuple[str, Bounded], ...]:
+    return tuple((name, equal_parts(one, parts, (windows or {}).get(name))) for name, one in numbers)
 
 
 def _deviation(question: Contrast, spent: Paid) -> float:
