@@ -165,7 +165,7 @@ def plan_synthetic_control(
     Returns
     -------
     Plan
-        ``summary()`` prints it; ``noise_ratio`` above 0.5 is refused unless forced.
+        ``summary()`` prints it; ``noise_ratio`` above 2.4 is refused unless forced.
 
     Examples
     --------

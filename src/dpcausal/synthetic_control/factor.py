@@ -177,7 +177,8 @@ class Forecaster:
     ``slopes`` (T0, m) are those of each later period; ``basis`` (k, T0) is orthonormal and holds the level and the
     factors of the past; ``rest`` is the variance that neither holds; ``loadings`` (k − 1, T) say how all periods go
     with these factors; ``covariance`` (T, T) is that of all periods, without what noise hides; ``swing`` divides calm
-    from volatile units, by the mean square of the differences of their past.
+    from volatile units, by the mean square of the differences of their past; ``hidden`` is the standard deviation of
+    the noise in a variance.
     """
 
     start: int
@@ -188,6 +189,7 @@ class Forecaster:
     loadings: npt.NDArray[np.float64]
     covariance: npt.NDArray[np.float64]
     swing: float
+    hidden: float
 
     @property
     def freedom(self) -> int:
@@ -198,6 +200,15 @@ class Forecaster:
         """Return the predicted future of rows less their last value, (n, T) to (n, m), bit for bit from each alone."""
         past = [z[:, t] - self.mean[t] for t in range(self.start)]
         return np.stack([summed(past, slopes) for slopes in self.slopes.T], axis=-1) + self.mean[self.start :]
+
+    def distance(self, row: Integers) -> float:
+        """Return how far a past lies from the mean, in standard deviations of the model: root mean square over T0 − 1.
+
+        The last value before the start is 0 in every row.  Variances are taken for no less than their noise.
+        """
+        moved, last = row[: self.start].astype(np.float64) - self.mean[: self.start], self.start - 1
+        spread = self.covariance[:last, :last] + self.hidden * np.eye(last)
+        return math.sqrt(max(float(moved[:last] @ np.linalg.solve(spread, moved[:last])), 0.0) / last)
 
     def swings(self, rows: Integers) -> Reals:
         """Return (v − c)/(v + c), times 2 and cut at ±1, of each row's mean squared difference v before the start."""
@@ -259,8 +270,9 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     common = float((np.diff(mean[:start]) ** 2).sum()) / max(start - 1, 1)
     swing = max(FINENESS * round(moved / FINENESS), 1e-15) * model.spread + common
     return Forecaster(
-        start, mean, _fine(slopes), _fine(basis), rest, _fine(loadings), _fine(whole * model.spread), SWING * swing
-    )
+        start, mean, _fine(slopes), _fine(basis), rest, _fine(loadings), _fine(whole * model.spread), SWING * swing,
+        model.noise * model.spread,
+    )  # fmt: skip
 
 
 def _fine(values: Reals) -> Reals:
@@ -316,10 +328,13 @@ class Factor(SyntheticMethod):
             control, scales = fitted.measured(rows)
             return Missed(control, missed_by_own(rows, plan.start, question.places), scales, fitted.swings(rows))
 
+        fit, far = float(fitted.measured(own)[1][0]), fitted.distance(own[0])
+        moved = float(own[0, : plan.start].std())  # a target within a standard deviation is one of its donors
+        share = min((fit / moved) ** 2, 1.0) if far > 1 and moved else 0.0
         return Path(
             values=y[question.before - 1] + fitted.change(own.astype(np.float64))[0] * grid.step, noise=None,
             loadings=fitted.loadings * grid.step, level=fitted.mean * grid.step,
             covariance=fitted.covariance * grid.step**2, donors=Missed.joined(map(missed, grid.blocks(scaled))),
-            own=missed(own), fit=float(fitted.measured(own)[1][0]) * grid.step, weights=np.full(len(scaled), FULL),
-            step=grid.step, total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),
+            own=missed(own), fit=fit * grid.step, distance=far, weights=np.full(len(scaled), FULL),
+            own_share=share, step=grid.step, total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),
         )  # fmt: skip

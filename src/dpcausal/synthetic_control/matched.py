@@ -206,6 +206,11 @@ def estimated(
     return MatchedRelease(weight, deviation / by.weight_unit, change, deviation * factor)
 
 
+def left_of(mean_weight: float) -> float:
+    """Return what share of the target's variation donors of this mean weight leave, by the kernel; at most 2."""
+    return min(-2 * math.log(min(max(mean_weight, math.exp(-1.0)), 1.0)), 2.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Matched(SyntheticMethod):
     """Donors that followed the target before predict its change: for few donors, any loss.
@@ -290,6 +295,7 @@ class Matched(SyntheticMethod):
         by_own, scales = (np.concatenate(some) for some in zip(*seen, strict=True))
         return Path(
             values=y[start - 1] + released.change * step, noise=released.noise * step, weight=released.weight,
+            own_share=left_of(released.weight / question.panel.n),
             donors=missed(changes, slope, by_own, scales), weights=weights, step=step, total=released.weight,
             own=missed(own[:, start:].astype(np.float64), np.ones(1), own_rule, scales_of(own, start)),
             law=Law(max(start - 2, 1)),

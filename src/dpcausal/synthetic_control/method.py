@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from dpcausal.asking import public
 from dpcausal.asking.method import Method
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
@@ -15,8 +17,8 @@ from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.synthetic_control import placebo
-from dpcausal.synthetic_control.forecast import DonorFree, donor_free
-from dpcausal.synthetic_control.placebo import release_best, release_lean, release_pvalue, release_reach
+from dpcausal.synthetic_control.forecast import NO_ERROR, DonorFree, donor_free
+from dpcausal.synthetic_control.placebo import Law, release_best, release_lean, release_pvalue, release_reach
 from dpcausal.synthetic_control.plan import MOST_NOISE, Base, Plan
 from dpcausal.synthetic_control.question import Answer, Path, Treated, past_of
 from dpcausal.synthetic_control.rows import Reals
@@ -40,7 +42,23 @@ MOST_INTERVAL_NOISE, MOST_COUNT_NOISE = 0.15 * EXPECTED_WEIGHT, 1 / 8
 """No interval, no placebo test where the noise on its count passes this share of the donors."""
 
 
+STILL = "the target's own past does not vary, so it has no scale"
+
+UNLIKE = 1.25
+"""No interval of a target whose past lies further from the released model, in its standard deviations: measured."""
+
+FAR = (
+    "the target is unlike its donors: its past lies {distance:.2g} standard deviations from the released model, above "
+    f"{UNLIKE:g}"
+)
+
 OPEN = "nearly all donors, as released, lie further off than counts were taken, so no width is known"
+
+
+def still(past: Reals) -> bool:
+    """Return whether a past is a line, but for rounding: its own changes say nothing of how far a forecast may err."""
+    steps = np.diff(past)
+    return not len(steps) or float(np.ptp(steps)) <= NO_ERROR * float(np.abs(past - past[-1]).max())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +133,11 @@ class SyntheticMethod(Method[Treated, Any]):
         panel = question.panel
         half, start = panel.bounds.width / 2, panel.start(target)
         after = question.periods - start
-        free = donor_free(past_of(panel, target), after, question.places)
+        past = past_of(panel, target)
+        free = donor_free(past, after, question.places)
         reasons = self._reasons(question, base)
+        if still(past):
+            reasons = tuple(reason or STILL for reason in reasons)
         interval, test = (share * (not reason) for share, reason in zip((INTERVAL, PLACEBO_TEST), reasons, strict=True))
         mixing = MIXING * (len(self.mixtures(free)) > 1 and self.has_placebos)
         rest = 1 - mixing - interval - test
@@ -176,7 +197,8 @@ class SyntheticMethod(Method[Treated, Any]):
         for plan in plans:
             path = self.path(begun, question, plan, spent, allotment)
             if path.donors is None or path.own is None or path.weights is None:
-                answers.append(Answer(plan, path, path.values, 1.0, None, None, plan.interval_reason))
+                reasons = plan.interval_reason, plan.pvalue_reason
+                answers.append(Answer(plan, path, path.values, 1.0, None, None, *reasons))
                 continue
             losses = self.of_placebos(question, plan.base)
             new = not (self.shared and plan.start in known)
@@ -194,18 +216,26 @@ class SyntheticMethod(Method[Treated, Any]):
                 told, lean = release_lean(placebos, path.law, path.total, allotment, counts[0])
             placebos = path.donors.leaning(lean).mixed(mixing, path.weights)
             scale = float(path.own.leaning(lean).scales[0])
+            far = FAR.format(distance=path.distance) if path.distance > UNLIKE else ""
             if plan.interval and new:
                 reach = release_reach(placebos, path.law, path.total, question.coverage, allotment, counts, told)
             known[plan.start] = mixing, reach, lean
             own = float(path.own.mixed(mixing, path.weights).residuals[0])
             half, reason = None if reach is None else reach * scale * path.step, plan.interval_reason
-            if plan.interval and not half:
-                half, reason = None, OPEN if scale else "the target's own past shows no scale"
+            if half:
+                # What donors leave of the target's own variation is its own: no interval is narrower than that says.
+                share = Law(max(plan.start // 2, 1)).ratio(question.coverage)
+                least = share * plan.free.expected * math.sqrt(path.own_share)
+                scale, half = scale * max(least / half, 1.0), max(half, least)
+            if plan.interval and (far or not half):
+                half, reason = None, far or OPEN
             pvalue = None
             if plan.pvalue:
                 pvalue = release_pvalue(placebos, own, scale, path.total, allotment, losses[2])
+            told_no = plan.pvalue_reason or far
+            pvalue = None if told_no else pvalue
             values = path.values if mixing == 1 else mixing * path.values + (1 - mixing) * plan.free.path
-            answers.append(Answer(plan, path, values, mixing, half, pvalue, reason))
+            answers.append(Answer(plan, path, values, mixing, half, pvalue, reason, told_no))
         return answers
 
     def exact(self, private: Reals, question: Treated, coins: PublicGenerator, allotment: Allotment) -> list[Answer]:

@@ -14,8 +14,11 @@ from dpcausal.synthetic_control.forecast import DonorFree
 Base = PureDP | ZCDP | NoPrivacy
 """What the releases of a call share."""
 
-MOST_NOISE = 0.5
-"""A panel is refused where the noise in the mean effect is expected to pass this share of the own forecast's error."""
+MOST_NOISE, MUCH_NOISE = 2.4, 0.5
+"""A panel is refused where the noise in the mean effect is expected to pass so many errors of the own forecast.
+
+``matched`` weighs donors and own forecast by noise r and prior 1.5: it is expected to err by r/√(r² + 1.5²) of that,
+.85 at r = 2.4.  From the second on an answer says how much noise there is."""
 
 
 def deviation_of(bound: float | int | Fraction, loss: Base, numbers: int = 1) -> float:
@@ -86,8 +89,19 @@ class Plan:
         size = f"the noise in the mean effect is expected to be {self.noise_ratio:.2g} times"
         yard = f"the error of the target's own {self.free.rule} forecast"
         if self.noise_ratio > MOST_NOISE:
-            return f"Too small: {size} {yard}, more than {MOST_NOISE:g}; the donors would add little but noise."
+            would = f"About {self.enough_donors} donors would do, or {self._times(self.noise_ratio / MOST_NOISE)}."
+            return f"Too small: {size} {yard}, more than {MOST_NOISE:g}. {would}"
         return f"Feasible: {size} {yard}."
+
+    @property
+    def enough_donors(self) -> int | None:
+        """How many donors, at this loss, bring the noise down to what is not refused; ``None`` if that is not known."""
+        return None if self.noise_ratio is None else math.ceil(self.noise_ratio / MOST_NOISE * self.donors)
+
+    def _times(self, more: float) -> str:
+        """Return how much larger a loss divides the noise by so much; of (ε, δ) the noise is about inverse to ε."""
+        amount, times = ("rho", more * more) if isinstance(self.spent, ZCDP) else ("epsilon", more)
+        return f"{math.ceil(10 * times) / 10:g} times the {amount}"
 
     def summary(self) -> str:
         """Return the plan in sentences."""

@@ -18,7 +18,7 @@ from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.neighbours import Unit
 from dpcausal.report import Guarantee
 from dpcausal.synthetic_control.placebo import Law, Missed
-from dpcausal.synthetic_control.plan import Plan
+from dpcausal.synthetic_control.plan import MUCH_NOISE, Plan
 from dpcausal.synthetic_control.result import SyntheticControl
 from dpcausal.synthetic_control.rows import Integers, Reals, from_scale, to_scale
 
@@ -39,7 +39,11 @@ TARGETS = "targets of panels"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Path:
-    """A released path on the scale [−1, 1], and what its placebos need (*private*: ``donors``, ``weights``)."""
+    """A released path on the scale [−1, 1], and what its placebos need (*private*: ``donors``, ``weights``).
+
+    ``distance`` is how far the target's past lies from the released model, in its standard deviations; ``own_share``
+    the share of the target's own variation that the donors leave, as released.
+    """
 
     values: Reals
     noise: float | None
@@ -48,6 +52,8 @@ class Path:
     level: Reals | None = None
     covariance: Reals | None = None
     fit: float | None = None
+    distance: float = 0.0
+    own_share: float = 0.0
     donors: Missed | None = None
     own: Missed | None = None
     weights: Integers | None = None
@@ -67,6 +73,7 @@ class Answer:
     reach: float | None
     pvalue: float | None
     interval_reason: str
+    pvalue_reason: str
 
 
 @dataclass(frozen=True)
@@ -156,7 +163,8 @@ class Treated(Question[Any]):
         shares = {"shares of the path": plan.path, "mixing": plan.mixing, "interval": plan.interval,
                   "test": plan.pvalue}  # fmt: skip
         shown = f"the series of {plan.target} is not protected: it is public and shows here"
-        caveats = *([EARLY] if self.early else []), shown, AT_BOUNDS, *settled.caveats
+        noisy = [plan.verdict.rstrip(".")] if (plan.noise_ratio or 0) > MUCH_NOISE else []
+        caveats = *([EARLY] if self.early else []), *noisy, shown, AT_BOUNDS, *settled.caveats
         return SyntheticControl(
             target=plan.target, times=panel.times[plan.start :], counterfactual=counterfactual, effect=effect, att=att,
             interval=None if answer.reach is None else (att - answer.reach * half, att + answer.reach * half),
@@ -168,7 +176,7 @@ class Treated(Question[Any]):
             loadings=None if path.loadings is None else path.loadings * half,
             level=None if path.level is None else path.level * half,
             covariance=None if path.covariance is None else path.covariance * half**2,
-            interval_reason=answer.interval_reason, pvalue_reason=plan.pvalue_reason, coverage=self.coverage,
+            interval_reason=answer.interval_reason, pvalue_reason=answer.pvalue_reason, coverage=self.coverage,
             method=settled.method.name,
             settings=settled.method.options(), n=panel.n,
             constants={name: float(share) for name, share in shares.items()} | plan.constants,

@@ -1,0 +1,97 @@
+"""Targets unlike their donors, flat targets and small pools: what the interval is, or why there is none."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+import dpcausal as dpc
+from dpcausal.errors import InfeasibleError
+from dpcausal.synthetic_control.plan import MOST_NOISE
+
+PURE, APPROXIMATE = dpc.PureDP(1), dpc.ApproxDP(1, 1e-6)
+T, START, DONORS = 24, 16, 1000
+
+
+def rows(kind: str, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    walk, other = np.cumsum(rng.normal(0, 1, (2, T)), axis=1)
+    level = rng.uniform(0.8, 1.2, DONORS + 1)[:, None]
+    made = 40 + level * walk + rng.normal(0, 0.4, (DONORS + 1, T))
+    if kind != "like":
+        made[0] = 40 + {"larger": 3 * walk, "of another kind": other, "against": -walk}[kind] + rng.normal(0, 0.4, T)
+    return made
+
+
+def asked(made: Any, loss: Any, seed: int = 0, start: int = START, **options: Any) -> dpc.SyntheticControl:
+    panel = dpc.Panel.from_arrays(made[1:], made[0], start=start, bounds=dpc.Bounded(-60, 140),
+                                  ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+    with dpc.simulated_noise(seed):
+        return dpc.synthetic_control(panel, loss=loss, **options)
+
+
+@pytest.mark.parametrize("kind", ["larger", "of another kind", "against"])
+def test_the_factor_model_gives_no_interval_and_no_p_value_where_the_target_is_unlike(kind: str) -> None:
+    found = [asked(rows(kind, seed), APPROXIMATE, seed) for seed in range(10)]
+    withheld = [one for one in found if one.interval is None]
+    assert len(withheld) >= 7
+    assert all(one.pvalue is None and one.interval_reason == one.pvalue_reason != "" for one in withheld)
+    assert all(np.isfinite(one.counterfactual).all() for one in found)
+
+
+@pytest.mark.parametrize("loss", [PURE, APPROXIMATE])
+def test_a_target_like_its_donors_keeps_its_interval(loss: Any) -> None:
+    found = [asked(rows("like", seed), loss, seed) for seed in range(10)]
+    assert sum(one.interval is not None for one in found) >= 9
+    assert sum(one.interval is not None and one.interval[0] <= 0 <= one.interval[1] for one in found) >= 8
+
+
+@pytest.mark.parametrize("kind", ["like", "larger", "of another kind", "against"])
+def test_matched_intervals_are_no_narrower_than_what_the_donors_leave_of_the_targets_own_variation(kind: str) -> None:
+    inside = 0
+    for seed in range(10):
+        found = asked(rows(kind, seed), PURE, seed)
+        assert found.interval is not None and found.donor_weight is not None and found.own_fit is not None
+        left = min(-2 * math.log(min(found.donor_weight / DONORS, 1)), 2)
+        least = student.ppf(0.95, START // 2) * found.own_fit * math.sqrt(left)
+        half = (found.interval[1] - found.interval[0]) / 2
+        assert half >= least * (1 - 1e-9)
+        inside += found.interval[0] <= 0 <= found.interval[1]
+    assert inside >= 7  # 4 of 10 without
+
+
+@pytest.mark.parametrize("loss", [dpc.PureDP(4), dpc.ApproxDP(4, 1e-6)])
+@pytest.mark.parametrize("past", ["flat", "line"])
+def test_a_past_that_does_not_vary_gives_neither_interval_nor_p_value_and_pays_for_none(loss: Any, past: str) -> None:
+    made = rows("like", 1)
+    made[0] = 2.0 if past == "flat" else np.arange(T)
+    panel = dpc.Panel.from_arrays(made[1:], made[0], start=START, bounds=dpc.Bounded(-60, 140),
+                                  ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+    plan = dpc.plan_synthetic_control(panel, loss=loss)
+    assert (plan.interval, plan.pvalue) == (0, 0) and plan.interval_reason and plan.pvalue_reason
+    found = asked(made, loss)
+    assert found.interval is None and found.pvalue is None and found.pvalue_reason == plan.pvalue_reason
+
+
+def test_few_donors_are_answered_where_noise_leaves_them_a_say_and_a_refusal_names_a_number_that_would_do() -> None:
+    made = rows("like", 5)
+    loss = dpc.PureDP(1)
+
+    def plan(n: int) -> Any:
+        panel = dpc.Panel.from_arrays(made[1 : n + 1], made[0], start=START, bounds=dpc.Bounded(-60, 140),
+                                      ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+        return dpc.plan_synthetic_control(panel, loss=loss)
+
+    small = plan(6)
+    assert small.noise_ratio > MOST_NOISE and small.enough_donors > 6
+    assert str(small.enough_donors) in small.verdict
+    with pytest.raises(InfeasibleError):
+        asked(made[:7], loss)
+    enough = plan(small.enough_donors)
+    assert enough.noise_ratio <= MOST_NOISE
+    found = asked(made[: small.enough_donors + 1], loss)
+    assert found.interval is None and any(enough.verdict.rstrip(".") == one for one in found.guarantee.caveats)
