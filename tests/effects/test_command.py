@@ -176,7 +176,7 @@ def test_a_jump_at_a_cutoff_is_asked_of_a_file_and_again_of_its_release() -> Non
     question = ("--running", "score", "--outcome", "arm", "--cutoff", "5", "--schema", "schema.toml", "--epsilon", "1")
     found = run("discontinuity", "trial.csv", *question, "--ledger", "study.ledger", "--release", "r.json")
     assert found.exit_code == 0, found.stderr
-    assert "Jump of arm at score = 5" in found.stdout and "bunch" in found.stdout
+    assert "Jump of arm = drug at score = 5" in found.stdout and "bunch" in found.stdout
     again = run("ask", "r.json", "discontinuity", "--bandwidth", "2.5", "--curvature", "0.1")
     assert again.exit_code == 0 and "within 2.5 of the cutoff" in again.stdout and "Cost nothing" in again.stdout
     assert "epsilon 1" in run("ledger", "show", "study.ledger").stdout

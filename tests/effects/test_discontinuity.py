@@ -196,3 +196,34 @@ def test_what_is_missing_may_not_be_filled_in() -> None:
     table = dpc.Table(weeks(), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
     with pytest.raises(ParameterError, match="missing='drop'"):
         dpc.discontinuity(table, running="week", outcome="y", cutoff=0, loss=dpc.PureDP(1))
+
+
+@pytest.mark.parametrize("running", [dpc.Levels(range(101)), dpc.Bounded(0, 100)])
+def test_records_at_the_cutoff_count_on_the_side_that_is_named(running: Any) -> None:
+    """Seen to fail: with those at the cutoff treated like those below, a jump of -6 was told as -1.9, ties unsaid."""
+    rng = np.random.default_rng(1)
+    mark = rng.integers(0, 101, 8_000)
+    columns = {"week": mark, "y": np.clip(30 + 0.2 * mark + 6 * (mark <= 40) + rng.normal(size=8_000), 0, 80)}
+    schema = dpc.Schema({"week": running, "y": dpc.Bounded(0, 80)})
+    for cutoff, side in ((40, "left"), (40.5, "right"), (41, "right")):
+        found = asked(columns, schema=schema, cutoff=cutoff, at_cutoff=side)
+        assert abs(found.estimate + 6) < 1 and found.cutoff == cutoff and found.at_cutoff == side
+        again: Any = dpc.Release.from_json(found.release.to_json())
+        assert again.discontinuity().to_dict() == found.to_dict()
+    wrong = asked(columns, schema=schema, cutoff=40)
+    assert wrong.at_cutoff == "right" and wrong.estimate > -5
+    with pytest.raises(ParameterError):
+        asked(columns, schema=schema, cutoff=40, at_cutoff="above")
+
+
+def test_a_subgroup_of_one_side_is_refused_unpaid_and_the_counted_level_is_named() -> None:
+    held = dpc.Table(weeks() | {"z": weeks()["took"]}, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    words = {"running": "week", "cutoff": 0, "loss": dpc.PureDP(1)}
+    for among in (range(20), range(-3, 20), range(-20, 0)):
+        with pytest.raises(ParameterError):
+            dpc.discontinuity(held.where("week", among=among), outcome="y", **words)
+    assert held.ledger.entries() == []
+    first, last = (asked(weeks(), outcome="took", event=event) for event in (0, None))
+    assert (first.event, last.event) == ("0", "1") and first.estimate == pytest.approx(-last.estimate, abs=1e-9)
+    fuzzy = asked(weeks(), schema=dpc.Schema({**SCHEMA, "took": dpc.Bounded(0, 1)}), treatment="took")
+    assert fuzzy.arms == ("0", "1") and fuzzy.estimate == asked(weeks(), treatment="took").estimate

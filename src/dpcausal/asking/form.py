@@ -44,7 +44,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "cells": ("by", "names"),
     "moments": ("names", "meat"),
     "did": ("time", "outcome", "cohort", "control", "coverage", "never"),
-    "discontinuity": ("running", "outcome", "cutoff", "treatment", "bins", "bandwidth", "curvature", "coverage"),
+    "discontinuity": (
+        "running", "outcome", "cutoff", "treatment", "bins", "bandwidth", "curvature", "coverage", "at_cutoff",
+    ),
     "synthetic control": ("targets", "coverage", "inference", "force", "early"),
 }
 """What each task's question is made of, but for its table or panel; the rest of its fields follows from these."""

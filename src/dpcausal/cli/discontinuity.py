@@ -26,6 +26,8 @@ def discontinuity_command(
     curvature: Annotated[
         float | None, typer.Option(help="How large the second derivative of the mean outcome is at most.")
     ] = None,
+    at_cutoff: Annotated[str, typer.Option(help="right or left: where records at the cutoff count.")] = "right",
+    event: Annotated[str | None, typer.Option(help="Level of the outcome that is counted.")] = None,
     coverage: Annotated[float, typer.Option(help="Of the interval.")] = 0.95,
 ) -> None:
     """By how much does an outcome jump at a cutoff of a number (regression discontinuity)?"""
@@ -33,5 +35,6 @@ def discontinuity_command(
 
     call.show(discontinuity(
         call.table(data, schema), running=running, outcome=outcome, cutoff=cutoff, treatment=treatment, bins=bins,
-        bandwidth=bandwidth, curvature=curvature, coverage=coverage, **call.settings,
+        bandwidth=bandwidth, curvature=curvature, coverage=coverage, at_cutoff=at_cutoff, event=event,
+        **call.settings,
     ))  # fmt: skip

@@ -26,6 +26,7 @@ def effect_command(
     estimand: Annotated[str, typer.Option(help="ate or att.")] = "ate",
     treated: Annotated[str | None, typer.Option(help="Level that is treated.")] = None,
     control: Annotated[str | None, typer.Option(help="Level that it is compared with.")] = None,
+    event: Annotated[str | None, typer.Option(help="Level of the outcome that is counted.")] = None,
     coverage: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
 ) -> None:
     """How large is the effect of a treatment?"""
@@ -35,5 +36,6 @@ def effect_command(
         raise ParameterError("say --adjust for what causes both, or --trial where a lot drew the treatment")
     call.show(effect(
         call.table(data, schema), treatment=treatment, outcome=outcome, adjust=names_in("--adjust", adjust),
-        estimand=estimand, groups=groups, treated=treated, control=control, coverage=coverage, **call.settings,
+        estimand=estimand, groups=groups, treated=treated, control=control, event=event, coverage=coverage,
+        **call.settings,
     ))  # fmt: skip

@@ -90,7 +90,7 @@ def _value_coder(column: Levels, rest: int) -> Callable[[object], int]:
 
     def number(value: object) -> int:
         plain = scalar(value)
-        if type(plain) in (bool, int) or (type(plain) is float and plain.is_integer()):
+        if isinstance(plain, int) or (isinstance(plain, float) and plain.is_integer()):
             return codes.get(int(plain), rest)
         return rest
 

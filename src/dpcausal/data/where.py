@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.coding import bin_codes
 from dpcausal.data.columns import exact_number
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.errors import ParameterError
@@ -91,6 +92,25 @@ def codes_within(predicates: Iterable[Predicate], name: str, size: int) -> tuple
     """Return the codes of a column of levels that a subgroup leaves, in order: public."""
     sets = [set(one.codes) for one in predicates if one.name == name and one.among is not None]
     return tuple(code for code in range(size) if all(code in codes for codes in sets))
+
+
+def codes_left(predicates: Iterable[Predicate], name: str, column: Column) -> tuple[int, ...]:
+    """Return the codes that a subgroup leaves of a column of levels, or the parts of one that is cut: public."""
+    listed = tuple(predicates)
+    if not isinstance(column, Bounded):
+        return codes_within(listed, name, len(column))
+    first, last = bin_codes(np.array(range_within(listed, name, column)), column)
+    return tuple(range(first, last + 1))
+
+
+def check_varies(predicates: Iterable[Predicate], name: str, column: Column) -> None:
+    """Refuse a column of which a subgroup, or the schema, leaves one value: there is nothing to compare."""
+    listed = tuple(predicates)
+    low, high = range_within(listed, name, column) if isinstance(column, Bounded) else (0.0, 1.0)
+    if low == high or (not isinstance(column, Bounded) and len(codes_within(listed, name, len(column))) < 2):
+        named = " and ".join(str(one) for one in listed if one.name == name)
+        by = f"in the subgroup {named}" if named else "as declared"
+        raise ParameterError(f"column {name!r} has one value {by}: there is nothing to compare")
 
 
 def range_within(predicates: Iterable[Predicate], name: str, column: Bounded) -> tuple[float, float]:

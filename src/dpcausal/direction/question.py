@@ -18,6 +18,7 @@ from dpcausal.data.apart import Apart, Told
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
+from dpcausal.data.where import check_varies
 from dpcausal.direction.anm import LEAST_ROWS, Column, Interval
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import NAMES
@@ -118,6 +119,8 @@ class Pair(AboutTable[Direction]):
                 )
         if first == second:
             raise ParameterError("first and second must be two different columns")
+        for name in (first, second):
+            check_varies(table.inside, name, table.schema.column(name))
         public.one_of("protect", protect, tuple(UNITS))
         asked = public.one_of("score", DEFAULT_SCORES[protect] if score is None else score, NAMES)
         if protect != "everyone" and table.unit is not Unit.ROW:
@@ -129,6 +132,10 @@ class Pair(AboutTable[Direction]):
     @property
     def unit(self) -> Unit:
         return self.table.unit if self.protect == "everyone" else UNITS[self.protect]
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        return self.first, self.second
 
     @property
     def blocks_moved(self) -> int:

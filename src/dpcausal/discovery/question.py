@@ -88,6 +88,10 @@ class Graph(AboutTable[Discovery]):
         return cls(table, names, *checked_terms(names, alpha, knowledge))
 
     @property
+    def related(self) -> tuple[str, ...]:
+        return self.names
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """How many codes each column has: its levels, or the parts that it is cut into."""
         return sizes_of(self.table, self.names)

@@ -27,6 +27,7 @@ def effect(
     groups: str | None = None,
     treated: object = None,
     control: object = None,
+    event: object = None,
     coverage: float = 0.95,
     method: str | EffectMethod[Any] = "auto",
     accept_large_epsilon: bool = False,
@@ -41,7 +42,7 @@ def effect(
         At least 20 rows; the table's ledger pays.  What was released is asked again free, by its own method:
         ``effect.release.effect(...)``.
     treatment : str
-        A column of levels.
+        A column of levels; ``Bounded(0, 1)`` counts as the levels 0 and 1.
     outcome : str
         A bounded column, or one of two levels.
     adjust : list of str
@@ -55,6 +56,8 @@ def effect(
         A column of levels; the effect is also told for each, and adjusted for it.
     treated, control : level, optional
         The levels to compare; of two levels the second is the treated one.
+    event : level, optional
+        Of an outcome of two levels the one whose frequency is compared; by default the last.
     coverage : float
         Of the intervals, from .5 to .999.
     method : str or method
@@ -106,7 +109,7 @@ def effect(
     >>> abs(found.estimate - 0.1) < 0.05
     True
     """
-    question = Contrast.of(table, treatment, outcome, adjust, groups, estimand, treated, control, coverage)
+    question = Contrast.of(table, treatment, outcome, adjust, groups, estimand, treated, control, coverage, event)
     way = method_of(method, question, loss)
     public.refuse_options(misplaced, way, METHODS, effect)
     return partial(ask, question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)

@@ -155,6 +155,11 @@ class Assigned(EffectMethod[PureDP]):
         return pure_part(loss, "method 'assigned'")
 
     def settle(self, question: Contrast, spent: PureDP | NoPrivacy) -> Assigned:
+        if question.table.inside:
+            raise ParameterError(
+                "sizes are those of all rows, and the arms of a subgroup have others: ask by method='cells', or make a "
+                "table of the subgroup alone"
+            )
         if question.table.weighed:
             raise ParameterError("method 'assigned' has no proof for survey weights")
         arms = _Arms.of(question, self.sizes, LEAST_EXACT if spent.exact else LEAST_COUNT)

@@ -60,7 +60,7 @@ class Discontinuity(Result):
     treatment : str or None
         Named where the cutoff moves the treatment without deciding it.
     cutoff : float
-        From it on: the right side.
+        From it on: the right side, unless ``at_cutoff`` says that it counts left.
     estimand : str
         ``"jump"``, right less left, in the outcome's unit; ``"ratio"``, that over the jump of the share of treated: the
         effect on those whom the cutoff moves.
@@ -91,6 +91,12 @@ class Discontinuity(Result):
     release : Release
         Asked again free: ``discontinuity(bandwidth=..., curvature=..., donut=...)``.
     guarantee : Guarantee
+    at_cutoff : str
+        The side on which records at the cutoff itself count.
+    event : str or None
+        The level of an outcome of two levels whose frequency is compared.
+    arms : tuple of str
+        The levels of untreated and treated, if a treatment was named.
     """
 
     running: str
@@ -117,10 +123,19 @@ class Discontinuity(Result):
     n: int
     release: NoisyBins
     guarantee: Guarantee
+    at_cutoff: str = "right"
+    event: str | None = None
+    arms: tuple[str, ...] = ()
+
+    @property
+    def measured(self) -> str:
+        """What the means are of: the outcome, or how often it has the level that is counted."""
+        return self.outcome if self.event is None else f"{self.outcome} = {self.event}"
 
     def headline(self) -> list[str]:
-        what = f"{self.outcome} at {self.running} = {exact_number(self.cutoff)}"
-        head = f"Jump of {what}" if self.treatment is None else f"Effect of {self.treatment} on {what}"
+        what = f"{self.measured} at {self.running} = {exact_number(self.cutoff)}"
+        arms = f" ({self.arms[1]} against {self.arms[0]})" if self.arms else ""
+        head = f"Jump of {what}" if self.treatment is None else f"Effect of {self.treatment}{arms} on {what}"
         lines = [f"{head}: no answer." if self.estimate is None else f"{head}: {self.estimate:+.4g}."]
         if self.interval is not None:
             lines.append(f"{self.coverage:.0%} interval: {self.interval[0]:.4g} to {self.interval[1]:.4g}.")
@@ -315,6 +330,8 @@ def _answer(release: NoisyBins, both: tuple[Side, Side], **found: Any) -> Discon
     empty |= {"interval_reason": "", "signal_to_noise": 0.0}
     return Discontinuity(**{
         **empty, "running": running, "outcome": outcome, "treatment": treatment[0] if treatment else None,
-        "cutoff": release.cutoff, "estimand": "ratio" if treatment else "jump", "bins": bins, "n": release.n,
+        "cutoff": release.cutoff if release.at_cutoff == "right" else math.nextafter(release.cutoff, -math.inf),
+        "at_cutoff": release.at_cutoff, "event": value.event, "arms": release.arms,
+        "estimand": "ratio" if treatment else "jump", "bins": bins, "n": release.n,
         "release": release, "guarantee": release.guarantee, **found,
     })  # fmt: skip

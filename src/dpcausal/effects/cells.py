@@ -67,6 +67,10 @@ class CellSums(AboutTable[NoisyCells]):
         return question
 
     @property
+    def outcomes(self) -> tuple[str, ...]:
+        return tuple(value.name for value in self.values if value.degree)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The columns that are summed."""
         return tuple(value.name for value in self.values)

@@ -134,6 +134,7 @@ def effect_of_cells(
         notes=(*notes(answer.share, share_treated), *answer.parts,
                *void(float(release.sums(value, ())[0][0]), release.n)),
         method="cells", settings={}, n=release.n, release=release, guarantee=release.guarantee,
+        event=value.event,
     )  # fmt: skip
 
 

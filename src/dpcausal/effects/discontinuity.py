@@ -16,8 +16,10 @@ from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.ask import ask, asks
 from dpcausal.asking.method import Method, Settled
 from dpcausal.data.columns import exact_number
+from dpcausal.data.recoded import as_levels, counting
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.table import Table
+from dpcausal.data.where import check_varies, codes_within, range_within
 from dpcausal.effects.at_cutoff import Discontinuity
 from dpcausal.effects.cells import CellSums, Paid, cell_claims, cell_variance, noisy_cells, pay_cells
 from dpcausal.effects.jump import line_within, sides
@@ -58,11 +60,12 @@ class Cutoff(AboutTable[Discontinuity]):
     bandwidth: float | None
     curvature: float | None
     coverage: float
+    at_cutoff: str | None
 
     @classmethod
     def of(
         cls, table: Any, running: Any, outcome: Any, cutoff: Any, treatment: Any, bins: Any, bandwidth: Any,
-        curvature: Any, coverage: Any,
+        curvature: Any, coverage: Any, at_cutoff: Any = "right", event: Any = None,
     ) -> Cutoff:  # fmt: skip
         """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
@@ -72,7 +75,13 @@ class Cutoff(AboutTable[Discontinuity]):
         number, summed, *arms = (public.column(table, name, "a discontinuity") for name in named)
         if len(set(named)) < len(named):
             raise ParameterError("running, outcome and treatment must be different columns")
+        table = counting(table, outcome, event)
         value_of(outcome, summed)
+        for name in named[1:]:
+            check_varies(table.inside, name, table.schema.column(name))
+        if treatment is not None:
+            table = as_levels(table, treatment)
+            arms = [table.schema.column(treatment)]
         if arms and not (isinstance(arms[0], Levels) and len(arms[0]) == 2):
             raise SchemaError("the treatment must be Levels([untreated, treated])")
         told = public.whole("bins", bins, LEAST_BINS, MOST_BINS)
@@ -87,11 +96,47 @@ class Cutoff(AboutTable[Discontinuity]):
         question = cls(
             table, running, outcome, float(cutoff), treatment, told, near, bent,
             public.number("coverage", coverage, 0.5, 0.999),
+            None if public.one_of("at_cutoff", at_cutoff, ("right", "left")) == "right" else "left",
         )  # fmt: skip
-        left = int((question.edges[0] < question.cutoff).sum())
+        left = int((question.edges[0] < question.border).sum())
         if min(left, len(question.edges[0]) - left) < LEAST_BINS:
             raise ParameterError(f"there must be {LEAST_BINS} values of {running!r} on each side of the cutoff")
+        question._check_sides(number)
         return question
+
+    def _check_sides(self, column: Column) -> None:
+        """Refuse a subgroup that leaves one side of the cutoff alone, or a few values of it."""
+        inside, few = self.table.inside, False
+        if isinstance(column, Levels):
+            codes = codes_within(inside, self.running, len(column))
+            left = sum(self.edges[0][code] < self.border for code in codes)
+            few = min(left, len(codes) - left) < LEAST_BINS
+        else:
+            low, high = range_within(inside, self.running, column)
+            few = not low < self.border < high
+        if few:
+            raise ParameterError(
+                f"the subgroup leaves too few values of {self.running!r} on one side of the cutoff: there is nothing "
+                "to compare"
+            )
+
+    @property
+    def border(self) -> float:
+        """The least number on the right side: the cutoff, or the next one where that counts left."""
+        return self.cutoff if self.at_cutoff is None else math.nextafter(self.cutoff, math.inf)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return (self.outcome,)
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        return (self.outcome, *(() if self.treatment is None else (self.treatment,)))
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        side = "right" if self.at_cutoff is None else "left"
+        return (f"records at the cutoff itself count to the {side}", *super().caveats)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -111,9 +156,9 @@ class Cutoff(AboutTable[Discontinuity]):
             return values, values
         # Fine next to the cutoff and wider away from it: any bandwidth has a like number of them.
         steps = (np.arange(1, self.bins) / self.bins) ** 2
-        left = self.cutoff - (self.cutoff - ends[0]) * steps[::-1]
-        right = self.cutoff + (ends[1] - self.cutoff) * steps
-        inner = np.array([ends[0], *left, self.cutoff, *right, ends[1]])
+        left = self.border - (self.border - ends[0]) * steps[::-1]
+        right = self.border + (ends[1] - self.border) * steps
+        inner = np.array([ends[0], *left, self.border, *right, ends[1]])
         return inner[:-1], inner[1:]
 
     @property
@@ -187,7 +232,11 @@ class ByBins(Method[Cutoff, PureDP | ZCDP]):
         counts = cells.counts if question.treatment is not None else cells.counts[None]
         counts = counts[:, beyond : beyond + len(lower)]
         names = (question.running, question.outcome, *(() if question.treatment is None else (question.treatment,)))
-        return NoisyBins(names, cells.n, question.cutoff, lower, upper, cells.values[0], counts, cells.variance)
+        arms = () if question.treatment is None else cells.levels[0]
+        return NoisyBins(
+            names, cells.n, question.border, lower, upper, cells.values[0], counts, cells.variance,
+            question.at_cutoff or "right", arms,
+        )  # fmt: skip
 
     def exact(self, private: Table, question: Cutoff, coins: PublicGenerator, allotment: Allotment) -> NoisyBins:
         return self.release(private, question, NoPrivacy(), coins, allotment)
@@ -210,15 +259,15 @@ def _occupied(question: Cutoff, spent: Paid, allotment: Allotment) -> tuple[tupl
     shown = next((share for share in SHOWN if is_clear(question.n / 2, spent.part(share))), None)
     if not isinstance(column, Bounded) or shown is None:
         return question.ends, spent
-    sides, steps = (question.cutoff - column.lower, column.upper - question.cutoff), np.arange(1, FINE) / FINE
-    cuts = [*(question.cutoff - sides[0] * steps[::-1]), question.cutoff, *(question.cutoff + sides[1] * steps)]
+    sides, steps = (question.border - column.lower, column.upper - question.border), np.arange(1, FINE) / FINE
+    cuts = [*(question.border - sides[0] * steps[::-1]), question.border, *(question.border + sides[1] * steps)]
     if not (np.diff([column.lower, *cuts, column.upper]) > 0).all():
         return question.ends, spent
     fine = Bounded(column.lower, column.upper, cuts)
     counts, noise = histogram(question.table, question.running, fine, spent.part(shown), allotment)
     far = [window(side, noise, from_first=True)[1] / FINE for side in (counts[:FINE][::-1], counts[FINE:])]
     # An end that the bins would round to the cutoff, or to the bound, stays the bound.
-    ends = question.cutoff - sides[0] * far[0], question.cutoff + sides[1] * far[1]
+    ends = question.border - sides[0] * far[0], question.border + sides[1] * far[1]
     ends = (column.lower if far[0] == 1 else ends[0], column.upper if far[1] == 1 else ends[1])
     return ends, spent.part(1 - shown)
 
@@ -234,7 +283,7 @@ def _foretold(question: Cutoff, variance: float) -> float:
     sums[0, :, 0] = question.table.n * span / span.sum()
     degree = question.sums.values[0].degree
     found = []
-    for side in sides(lower, upper, sums, question.cutoff, 0.0, variance, degree):
+    for side in sides(lower, upper, sums, question.border, 0.0, variance, degree):
         line = line_within(side, float(side.far.max()) * 1.0001, least=0.0)
         found.append(0.0 if line is None else line.strength)
     return max(min(found), 1e-12)
@@ -244,6 +293,7 @@ def _foretold(question: Cutoff, variance: float) -> float:
 def discontinuity(
     table: Table, *, running: str, outcome: str, cutoff: float, loss: Loss, treatment: str | None = None,
     bins: int = BINS, bandwidth: float | None = None, curvature: float | None = None, coverage: float = 0.95,
+    at_cutoff: str = "right", event: str | int | bool | None = None,
     accept_large_epsilon: bool = False, again: bool = False,
 ) -> partial[Discontinuity]:  # fmt: skip
     """Release by how much an outcome jumps at a cutoff of a running number (regression discontinuity).
@@ -257,7 +307,7 @@ def discontinuity(
     outcome : str
         A bounded column, or one of two levels.
     cutoff : float
-        In the running number's unit; from it on is the right side.
+        In the running number's unit.
     loss : Loss
         The most that the call may cost; ``PureDP`` (geometric noise) or ``ZCDP`` (Gaussian).
     treatment : str, optional
@@ -270,6 +320,11 @@ def discontinuity(
         outcome's unit over that of the running number squared.  Both public; free to ask again otherwise.
     coverage : float
         Of the interval, from .5 to .999.
+    at_cutoff : str
+        The side on which records at the cutoff itself count: ``"right"``, with those above, or ``"left"``, with those
+        below, as where who has up to so many points is treated.
+    event : level, optional
+        Of an outcome of two levels the one whose frequency is compared; by default the last.
     accept_large_epsilon : bool
         Consent to ε above 20.
     again : bool
@@ -305,5 +360,7 @@ def discontinuity(
     >>> abs(found.estimate + 5) < 4, found.interval[1] > found.interval[0]
     (True, True)
     """
-    question = Cutoff.of(table, running, outcome, cutoff, treatment, bins, bandwidth, curvature, coverage)
+    question = Cutoff.of(
+        table, running, outcome, cutoff, treatment, bins, bandwidth, curvature, coverage, at_cutoff, event
+    )
     return partial(ask, question, ByBins(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

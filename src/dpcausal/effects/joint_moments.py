@@ -54,6 +54,8 @@ class JointMoments(Release):
         The spread about the line of one declared regression.
     products : tuple of Product
         What columns are that were made of two others.
+    levels : tuple of (str, str, str)
+        Columns of two levels, each with its reference level, which counts 0, and the level that counts 1.
     """
 
     kind: ClassVar[str] = "joint-moments"
@@ -69,6 +71,11 @@ class JointMoments(Release):
     towards: Reals
     meat: Meat | None = None
     products: tuple[Product, ...] = ()
+    levels: tuple[tuple[str, str, str], ...] = ()
+
+    def counted(self, name: str) -> tuple[str, str] | None:
+        """Return the reference level of a column of two levels, and the one that counts 1; ``None`` of a number."""
+        return next(((reference, level) for one, reference, level in self.levels if one == name), None)
 
     @classmethod
     def of_rounds(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], found: Moments) -> Self:
@@ -278,6 +285,7 @@ class JointMoments(Release):
             self, names=tuple(names), middles=self.middles[places], halves=self.halves[places],
             centre=self.centre[places], spread=R.T, sums=around.T @ self.sums @ around, towards=Q.T @ self.towards,
             meat=None, products=tuple(one for one in self.products if one.name in names),
+            levels=tuple(one for one in self.levels if one[0] in names),
         )  # fmt: skip
 
     def noise_of(self, vector: Reals) -> Reals:
@@ -310,7 +318,7 @@ class JointMoments(Release):
         return arrays | {
             "radius": self.radius, "deviation": self.deviation, "shortened": self.shortened,
             "towards": self.towards.tolist(), "meat": None if self.meat is None else self.meat.told(),
-            "products": [one.told() for one in self.products],
+            "products": [one.told() for one in self.products], "levels": [{"of": list(one)} for one in self.levels],
         }  # fmt: skip
 
     @classmethod
@@ -326,8 +334,12 @@ class JointMoments(Release):
         radius, deviation = form.size("radius"), form.size("deviation")
         meat = Meat.of_form(form.part("meat"), names) if form.has("meat") else None
         products = tuple(Product.of_form(one, names) for one in form.parts("products")) if form.has("products") else ()
+        levels = tuple(one.words("of") for one in form.parts("levels")) if form.has("levels") else ()
+        if any(len(one) != 3 or one[0] not in names for one in levels):
+            raise form.refuse("levels")
         return cls(
-            names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened, meat=meat, products=products
+            names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened, meat=meat, products=products,
+            levels=tuple((one[0], one[1], one[2]) for one in levels),
         )
 
 

@@ -23,9 +23,12 @@ def effect_of_line(
     """Return ``JointMoments.effect`` of checked arguments: the slope of ``ols``, nothing else is computed."""
     fit = regress(release, outcome, (treatment, *adjust), terms)
     slope = fit[treatment]
+    arms, event = release.counted(treatment), release.counted(outcome)
     error, noise = (one if math.isfinite(one) else None for one in (slope.standard_error, slope.noise_error))
     return Effect(
-        treatment=treatment, outcome=outcome, treated="one more", control="as it is", estimand="slope",
+        treatment=treatment, outcome=outcome, estimand="slope",
+        treated=arms[1] if arms else "one more", control=arms[0] if arms else "as it is",
+        event=event[1] if event else None,
         adjusted_for=adjust, estimate=slope.estimate, interval=slope.interval, interval_reason=fit.interval_reason,
         coverage=terms.coverage, standard_error=error, noise_error=noise, mean_treated=None, mean_control=None,
         risk_ratio=None, odds_ratio=None, signal_to_noise=fit.signal_to_noise, share_supported=1.0,

@@ -15,8 +15,9 @@ from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.ask import ask, asks
 from dpcausal.asking.method import Method, Settled
 from dpcausal.data.rows import Rows
-from dpcausal.data.schema import Bounded
+from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
+from dpcausal.data.where import check_varies
 from dpcausal.effects.contrast import checked_names
 from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.meat import MEAT, meat_of, noise_of_meat, rows_for_step
@@ -68,6 +69,7 @@ class JointSums(AboutTable[JointMoments]):
             declared = public.column(table, name, "a regression")
             if not isinstance(declared, Bounded) and len(declared) != 2:
                 raise SchemaError(f"column {name!r}: moments need Bounded columns or columns of two levels")
+            check_varies(table.inside, name, declared)
         if len(set(names)) < len(names) or not 2 <= len(names) <= MOST_COLUMNS:
             raise ParameterError(f"moments need 2 to {MOST_COLUMNS} different columns, got {len(names)}")
         if table.n < LEAST_ROWS:
@@ -80,6 +82,16 @@ class JointSums(AboutTable[JointMoments]):
                 raise ParameterError("meat must be an outcome and at least one other column")
             meat = outcome, on
         return cls(table, names, meat)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return self.names
+
+    @property
+    def levels(self) -> tuple[tuple[str, str, str], ...]:
+        """Each column of two levels with its reference, which counts 0, and the level that counts 1."""
+        named = ((name, self.column(name)) for name in self.names)
+        return tuple((name, str(one.labels[0]), str(one.labels[1])) for name, one in named if isinstance(one, Levels))
 
     def parts(self, loss: ZCDP) -> tuple[ZCDP, ZCDP | None]:
         """Return what the moments have of a loss, and the meat."""
@@ -147,6 +159,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         d, n = len(question.names), question.table.n
         found = learnt_moments(summed, d, n, allotment, rho, unseen_tail(d, n, rho))
         moments = JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
+        moments = replace(moments, levels=question.levels)
         if question.meat is None or own is None:
             return moments
         return replace(moments, meat=meat_of(moments, question.meat, summed, allotment, own))
@@ -156,6 +169,7 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         rows = question.table.parts(question.names)
         unit = _Units(question.names, *question.ranges())(rows)
         moments = JointMoments.exact(question.names, question.table.n, question.ranges(), unit, rows)
+        moments = replace(moments, levels=question.levels)
         if question.meat is None:
             return moments
         return replace(moments, meat=meat_of(moments, question.meat, Summed.held(unit, rows), allotment, NoPrivacy()))

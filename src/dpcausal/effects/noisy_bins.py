@@ -41,6 +41,10 @@ class NoisyBins(Release):
         In records; one arm where no treatment was named, else those untreated and those treated.
     variance : float
         Variance of an entry's noise.
+    at_cutoff : str
+        The side on which records at the cutoff itself count; if it is the left one, ``cutoff`` is the next number.
+    arms : tuple of str
+        The levels of untreated and treated, if a treatment was named.
     """
 
     kind: ClassVar[str] = "bins"
@@ -51,6 +55,8 @@ class NoisyBins(Release):
     value: Value
     counts: Reals
     variance: float
+    at_cutoff: str = "right"
+    arms: tuple[str, ...] = ()
 
     @called
     def discontinuity(
@@ -102,18 +108,21 @@ class NoisyBins(Release):
     def numbers(self) -> dict[str, Any]:
         return {
             "cutoff": self.cutoff, "lower": self.lower.tolist(), "upper": self.upper.tolist(),
-            "value": vars(self.value), "counts": self.counts.tolist(), "variance": self.variance,
+            "value": self.value.told(), "counts": self.counts.tolist(), "variance": self.variance,
+            "at_cutoff": self.at_cutoff, "arms": list(self.arms),
         }  # fmt: skip
 
     @classmethod
     def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         lower, upper, counts = (form.array(name) for name in ("lower", "upper", "counts"))
-        cutoff, told = float(form.array("cutoff").reshape(-1)[0]), form.part("value")
-        degree = min(told.whole("degree", 1), 2)
-        value = Value(told.word("name"), float(told.array("lower")), told.size("width"), degree)
+        cutoff, value = float(form.array("cutoff").reshape(-1)[0]), Value.of_form(form.part("value"), 1)
         rising = lower.ndim == 1 and lower.shape == upper.shape and bool((np.diff(lower) > 0).all())
         if not rising or (upper < lower).any() or (upper[:-1] > lower[1:]).any() or not lower[0] < cutoff <= upper[-1]:
             raise form.refuse("lower")
         if counts.shape != (len(names) - 1, len(lower), value.degree + 1) or len(names) not in (2, 3):
             raise form.refuse("counts")
-        return cls(names, n, cutoff, lower, upper, value, counts, form.size("variance"))
+        side = form.word("at_cutoff", ("right", "left")) if form.has("at_cutoff") else "right"
+        arms = form.words("arms") if form.has("arms") else ()
+        if arms and (len(arms) != 2 or len(names) != 3):
+            raise form.refuse("arms")
+        return cls(names, n, cutoff, lower, upper, value, counts, form.size("variance"), side, arms)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dpcausal.codec import storable
 from dpcausal.data.coding import cuts_of
 from dpcausal.data.schema import Bounded, Column
-from dpcausal.effects.contrast import effect_of_cells
+from dpcausal.effects.contrast import effect_of_cells, level_text
 from dpcausal.effects.corner_counts import functionals
 from dpcausal.effects.result import Effect
 from dpcausal.effects.standardise import Sums
@@ -30,12 +30,31 @@ Reals = npt.NDArray[np.float64]
 @storable("Value")
 @dataclass(frozen=True)
 class Value:
-    """A number whose sums were released: its name, its range, and the degree of its corners."""
+    """A number whose sums were released: its name, range and degree of its corners; of two levels, the last counted."""
 
     name: str
     lower: float
     width: float
     degree: int
+    levels: tuple[str, ...] = ()
+
+    @property
+    def event(self) -> str | None:
+        """The level whose frequency is the mean; ``None`` of a number."""
+        return self.levels[1] if self.levels else None
+
+    def told(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        return vars(self) | {"levels": list(self.levels)}
+
+    @classmethod
+    def of_form(cls, form: Form, least: int) -> Value:
+        """Return the value that ``told`` wrote, of at least such a degree."""
+        degree = min(form.whole("degree", least), 2)
+        levels = form.words("levels") if form.has("levels") else ()
+        if levels and (degree != 1 or len(set(levels)) != 2 or len(levels) != 2):
+            raise form.refuse("levels")
+        return cls(form.word("name"), float(form.array("lower")), form.size("width"), degree, levels)
 
 
 @storable("NoisyCells")
@@ -72,6 +91,7 @@ class NoisyCells(Release):
     def effect(
         self, *, treatment: str, outcome: str, adjust: Sequence[str] = (), groups: str | None = None,
         estimand: str = "ate", treated: object = None, control: object = None, coverage: float = 0.95,
+        event: object = None,
     ) -> Effect:  # fmt: skip
         """Return the effect of one column of the cells on one of the values: free, however often.
 
@@ -91,15 +111,33 @@ class NoisyCells(Release):
             The levels to compare; a treatment of two needs neither, its second is the treated one.
         coverage : float
             Of the intervals, from .5 to .999.
+        event : level, optional
+            Of an outcome of two levels the one whose frequency is compared; by default the last.
 
         Notes
         -----
         The g-formula on noisy sums, by the delta method; the intervals count sampling and noise.
         """
-        return effect_of_cells(
-            self, treatment=treatment, outcome=outcome, adjust=adjust, groups=groups, estimand=estimand,
-            treated=treated, control=control, coverage=coverage,
+        found = effect_of_cells(
+            self.counting(outcome, event), treatment=treatment, outcome=outcome, adjust=adjust, groups=groups,
+            estimand=estimand, treated=treated, control=control, coverage=coverage,
         )  # fmt: skip
+        return replace(found, release=self)
+
+    def counting(self, name: str, event: object) -> NoisyCells:
+        """Return the same sums in which ``event`` is the level of a value that is counted."""
+        value = self.value(name)
+        text = level_text(event, value.levels)
+        if event is not None and text is None:
+            raise ParameterError(f"event must be a level of {name!r}, an outcome of two levels")
+        if text in (None, value.event):
+            return self
+        place = self.values.index(value)
+        first = sum(one.degree + 1 for one in self.values[:place])
+        counts = self.counts.copy()
+        counts[..., first : first + 2] = self.counts[..., first : first + 2][..., ::-1]
+        values = (*self.values[:place], replace(value, levels=value.levels[::-1]), *self.values[place + 1 :])
+        return replace(self, counts=counts, values=values)
 
     def value(self, name: str) -> Value:
         """Return one of the values by its name."""
@@ -135,7 +173,7 @@ class NoisyCells(Release):
     def numbers(self) -> dict[str, Any]:
         return {
             "by": list(self.by), "levels": [{"of": list(one)} for one in self.levels],
-            "values": [vars(one) for one in self.values], "counts": self.counts.tolist(), "variance": self.variance,
+            "values": [one.told() for one in self.values], "counts": self.counts.tolist(), "variance": self.variance,
             "cut": list(self.cut),
         }  # fmt: skip
 
@@ -143,10 +181,7 @@ class NoisyCells(Release):
     def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         by = form.words("by", different=True)
         levels = tuple(one.words("of", different=True) for one in form.parts("levels"))
-        values = tuple(
-            Value(one.word("name"), float(one.array("lower")), one.size("width"), min(one.whole("degree", 0), 2))
-            for one in form.parts("values")
-        )
+        values = tuple(Value.of_form(one, 0) for one in form.parts("values"))
         counts = form.array("counts")
         if not values or counts.shape != (*map(len, levels), sum(one.degree + 1 for one in values)):
             raise form.refuse("counts")
@@ -183,7 +218,8 @@ def value_of(name: str, column: Column) -> Value:
     if isinstance(column, Bounded):
         return Value(name, column.lower, column.width, 2)
     if len(column) == 2:
-        return Value(name, 0.0, 1.0, 1)
+        first, last = map(str, column.labels)
+        return Value(name, 0.0, 1.0, 1, (first, last))
     raise ParameterError(f"{name!r} is neither Bounded nor of two levels: it has no mean")
 
 

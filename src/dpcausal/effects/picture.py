@@ -16,7 +16,7 @@ def draw_forest(effect: Effect, ax: Any) -> Any:
     """Draw the effect and below it that of each group; a hollow point has no interval."""
     groups = [(one.group, one.estimate, one.interval) for one in effect.by_group]
     rows = [("all", effect.estimate, effect.interval), *groups]
-    return forest(rows, ax, f"effect of {effect.treatment} on {effect.outcome}", effect.stamp())
+    return forest(rows, ax, f"effect of {effect.treatment} on {effect.measured}", effect.stamp())
 
 
 def forest(rows: Sequence[tuple[str, float | None, Interval | None]], ax: Any, label: str, stamp: str) -> Any:
@@ -56,11 +56,11 @@ def draw_bins(found: Discontinuity, ax: Any) -> Any:
     shown = [one for one in found.bins if one.mean is not None]
     most = max((one.count for one in shown), default=1.0)
     for one in shown:
-        right = one.lower >= found.cutoff
+        right = one.lower >= found.release.cutoff
         ax.plot([one.lower, one.upper], [one.mean, one.mean], color="0.7", linewidth=1)
         ax.plot([(one.lower + one.upper) / 2], [one.mean], marker="o", color="tab:blue" if right else "0.3",
                 markersize=3 + 5 * (one.count / most) ** 0.5)  # fmt: skip
     ax.axvline(found.cutoff, color="0.6", linewidth=1, linestyle="--")
     ax.set_xlabel(found.running)
-    ax.set_ylabel(f"mean {found.outcome}")
+    ax.set_ylabel(f"mean {found.outcome}" if found.event is None else f"share of {found.measured}")
     return titled(ax, found.stamp())

@@ -13,7 +13,11 @@ import numpy.typing as npt
 from dpcausal.asking import public
 from dpcausal.asking.about_table import AboutTable
 from dpcausal.asking.method import Method, Settled
-from dpcausal.effects.contrast import arms_of
+from dpcausal.data.recoded import as_levels, counting
+from dpcausal.data.schema import Bounded
+from dpcausal.data.table import Table
+from dpcausal.data.where import check_varies, codes_left
+from dpcausal.effects.contrast import arms_of, level_text
 from dpcausal.effects.noisy_cells import levels_of, value_of
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
@@ -52,7 +56,7 @@ class Contrast(AboutTable[Effect]):
     @classmethod
     def of(
         cls, table: Any, treatment: Any, outcome: Any, adjust: Any, groups: Any, estimand: Any, treated: Any,
-        control: Any, coverage: Any,
+        control: Any, coverage: Any, event: Any = None,
     ) -> Contrast:  # fmt: skip
         """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
@@ -66,11 +70,25 @@ class Contrast(AboutTable[Effect]):
             raise ParameterError("treatment, outcome, adjust and groups must be different columns")
         if table.n < LEAST_ROWS:
             raise ParameterError(f"an effect needs at least {LEAST_ROWS} rows, the table has {table.n}")
-        arms_of(levels_of(table.schema.column(treatment)), treatment, treated, control)
+        table = counting(table, outcome, event)
         value_of(outcome, table.schema.column(outcome))
+        check_varies(table.inside, outcome, table.schema.column(outcome))
+        if all(level is None or level_text(level, ("0", "1")) for level in (treated, control)):
+            table = as_levels(table, treatment)
+        _check_arms(table, treatment, treated, control)
         public.one_of("estimand", estimand, ("ate", "att"))
         within = public.number("coverage", coverage, 0.5, 0.999)
         return cls(table, treatment, outcome, adjusted, groups, estimand, treated, control, within)
+
+    @property
+    def event(self) -> str | None:
+        """The level of the outcome whose frequency is its mean; ``None`` of a number."""
+        column = self.column(self.outcome)
+        return None if isinstance(column, Bounded) else str(column.labels[1])
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return (self.outcome,)
 
     @property
     def strata(self) -> tuple[str, ...]:
@@ -86,7 +104,7 @@ class Contrast(AboutTable[Effect]):
     def detail(self) -> dict[str, Any]:
         return {
             "treatment": self.treatment, "outcome": self.outcome, "adjust": list(self.adjust), "groups": self.groups,
-            "estimand": self.estimand, **self.table.declared,
+            "estimand": self.estimand, **({"event": self.event} if self.event else {}), **self.table.declared,
         }  # fmt: skip
 
     def report(self, settled: Settled[Any], released: Effect, allotment: Allotment, seed: int | None) -> Effect:
@@ -96,8 +114,20 @@ class Contrast(AboutTable[Effect]):
         release = None if released.release is None else released.release.under(guarantee)
         return replace(
             released, method=settled.method.name, settings=settled.method.options(), guarantee=guarantee,
-            release=release,
+            release=release, event=self.event,
         )  # fmt: skip
+
+
+def _check_arms(table: Table, treatment: str, treated: Any, control: Any) -> None:
+    """Refuse arms that are none, or of which a subgroup leaves one alone."""
+    column = table.schema.column(treatment)
+    levels, left = levels_of(column), codes_left(table.inside, treatment, column)
+    empty = [levels[code] for code in arms_of(levels, treatment, treated, control) if code not in left]
+    if empty:
+        raise ParameterError(
+            f"the subgroup leaves nobody with {treatment!r} = {' or '.join(empty)}: there is nothing to compare; "
+            "choose the rows by another column"
+        )
 
 
 def alike(unit: Unit) -> str:

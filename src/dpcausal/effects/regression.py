@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,6 +135,8 @@ class Regression(Result):
     n : int
         Rows, public.
     guarantee : Guarantee
+    levels : tuple of (str, str, str)
+        Columns of two levels, each with its reference level, which counts 0, and the level that counts 1.
     """
 
     about: str
@@ -147,6 +149,7 @@ class Regression(Result):
     shortened: float
     n: int
     guarantee: Guarantee
+    levels: tuple[tuple[str, str, str], ...] = field(default=(), kw_only=True)
 
     def __getitem__(self, name: str) -> Coefficient:
         """Return the coefficient of a column, or of ``"intercept"``."""
@@ -164,11 +167,11 @@ class Regression(Result):
             "about": about, "outcome": outcome, "coefficients": coefficients, "interval_reason": reason,
             "assumed": "" if reason else assumed, "coverage": terms.coverage,
             "signal_to_noise": release.signal_to_noise, "n": release.n, "guarantee": release.guarantee,
-            "shortened": float(np.clip(release.shortened / release.count, 0, 1)),
+            "shortened": float(np.clip(release.shortened / release.count, 0, 1)), "levels": release.levels,
         }  # fmt: skip
 
     def headline(self) -> list[str]:
-        lines = [f"{self.about}:"]
+        lines = [f"{self.about}:", *(f"  {name}: 1 is {one}, 0 is {other}" for name, other, one in self.levels)]
         for one in self.coefficients:
             reach = "" if one.interval is None else f", {self.coverage:.0%} interval {one.interval[0]:.4g} to "
             reach += "" if one.interval is None else f"{one.interval[1]:.4g}"

@@ -106,6 +106,8 @@ class Effect(Result):
     cut : float or None
         Of ``"ate-cut"``: how far from its line an outcome counts at most is so much times the probability of the arm
         that the record is in.
+    event : str or None
+        The level of an outcome of two levels whose frequency is compared.
     """
 
     treatment: str
@@ -139,6 +141,12 @@ class Effect(Result):
     release: Release | None
     guarantee: Guarantee
     cut: float | None = None
+    event: str | None = None
+
+    @property
+    def measured(self) -> str:
+        """What the means are of: the outcome, or how often it has the level that is counted."""
+        return self.outcome if self.event is None else f"{self.outcome} = {self.event}"
 
     def headline(self) -> list[str]:
         inside = self.guarantee.subgroup
@@ -147,7 +155,7 @@ class Effect(Result):
             "ate-cut": "everybody, on outcomes cut far from their line", "overlap": "those treated as often as not",
         }[self.estimand]  # fmt: skip
         whom = of + (f" with {inside}" if inside else "")
-        head = f"{self.treatment} ({self.treated} against {self.control}) on {self.outcome}, {whom}"
+        head = f"{self.treatment} ({self.treated} against {self.control}) on {self.measured}, {whom}"
         lines = [f"{head}: no answer." if self.estimate is None else f"{head}: {self.estimate:+.4g}."]
         if self.interval is not None:
             lines.append(f"{self.coverage:.0%} interval: {self.interval[0]:.4g} to {self.interval[1]:.4g}.")

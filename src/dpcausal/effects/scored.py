@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -349,7 +349,7 @@ def _answer(
     outcome, arm, *others = moments.names
     spread = math.sqrt(max(moments.residual(outcome, []), 0.0))
     robust = moments.ols(outcome, [arm, *others])[arm].robustness_value
-    unmeasured: dict[str, float | None] = dict.fromkeys(UNMEASURED)
+    unmeasured: dict[str, Any] = dict.fromkeys(UNMEASURED)
     if ends is not None and robust is not None:
         limit = robustness_limit(robust, whole.estimate, ends)
         unmeasured |= {"robustness_value": robust, "robustness_value_limit": limit}

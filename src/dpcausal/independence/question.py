@@ -14,6 +14,7 @@ from dpcausal.data.apart import Told
 from dpcausal.data.rows import Rows
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.table import Table
+from dpcausal.data.where import check_varies
 from dpcausal.errors import ParameterError
 from dpcausal.independence.columns import Sample, rows_of, width_of
 from dpcausal.independence.result import Independence
@@ -81,7 +82,13 @@ class Hypothesis(AboutTable[Independence]):
             raise ParameterError(f"given may name at most {MOST_GIVEN} columns")
         for name in everything:
             public.column(table, name, "a test")
+        for name in (*named[0], *named[1]):
+            check_varies(table.inside, name, table.schema.column(name))
         return cls(table, *named, public.level(alpha))
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        return (*self.x, *self.y)
 
     @property
     def blocks_moved(self) -> int:

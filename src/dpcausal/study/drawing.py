@@ -66,7 +66,7 @@ def _effect(found: Effect) -> tuple[str, str] | None:
         _text(side, 28, "sampling and noise", anchor), _text(side, 58, "noise alone", anchor),
         *(_text(at(tick), 95, f"{tick:.2g}", place)
           for tick, place in ((-reach, "start"), (0, "middle"), (reach, "end"))),
-        _text((LEFT + RIGHT) / 2, 118, f"{_short(found.treatment)} on {_short(found.outcome)}", "middle"),
+        _text((LEFT + RIGHT) / 2, 118, f"{_short(found.treatment)} on {_short(found.measured)}", "middle"),
     ]  # fmt: skip
     return _svg(parts, words), words
 

@@ -1,0 +1,56 @@
+"""A table in which one column is declared otherwise: which level of two is counted, or 0 and 1 as levels.
+
+Nothing is read, and no row changes: a declaration is public, and the frame's type must fit the new one.
+"""
+
+from __future__ import annotations
+
+from dpcausal.data.cleaning import check_declared
+from dpcausal.data.columns import Bounded, Column, Levels
+from dpcausal.data.schema import Schema
+from dpcausal.data.table import Table
+from dpcausal.data.where import Predicate, check_some, predicate
+from dpcausal.errors import ParameterError
+
+
+def recoded(table: Table, name: str, column: Column) -> Table:
+    """Return the table with another declaration of one column; its subgroup keeps the records that it names."""
+    check_declared(name, column, table._source.declared(name))
+    schema = Schema({**table.schema, name: column})
+    inside = tuple(_renamed(one, column) if one.name == name else one for one in table.inside)
+    check_some(inside)
+    view = object.__new__(Table)
+    view._settle(**{slot[1:]: getattr(table, slot) for slot in Table.__slots__} | {"schema": schema, "inside": inside})
+    return view
+
+
+def counting(table: Table, name: str, event: object) -> Table:
+    """Return the table in which a column of two levels counts ``event``, by default its last level."""
+    column = table.schema.column(name)
+    if event is None:
+        return table
+    code = column.code_named(event) if isinstance(column, Levels) and len(column) == 2 else None
+    if code is None or isinstance(column, Bounded):
+        raise ParameterError(f"event must be a level of {name!r}, an outcome declared with two levels")
+    if code == 1:
+        return table
+    first, last = column.labels
+    if column.other is not None and type(first) is not type(last):
+        raise ParameterError(f"event must be the last level of {name!r}: its other= is of another type than its levels")
+    return recoded(table, name, Levels([last, first], other=column.other))
+
+
+def as_levels(table: Table, name: str) -> Table:
+    """Return the table in which a column declared ``Bounded(0, 1)`` without cuts has the levels 0 and 1."""
+    column = table.schema.column(name)
+    return recoded(table, name, Levels([0, 1])) if column == Bounded(0, 1) else table
+
+
+def _renamed(one: Predicate, column: Column) -> Predicate:
+    """Return a predicate in the codes of another declaration."""
+    if one.among is not None or isinstance(column, Bounded):
+        return predicate(one.name, column, one.at_least, one.at_most, one.among)
+    low, high = one.at_least, one.at_most
+    held = [label for label in column.labels
+            if (low is None or float(label) >= low) and (high is None or float(label) <= high)]  # fmt: skip
+    return predicate(one.name, column, None, None, held)

@@ -1,0 +1,144 @@
+"""What an effect counts, and of whom: the level of an outcome, 0 and 1 as levels, and subgroups that compare nobody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.errors import ParameterError, SchemaError
+
+ROWS = 6_000
+EXACT = dpc.NoPrivacy()
+
+
+def rows(seed: int = 1) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    site, x = rng.integers(0, 3, ROWS), rng.uniform(-1, 1, ROWS)
+    arm = (rng.random(ROWS) < 0.3 + 0.2 * site).astype(int)
+    dead = rng.random(ROWS) < 0.4 - 0.15 * arm + 0.1 * site
+    return {"arm": arm, "site": site, "x": x, "state": np.where(dead, "dead", "alive"), "cost": 5.0 + arm + site + x}
+
+
+def table(loss: Any, seed: int = 1, **columns: Any) -> dpc.Table:
+    declared = {"arm": dpc.Levels([0, 1]), "site": dpc.Levels([0, 1, 2]), "x": dpc.Bounded(-1, 1),
+                "state": dpc.Levels(["alive", "dead"]), "cost": dpc.Bounded(0, 10)} | columns  # fmt: skip
+    ledger = dpc.Ledger.without_privacy() if loss == EXACT else dpc.Ledger.in_memory(loss)
+    return dpc.Table(rows(seed), dpc.Schema(declared), ledger)
+
+
+def asked(loss: Any, held: Any = None, **words: Any) -> Any:
+    said = {"treatment": "arm", "outcome": "state", "adjust": ["site"], "loss": loss} | words
+    with dpc.simulated_noise(1):
+        return dpc.effect(table(loss) if held is None else held, **said)
+
+
+@pytest.mark.parametrize(("method", "loss", "adjust"), [
+    ("cells", EXACT, ["site"]), ("cells", dpc.PureDP(1), ["site"]), ("moments", dpc.ApproxDP(2, 1e-6), ["x"]),
+    ("partially-linear", dpc.ApproxDP(2, 1e-6), ["x"]), (dpc.methods.Blocks(), dpc.PureDP(4), ["x"]),
+    (dpc.methods.Coin(probabilities=[0.5, 0.5]), dpc.PureDP(0.2), []),
+])  # fmt: skip
+def test_the_level_that_is_counted_is_declared_named_and_may_be_either(method: Any, loss: Any, adjust: Any) -> None:
+    """Seen to fail: the sign followed the order of the levels, and nothing in the answer named the one counted."""
+    last = asked(loss, method=method, adjust=adjust)
+    first = asked(loss, method=method, adjust=adjust, event="alive")
+    declared = asked(loss, table(loss, state=dpc.Levels(["dead", "alive"])), method=method, adjust=adjust)
+    assert (last.event, first.event, declared.event) == ("dead", "alive", "alive")
+    assert last.to_dict()["event"] == "dead" and last.measured == "state = dead" in last.headline()[0]
+    assert first.estimate == declared.estimate and first.interval == declared.interval
+    if loss == EXACT:
+        assert first.estimate == pytest.approx(-last.estimate, abs=1e-9)
+        assert first.mean_treated == pytest.approx(1 - last.mean_treated, abs=1e-9)
+    assert last.plot().get_xlabel().endswith("state = dead")
+
+
+def test_a_release_is_asked_for_either_level_free_and_saved_with_both() -> None:
+    held = table(EXACT)
+    released = dpc.cells(held, by=["arm", "site"], values=["state", "cost"], loss=EXACT)
+    saved: Any = dpc.Release.from_json(released.to_json())
+    words = {"treatment": "arm", "outcome": "state", "adjust": ["site"]}
+    for event in ("alive", "dead"):
+        found, whole = saved.effect(**words, event=event), asked(EXACT, held, event=event)
+        assert found.event == event and found.estimate == pytest.approx(whole.estimate, abs=1e-12)
+    assert saved.effect(**words | {"outcome": "cost"}).event is None
+    for wrong in ({"event": "gone"}, {"outcome": "cost", "event": "dead"}):
+        with pytest.raises(ParameterError):
+            saved.effect(**words | wrong)
+        with pytest.raises(ParameterError):
+            asked(EXACT, held, **wrong)
+
+
+def test_regressions_of_moments_name_the_reference_level_of_each_column_of_two() -> None:
+    held = table(dpc.ApproxDP(4, 1e-6))
+    with dpc.simulated_noise(1):
+        released = dpc.moments(held, ["state", "arm", "x"], loss=dpc.ApproxDP(4, 1e-6))
+    saved: Any = dpc.Release.from_json(released.to_json())
+    levels = (("state", "alive", "dead"), ("arm", "0", "1"))
+    for one in (saved.ols("state", ["arm", "x"]), saved.mediation("arm", "x", "state"), saved.partial("arm", "state")):
+        assert one.levels == levels and "dead" in "".join(one.headline())
+    found = saved.effect(treatment="arm", outcome="state", adjust=["x"])
+    assert (found.treated, found.control, found.event) == ("1", "0", "dead")
+
+
+@pytest.mark.parametrize("words", [{}, {"treated": 1.0, "control": 0.0}, {"treated": "0"}, {"treated": True}])
+def test_a_treatment_declared_bounded_from_0_to_1_is_that_of_the_levels_0_and_1(words: dict[str, Any]) -> None:
+    """Seen to fail: 'has 4 levels: name treated= and control= of below 0.25, ...'."""
+    found = asked(EXACT, table(EXACT, arm=dpc.Bounded(0, 1)), outcome="cost", **words)
+    own = asked(EXACT, outcome="cost", **words)
+    assert found.estimate == own.estimate and (found.treated, found.control) == (own.treated, own.control)
+    parts = {"treated": "0.75 or more", "control": "below 0.25"}
+    assert asked(EXACT, table(EXACT, arm=dpc.Bounded(0, 1)), outcome="cost", **parts).treated == parts["treated"]
+
+
+def test_a_subgroup_of_a_recoded_column_keeps_the_records_that_it_names() -> None:
+    held = table(EXACT, arm=dpc.Bounded(0, 1))
+    for event in ("alive", "dead"):
+        both = asked(EXACT, held.where("state", among=["alive", "dead"]), event=event)
+        assert both.estimate == pytest.approx(asked(EXACT, event=event).estimate, abs=1e-12)
+    assert asked(EXACT, held.where("arm", at_least=0.0, at_most=1.0)).estimate == asked(EXACT).estimate
+
+
+@pytest.mark.parametrize(("column", "among", "words"), [
+    ("arm", {"among": [1]}, {}),
+    ("site", {"among": [1, 2]}, {"treatment": "site", "treated": 1, "control": 0, "adjust": []}),
+    ("state", {"among": ["dead"]}, {}), ("cost", {"at_least": 10.0}, {"outcome": "cost"}),
+    ("x", {"at_least": 0.6}, {"treatment": "x", "outcome": "cost", "treated": "0.5 or more", "control": "-0.5 to 0"}),
+    ("site", {"among": [0]}, {"method": dpc.methods.Assigned(sizes=[ROWS // 2, ROWS // 2]), "adjust": []}),
+])  # fmt: skip
+def test_a_subgroup_that_leaves_nothing_to_compare_is_refused_unpaid(column: str, among: Any, words: Any) -> None:
+    """Seen to fail: paid in full, and no answer could come."""
+    held = table(dpc.PureDP(1))
+    with pytest.raises(ParameterError):
+        asked(dpc.PureDP(1), held.where(column, **among), **words)
+    assert held.ledger.entries() == []
+
+
+def test_other_tasks_refuse_a_column_that_the_subgroup_or_the_schema_fixes_unpaid() -> None:
+    """Seen to fail: a test of a constant column was paid, and said independent; a direction of it said anything."""
+    held = table(dpc.ApproxDP(9, 1e-6), site=dpc.Levels([1]))
+    one = held.where("arm", among=[1]).where("x", at_least=0.25, at_most=0.25)
+    loss = dpc.ApproxDP(1, 1e-6)
+    for call in (
+        lambda: dpc.ci_test(one, "arm", "cost", loss=loss), lambda: dpc.ci_test(one, "cost", "x", loss=loss),
+        lambda: dpc.ci_test(held, "site", "x", loss=loss), lambda: dpc.direction(one, "x", "cost", loss=loss),
+        lambda: dpc.moments(one, ["arm", "cost"], loss=loss),
+        lambda: dpc.discontinuity(one, running="cost", outcome="x", cutoff=5, loss=dpc.PureDP(1)),
+        lambda: dpc.discontinuity(one, running="cost", outcome="state", cutoff=5, treatment="arm", loss=dpc.PureDP(1)),
+    ):
+        with pytest.raises((ParameterError, SchemaError)):
+            call()
+    assert held.ledger.entries() == []
+
+
+def test_imputation_bounds_weights_and_rows_chosen_by_the_outcome_are_caveats_of_their_answers_alone() -> None:
+    def caveats(**options: Any) -> set[str]:
+        view = dpc.Table(rows() | {"w": np.ones(ROWS)}, table(EXACT).schema, dpc.Ledger.without_privacy(), **options)
+        return set(asked(EXACT, view, outcome="cost").guarantee.caveats)
+
+    usual, chosen = caveats(), asked(EXACT, table(EXACT).where("cost", at_least=6), outcome="cost").guarantee.caveats
+    assert len(caveats(missing="impute") - usual) == len(caveats(weight=("w", 5.0)) - usual) == 1
+    assert len(set(chosen) - usual) == 1 and len(usual - set(asked(EXACT).guarantee.caveats)) == 1
+    among = asked(EXACT, table(EXACT).where("site", among=[0, 1]), outcome="cost").guarantee.caveats
+    assert set(among) == usual
