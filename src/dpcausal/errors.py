@@ -148,11 +148,11 @@ class InfeasibleError(DpCausalError):
 
 
 class MissingDependencyError(DpCausalError, ImportError):
-    """An optional package is not installed."""
+    """A package is not installed, or cannot be imported."""
 
-    def __init__(self, package: str, extra: str) -> None:
+    def __init__(self, package: str, extra: str = "") -> None:
         self.package, self.extra = package, extra
-        super().__init__(f"{package} is needed for this: pip install 'dpcausal[{extra}]'")
+        super().__init__(f"{package} is needed for this: pip install 'dpcausal{f'[{extra}]' if extra else ''}'")
 
     def __reduce__(self) -> tuple[type[MissingDependencyError], tuple[str, str]]:
         return type(self), (self.package, self.extra)

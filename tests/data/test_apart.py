@@ -145,20 +145,20 @@ def test_blocks_that_nobody_is_in_say_what_they_say_in_memory(few_held: None) ->
     assert (asked[asked[:, 0] == 0] == 0).all() and asked[:, 0].sum() == made(rows).n
 
 
-def test_what_cannot_be_dealt_or_has_other_rows_gives_no_figure_and_one_spend(
+def test_what_cannot_be_dealt_gives_no_figure_and_other_rows_are_refused_unpaid(
     few_held: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(self: Deal, collected: Any) -> Any:
         raise ValueError("canary")
 
-    for fault, rule in ((broken, "cannot be read"), (None, "no longer has the number of rows")):
+    for fault, spends in ((broken, 1), (None, 0)):
         table = made(moved(people()))
         with monkeypatch.context() as patch:
             if fault is not None:
                 patch.setattr(Deal, "__call__", fault)
             else:
                 patch.setattr(table._source, "frame", source_of(moved(people(N - 1))).frame)
-            with pytest.raises(SchemaError, match=rule) as caught:
+            with pytest.raises(SchemaError) as caught:
                 dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method="gcm")
-        assert "canary" not in str(caught.value) and len(table.ledger.entries()) == 1
+        assert "canary" not in str(caught.value) and len(table.ledger.entries()) == spends
     assert next(iter(Dealer(("id",), broken)(iter(people().select(["id"]).to_batches())))).to_pydict()["part"] == [-1]

@@ -66,19 +66,26 @@ def test_a_file_that_is_written_to_between_two_passes_gives_no_figure(
     assert passes[0] == 2 and len(table.ledger.entries() if kind != "a path" else table._ledger.entries()) == 2
 
 
-@pytest.mark.parametrize("how", ["at once", "in blocks", "counted"])
+def test_a_file_that_is_written_to_after_the_spend_changes_nothing_where_the_rows_are_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, ledger = written(tmp_path / "t.parquet", 1), dpc.Ledger.in_memory(dpc.PureDP(9))
+    table, action = dpc.Table(path, SCHEMA, ledger), Table._read
+    monkeypatch.setattr(Table, "_read", lambda *given: (written(path, 2), path.unlink(), action(*given))[-1])
+    dpc.ci_test(table, "x", "y", given=[], loss=dpc.PureDP(1), method=dpc.methods.Gcm(blocks=5))
+    assert len(ledger.entries()) == 1 and not path.exists()
+
+
+@pytest.mark.parametrize("how", ["in blocks", "counted"])
 def test_a_file_that_is_written_to_after_the_spend_gives_no_figure(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(apart, "HELD", 0)
     path, ledger = written(tmp_path / "t.parquet", 1), dpc.Ledger.in_memory(dpc.PureDP(9))
-    if how == "at once":
-        table = dpc.Table(path, SCHEMA, ledger)
-        read: Any = Table, "_read"
-    elif how == "in blocks":
+    if how == "in blocks":
         table = dpc.Table(path, SCHEMA, ledger, person="id")
         monkeypatch.setattr(type(table._source), "ordered", False)
-        read = Apart, "each"
+        read: Any = Apart, "each"
     else:
         table = dpc.Table(path, SCHEMA, ledger)
         read = Records, "sum"

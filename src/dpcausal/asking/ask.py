@@ -8,6 +8,7 @@ from typing import Any, ParamSpec
 
 from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Answer, Method, Question, Settled
+from dpcausal.asking.ready import Ready
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.allotment import Allotment
@@ -80,14 +81,17 @@ def ask(
     asked, found = before_spend(ledger, question.task, [settled], settled.spent, again, offered=loss)
     if found is not None:
         return question.handed(found)
+    ready = Ready([settled])
     allotment = ledger.allot(
         settled.spent, task=question.task, unit=question.unit, relation=Relation.REPLACE_ONE,
         detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven), asked=asked, again=again,
+        before=ready,
     )  # fmt: skip
+    (settled,) = ready.plans
     coins, seed = public_generator() if settled.method.uses_coins else (None, None)
     with question.shown():
         released = unheard(settled.released(unheard(settled.read), coins, allotment))
-    return question.handed(keep(ledger, asked, allotment, question.report(settled, released, allotment, seed)))
+    return question.handed(keep(ledger, asked, allotment, settled.question.report(settled, released, allotment, seed)))
 
 
 def ask_all(

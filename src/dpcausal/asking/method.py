@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -137,6 +137,9 @@ class Method(ABC, Generic[Asked, Paid]):
         """What in it has no valid proof, in words; empty otherwise."""
         return ""
 
+    def load(self) -> None:
+        """Import or compile, before the spend, what a release needs beside what all calls need."""
+
     def read(self, question: Asked) -> Any:
         """Bring the private rows that a release needs, after the spend."""
         return question.read()
@@ -170,6 +173,17 @@ class Settled(Generic[Asked]):
     spent: Any
     note: str = ""
     """What was not spent of the loss, in words."""
+
+    @property
+    def subject(self) -> Any:
+        """The table or panel that is asked."""
+        return getattr(self.question, "panel", None) or getattr(self.question, "table", None)
+
+    def about(self, subject: Any) -> Self:
+        """Return the same plan about another holder of the same rows."""
+        name = "panel" if hasattr(self.question, "panel") else "table"
+        question: Any = self.question
+        return replace(self, question=replace(question, **{name: subject}))
 
     @property
     def exactly(self) -> bool:

@@ -8,8 +8,10 @@ from typing import Any
 
 from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Answer, Settled
+from dpcausal.asking.ready import Ready
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.division import Division
+from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.neighbours import Relation
 from dpcausal.report import Guarantee
@@ -21,6 +23,7 @@ class Together:
 
     plans: Sequence[Settled[Any]]
     allotment: Allotment
+    ledger: Ledger
     asked: str
     """What stands for exactly this call."""
 
@@ -39,7 +42,7 @@ class Together:
 
     def kept(self, answer: Answer) -> Answer:
         """Return the answer, written beside its spend if it is to be kept."""
-        return keep(self.plans[0].question.ledger, self.asked, self.allotment, answer)
+        return keep(self.ledger, self.asked, self.allotment, answer)
 
 
 def paid_together(
@@ -58,9 +61,10 @@ def paid_together(
         "alpha": question.alpha, "correction": correction, "divided_by": "rho" if division.by_rho else "epsilon",
         "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,
     }  # fmt: skip
+    ready = Ready(plans)
     allotment = ledger.allot(
         division.spent, task=task, unit=question.unit, relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
         detail={**detail, **public, **question.table.declared},
-        unproven=any(plan.method.unproven for plan in plans), asked=asked, again=again,
+        unproven=any(plan.method.unproven for plan in plans), asked=asked, again=again, before=ready,
     )  # fmt: skip
-    return Together(plans, allotment, asked)
+    return Together(ready.plans, allotment, ledger, asked)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -26,7 +26,7 @@ from dpcausal.data.arrays import ACCEPTED, ArraySource
 from dpcausal.data.cleaning import check_texts, number_of
 from dpcausal.data.coding import rule_of
 from dpcausal.data.columns import Column
-from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
+from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Distinct, Kind, Result, Source, Streaming, withheld
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.unheard import contained
 
@@ -78,14 +78,23 @@ class FrameSource(Streaming):
         if self.backend == "duckdb":
             if importlib.util.find_spec("pyarrow") is None:
                 raise MissingDependencyError("pyarrow", "duckdb")
-            _require_order(nw.to_native(frame))
-        names = withheld(self._column_names, self._unread)
+            _require_order(self._withheld, nw.to_native(frame))
+        names = self._withheld(self._column_names, self._unread)
         self.names = check_texts(names)
-        self.ordered = not self.lazy or withheld(lambda: self._engine.ordered(nw.to_native(frame)), self._unread)
+        self.ordered = not self.lazy or self._withheld(lambda: self._engine.ordered(nw.to_native(frame)), self._unread)
 
     def _column_names(self) -> list[str]:
         lazy = isinstance(self.frame, nw.LazyFrame)  # the schema of an eager pandas frame would look at values
         return self.frame.collect_schema().names() if lazy else self.frame.columns
+
+    def in_turn(self, action: Callable[[], Result]) -> Result:
+        if self.backend != "duckdb":
+            return action()
+        found: Result = self._engine.in_turn(action)
+        return found
+
+    def _withheld(self, action: Callable[[], Result], rule: str) -> Result:
+        return withheld(lambda: self.in_turn(action), rule)
 
     @property
     def _unread(self) -> str:
@@ -98,14 +107,14 @@ class FrameSource(Streaming):
     def declared(self, name: str) -> Declared:
         if self.backend in {"polars", "duckdb"} and (name == "*" or (name.startswith("^") and name.endswith("$"))):
             raise SchemaError(f"column {name!r}: {self.backend} reads this name as a pattern of names; rename it")
-        return withheld(lambda: _declared(self.frame, name), f"column {name!r}: its declared type cannot be read")
+        return self._withheld(lambda: _declared(self.frame, name), f"column {name!r}: its declared type cannot be read")
 
     def categories(self, name: str) -> Sequence[object]:
         def listed() -> Sequence[object]:
             dtype = self.frame.select(name).collect_schema()[name]  # an ordered pandas categorical is an Enum here
             return dtype.categories if isinstance(dtype, nw.Enum) else ()
 
-        return withheld(listed, f"column {name!r}: its categories cannot be read")
+        return self._withheld(listed, f"column {name!r}: its categories cannot be read")
 
     def count(self) -> int:
         def rows() -> int:
@@ -113,18 +122,18 @@ class FrameSource(Streaming):
                 return len(self.frame)
             return int(self.frame.select(nw.len()).collect().item())
 
-        return withheld(rows, self._unread)
+        return self._withheld(rows, self._unread)
 
     def _chosen(self, names: Sequence[str]) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], set[str]]:
         # DuckDB hands 128-bit integers to Arrow as decimals of 38 digits, too few for the largest.
         wide = {name for name in names if self.backend == "duckdb" and self.declared(name).dtype in _WIDE}
         cast = (nw.col(name).cast(nw.String()) if name in wide else nw.col(name) for name in names)
-        return withheld(lambda: self.frame.select(*cast), self._unread), wide
+        return self._withheld(lambda: self.frame.select(*cast), self._unread), wide
 
     def collect(self, names: Sequence[str]) -> Collected:
         chosen, wide = self._chosen(names)
         return FrameColumns(
-            withheld(lambda: chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen, self._unread), wide
+            self._withheld(lambda: chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen, self._unread), wide
         )
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
@@ -141,13 +150,13 @@ class FrameSource(Streaming):
         failing = f"the {self.backend} frame cannot compute its columns for every row"
         if not self.lazy:
             return
-        if withheld(lambda: self._engine.changes(nw.to_native(self.frame)), self._unread):
+        if self._withheld(lambda: self._engine.changes(nw.to_native(self.frame)), self._unread):
             raise SchemaError(
                 f"the {self.backend} query draws, samples or asks the clock, so its rows would not be the same each "
                 "time they are read: make the table from a copy"
             )
         if names:
-            withheld(lambda: self._engine.evaluate(nw.to_native(self.frame), names), failing)
+            self._withheld(lambda: self._engine.evaluate(nw.to_native(self.frame), names), failing)
 
     def tally(
         self, names: Sequence[str], columns: Sequence[Column], sizes: Sequence[int], *, apart: bool
@@ -172,7 +181,7 @@ class FrameSource(Streaming):
             cells, rows = engine.counted(native, list(names), rules, list(sizes))
             return cells, rows
 
-        return withheld(counted, self._unread)
+        return self._withheld(counted, self._unread)
 
 
 class FrameColumns:
@@ -279,10 +288,10 @@ def _salvaged(series: nw.Series[Any]) -> Sequence[object]:
     return [*_salvaged(series[:middle]), *_salvaged(series[middle:])] if middle else [None] * len(series)
 
 
-def _require_order(relation: Any) -> None:
+def _require_order(asked: Callable[[Callable[[], Any], str], Any], relation: Any) -> None:
     """Refuse a relation whose connection may return its rows in another order each time."""
     setting = "any_value(current_setting('preserve_insertion_order'))"
-    answer = withheld(lambda: relation.limit(1).aggregate(setting).fetchall()[0][0], "the duckdb frame cannot be read")
+    answer = asked(lambda: relation.limit(1).aggregate(setting).fetchall()[0][0], "the duckdb frame cannot be read")
     if answer is False:
         raise SchemaError("a DuckDB relation needs SET preserve_insertion_order = true: rows must keep their order")
 

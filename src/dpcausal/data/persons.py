@@ -128,11 +128,11 @@ class Persons:
 def many(source: Source, name: str) -> int:
     """Return how many persons a column of ids names, a batch of rows at a time."""
     fields = source.declared(name).kind is Kind.FIELD
-    known = withheld(
-        lambda: {text for part in source.stream([name]) for text in texts_of(part, name, fields)},
-        f"the {source.backend} ids cannot be read",
-    )
-    return len(known - {None})
+
+    def known() -> set[str | None]:
+        return {text for part in source.stream([name]) for text in texts_of(part, name, fields)}
+
+    return len(withheld(lambda: source.in_turn(known), f"the {source.backend} ids cannot be read") - {None})
 
 
 def texts_of(collected: Collected, name: str, fields: bool) -> list[str | None]:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -114,6 +115,10 @@ class Streaming(ABC):
         del name
         return ()
 
+    def in_turn(self, action: Callable[[], Result]) -> Result:
+        """Return ``action()``, which reads all rows once; a connection that is busy is waited for."""
+        return action()
+
     def evaluate(self, names: Sequence[str]) -> None:
         """Compute every value of some columns once, and keep none: a cast that fails, or a damaged page, fails here."""
         del names  # what is in memory is there
@@ -124,18 +129,20 @@ class Streaming(ABC):
 
     def summed(self, names: Sequence[str], function: Summed) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches."""
-        return added((len(collected), function(collected)) for collected in self.stream(names))
+        return self.in_turn(lambda: added((len(one), function(one)) for one in self.stream(names)))
 
     def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
         """Return the sums of what is made of each group's pieces together: some groups a pass, in bounded memory."""
-        found = []
-        for first in range(0, groups, WAVE):
+
+        def gathered(first: int) -> list[Sums]:
             wave: list[list[Any]] = [[] for _ in range(min(WAVE, groups - first))]
             for collected in self.stream(names):
                 for pieces, piece in zip(wave, deal(collected)[first : first + WAVE], strict=True):
                     pieces += [] if piece is None else [piece]
-            found += [gather(pieces) for pieces in wave if pieces]
-        return added(found)
+            return [gather(pieces) for pieces in wave if pieces]
+
+        waves = (self.in_turn(partial(gathered, first)) for first in range(0, groups, WAVE))
+        return added(part for wave in waves for part in wave)
 
 
 Sums = tuple[int, NDArray[np.int64] | None]
@@ -170,6 +177,8 @@ class Source(Protocol):
     afar: bool
     has_workers: bool
     ordered: bool
+
+    def in_turn(self, action: Callable[[], Result]) -> Result: ...
 
     def evaluate(self, names: Sequence[str]) -> None: ...
 

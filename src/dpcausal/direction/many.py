@@ -123,7 +123,8 @@ def direction_all(
     if not isinstance(paid, Together):
         return cast(Directions, paid)
     _, seed = public_generator()
-    rows = table.rows(dict.fromkeys(name for plan in plans for name in _named(plan)))
+    plans = list(paid.plans)
+    rows = plans[0].question.table.rows(dict.fromkeys(name for plan in plans for name in _named(plan)))
     found: list[Direction] = []
     with progress(len(plans), "directions") as step:
         for names, of_pair in groupby(plans, _named):

@@ -111,7 +111,7 @@ def ci_tests(
     paid = paid_together("ci_tests", plans, division, loss, _detail(plans), correction=correction, again=again)
     if not isinstance(paid, Together):
         return cast(Independences, paid)
-    tests = ask_all(plans, paid.allotment, told=progress)
+    tests = ask_all(paid.plans, paid.allotment, told=progress)
     pvalues = [1.0 if test.pvalue is None else test.pvalue for test in tests]
     claims = ("allotment", "cost-accounts") if division.by_rho else ("allotment",)
     return paid.kept(Independences(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -223,6 +223,7 @@ class Ledger(Single):
         unproven: bool = False,
         asked: str = "",
         again: bool = False,
+        before: Callable[[], None] | None = None,
     ) -> Allotment:
         """Commit the whole cost of a call as spent, and return the allotment that its releases use up.
 
@@ -241,6 +242,8 @@ class Ledger(Single):
             The call has no valid proof: refused by a ledger file.
         asked, again : str, bool
             What stands for exactly this question, for ``kept``: spent for once, unless ``again``.
+        before : callable, optional
+            Called once everything was checked and before anything is written: what must not fail after the spend.
 
         Raises
         ------
@@ -253,7 +256,11 @@ class Ledger(Single):
         detail = {**detail, ASKED: asked} if asked else detail
         told |= {"detail": plain(detail, "detail", LONGEST_DETAIL), "once": plain(once, "once", LONGEST_DETAIL)}
         caveats = caveats_of(self.private, self.durable, unproven)
-        account = store.append("spend", told | {"caveats": "; ".join(caveats)}, once_only=not again)
+        record = told | {"caveats": "; ".join(caveats)}
+        if before is not None:
+            store.append("spend", record, once_only=not again, trial=True)
+            before()
+        account = store.append("spend", record, once_only=not again)
         return Allotment(loss, zcdp, (account.totals.spends, account.head, unit, relation), caveats, self.durable)
 
     def keep(self, number: int, answer: Mapping[str, Any]) -> None:

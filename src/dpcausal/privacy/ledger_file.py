@@ -252,8 +252,13 @@ class Store:
             file.seek(0)
             account.read(file.read(), self._account.head, spends)
 
-    def append(self, kind: str, told: dict[str, Any], *, once_only: bool = False) -> Account:
-        """Commit the next line; whatever is raised, nothing was granted.  ``once_only``: a question not yet asked."""
+    def append(
+        self, kind: str, told: dict[str, Any], *, once_only: bool = False, trial: bool = False
+    ) -> Account:
+        """Commit the next line; whatever is raised, nothing was granted.
+
+        ``once_only``: a question not yet asked.  ``trial``: check all of it, and write nothing.
+        """
         if self._mode == "rb":
             raise LedgerError(f"ledger {self.path}: it was opened to be read only; nothing can be spent from it")
         with self._step(writing=True) as file:
@@ -265,6 +270,8 @@ class Store:
             account.take(line[:-1])
             if os.getpid() != self._pid and not account.budget.exact:
                 raise LedgerError("a fork would spend the budget twice: for several processes use Ledger.create")
+            if trial:
+                return account
             if file.seek(0, os.SEEK_END) != end + account.torn:
                 raise LedgerError("it was written to in the middle of this spend; nothing was granted")
             try:

@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.errors import FenceError, ParameterError
+from dpcausal.errors import FenceError, MissingDependencyError, ParameterError
 
 PublicGenerator: TypeAlias = np.random.Generator
 """The type of a generator of public randomness."""
@@ -167,6 +167,16 @@ def _opendp() -> Any:
 
     opendp.enable_features("contrib")
     return opendp
+
+
+def load_sampler() -> None:
+    """Import the sampler, before a spend: a MissingDependencyError if it cannot be."""
+    try:
+        _opendp()
+        return
+    except Exception:
+        failed = "opendp"
+    raise MissingDependencyError(failed)
 
 
 def _certify(measurement: Any, sensitivity: float | int, limit: float) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from duckdb import CaseExpression, ColumnExpression, ConstantExpression, FunctionExpression
@@ -18,6 +20,32 @@ from dpcausal.data.coding import Cuts, Grid, Key, Matches, Rule
 from dpcausal.data.source import BATCH
 
 Expression = Any
+Result = TypeVar("Result")
+
+PATIENCE = 60.0
+"""Seconds for which a connection may be busy with a query of the curator's own."""
+
+_turns = threading.RLock()
+
+
+def in_turn(action: Callable[[], Result]) -> Result:
+    """Return ``action()``, which asks a connection: one thread at a time, again where others use the connection.
+
+    A relation does not show its connection, so all share one lock; DuckDB refuses, or breaks off, what meets a query
+    that the curator runs on the same connection from another thread.
+    """
+    end, tries = time.monotonic() + PATIENCE, 0
+    while True:
+        try:
+            with _turns:
+                return action()
+        except Exception as error:
+            tries += 1
+            causes = (error, error.__cause__, error.__context__)
+            is_busy = any("ResourceInUse" in type(one).__name__ for one in causes)
+            if time.monotonic() > end or not (is_busy or tries < 3):
+                raise
+        time.sleep(0.002)
 
 MOST_BRANCHES = 24
 """With more levels a list of them is joined: a branch costs a comparison a row."""
