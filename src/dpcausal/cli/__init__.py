@@ -6,7 +6,9 @@ Importing this needs no optional package, so that the command can say by itself 
 from __future__ import annotations
 
 import io
+import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from dpcausal.errors import MissingDependencyError
@@ -27,7 +29,26 @@ def main() -> None:
     except MissingDependencyError as error:
         print(f"dpcausal: {error}", file=sys.stderr)
         sys.exit(2)
-    program()
+    code: int | str | None = 0
+    try:
+        program()
+    except SystemExit as ended:
+        code = ended.code
+    sys.exit(code if flushed() else 2)
+
+
+def flushed() -> bool:
+    """Return whether all that was printed left; if not, say so, and print nothing more."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return True
+    except OSError as error:
+        with suppress(OSError):  # what lies in the buffer would fail once more when Python ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with suppress(OSError):
+            print(f"dpcausal: standard output could not be written ({error.strerror})", file=sys.stderr, flush=True)
+        return False
 
 
 def _program() -> Typer:

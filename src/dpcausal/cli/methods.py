@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
@@ -63,19 +65,40 @@ class Call:
         released = getattr(result, "release", None) is not None
         if released:
             self.save(result)  # first: whoever reads the lines may stop after the first
-        show(result, self.ledger, self.as_json)
+        try:
+            show(result, self.ledger, self.as_json)
+            sys.stdout.flush()
+        except OSError:
+            self.rescue(result)
+            raise
         if not released:
             self.save(result)  # says that there is nothing to save, but of an answer that was paid for and is shown
         if self.plot is not None:
             result.plot().figure.savefig(self.plot)
 
+    def rescue(self, result: Result) -> None:
+        """Write an answer that could not be printed to a file beside the ledger: it is paid for, and public."""
+        from dpcausal.study.writing import write_new
+
+        head = result.guarantee.ledger_head[:12]
+        path = Path(f"{self.ledger.path}.answer-{head}.json")
+        try:
+            write_new(path, result.to_json())
+            told = f"the answer is paid for, and stands in {str(path)!r}"
+        except ParameterError as error:
+            told = f"the answer is paid for and lost, unless --name kept it: {error}"
+        with suppress(OSError):
+            print(f"dpcausal: {told}", file=sys.stderr, flush=True)
+
     def save(self, result: Any) -> None:
         """Write the released numbers of a result to their file, if it has any."""
+        from dpcausal.study.writing import replace_files
+
         if self.save_release is None:
             return
         if result.release is None:
             raise ParameterError(f"method {result.method} keeps no released numbers: nothing was saved")
-        self.save_release.write_text(result.release.to_json(), encoding="utf-8")
+        replace_files({self.save_release: result.release.to_json()})
 
 
 def of(room: str) -> Callable[[], Kinds]:
@@ -152,6 +175,8 @@ def _whole(
             more = {name: given.pop(name) for name in ("as_json", "name", *files)}
             for name in files:
                 _check_place(more[name])
+            if sys.stdout is None:
+                raise ParameterError("standard output is closed: nothing was asked or spent")
             with Ledger.open(given.pop("ledger")) as ledger:
                 command(**given, call=Call(ledger, settings, records=records, **more))
 

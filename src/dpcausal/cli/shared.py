@@ -6,13 +6,14 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpcausal.cli.once import Program
+from dpcausal.data.toml_text import shown
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LossError, ParameterError
 
 if TYPE_CHECKING:
@@ -77,13 +78,16 @@ def exit_codes() -> Iterator[None]:
         _fail(error, DAMAGED)
     except DpCausalError as error:
         _fail(error, BAD_INPUT)
+    except OSError as error:  # a closed pipe, a full disk: what was answered of a study is in its ledger
+        _fail(DpCausalError(f"the system refused: {error.strerror or type(error).__name__}"), BAD_INPUT)
 
 
 def _fail(error: DpCausalError, code: int) -> None:
     # What the library calls a keyword is an option here.
     keyword = r"\b(accept_large_epsilon|again|force|partial)=True"
     told = re.sub(keyword, lambda m: "--" + m[1].replace("_", "-"), str(error))
-    print(f"dpcausal: {told}", file=sys.stderr)
+    with suppress(OSError):
+        print(f"dpcausal: {shown(told)}", file=sys.stderr, flush=True)
     raise typer.Exit(code)
 
 
@@ -117,10 +121,10 @@ def show(result: Result, ledger: Ledger, as_json: bool) -> None:
     if as_json:
         left = ledger.remaining
         answer = result.to_dict() | {"remaining": vars(left), "ledger_head": ledger.head}
-        print(json.dumps(answer, allow_nan=False, ensure_ascii=False))
+        print(shown(json.dumps(answer, allow_nan=False, ensure_ascii=False)))
         return
     cost = "Cost nothing, a kept answer" if result.guarantee.kept else f"Cost {result.guarantee.loss}"
-    text = f"{result.summary()}\n{cost}; remaining budget: {ledger.remaining}."
+    text = shown(f"{result.summary()}\n{cost}; remaining budget: {ledger.remaining}.")
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.panel import Panel

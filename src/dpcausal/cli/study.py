@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpcausal.cli.shared import BAD_INPUT, REFUSED, DataArgument, JsonOption, app, exit_codes
+from dpcausal.data.toml_text import shown
 
 if TYPE_CHECKING:
     from dpcausal.study.study import StudyPlan
@@ -25,25 +27,31 @@ ASKED = "  {name}: two numbers as 0..110, levels as no, yes; empty leaves it out
 def init_command(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="The study file to write; none is replaced.")] = Path("study.toml"),
+    header: Annotated[
+        bool, typer.Option("--header", help="The first line of a text file is its header, whatever it looks like.")
+    ] = False,
 ) -> None:
     """Begin a study: asks for the public bounds of each column, and reads nothing but the columns' names."""
     with exit_codes():
         from dpcausal.data.unchanged import seen_from
         from dpcausal.errors import ParameterError
         from dpcausal.study.draft import draft, names_of
+        from dpcausal.study.writing import write_new
 
         if out.exists():
             raise ParameterError(f"{str(out)!r} is there already: edit it, or name another with --out")
-        names, words = names_of(data), seen_from(out.parent, data)
+        if not out.absolute().parent.is_dir():
+            raise ParameterError(f"{str(out)!r} is not in a folder that exists")
+        names, words = names_of(data, header), seen_from(out.parent, data)
         print("What may stand in each column is public and yours to say; it is never read off the data.")
         said: dict[str, Any] = {"title": "Untitled", "columns": {}, "person": None, "epsilon": 1.0, "delta": 1e-6}
         try:
             _interview(names, said)
         except typer.Abort:  # Ctrl-C or Ctrl-D: what was answered is not lost
-            out.write_text(draft(words, file=out.name, **said), encoding="utf-8")
+            write_new(out, draft(words, file=out.name, **said))
             print(f"\nNot finished: {out} holds what you answered; go on in it by hand.", file=sys.stderr)
             raise
-        out.write_text(draft(words, file=out.name, **said), encoding="utf-8")
+        write_new(out, draft(words, file=out.name, **said))
         print(f"Written: {out}. Add your questions at its end, then: dpcausal plan {out}")
 
 
@@ -53,7 +61,7 @@ def _interview(names: list[str], said: dict[str, Any]) -> None:
     from dpcausal.study.draft import declared
 
     said["title"] = typer.prompt("Title, the question of the study")
-    whose = f"Column that names whose a row is ({', '.join(names)}; empty: a row is a person)"
+    whose = f"Column that names whose a row is ({shown(', '.join(filter(None, names)))}; empty: a row is a person)"
     while person := typer.prompt(whose, default="", show_default=False):
         if person in names:
             said["person"] = person
@@ -62,11 +70,13 @@ def _interview(names: list[str], said: dict[str, Any]) -> None:
     for name in names:
         while name != said["person"]:
             try:
-                told = declared(typer.prompt(ASKED.format(name=name), default="", show_default=False))
+                told = declared(typer.prompt(ASKED.format(name=shown(name)), default="", show_default=False))
             except ParameterError as error:
                 print(f"    {error}")
                 continue
-            if told is not None:
+            if told is not None and not name:
+                print("    a column without a name cannot be asked about: it is left out")
+            elif told is not None:
                 said["columns"][name] = told
             break
     said["epsilon"] = typer.prompt("Budget, epsilon", type=float, default=1.0)
@@ -89,7 +99,7 @@ def run_command(
         if as_json:
             show_plan(found, as_json)
         else:
-            print("\n".join(answers(found)))
+            print(shown("\n".join(answers(found))))
             print(f"Left of the budget: {found.remaining}. The report: dpcausal report {study}")
         end(found, {"answered"})
 
@@ -97,9 +107,10 @@ def run_command(
 @app.command("schema")
 def schema_command() -> None:
     """Print the JSON schema of a study file, for editors that complete and check TOML."""
-    from dpcausal.study.file import json_schema
+    with exit_codes():
+        from dpcausal.study.file import json_schema
 
-    print(json.dumps(json_schema(), indent=2))
+        print(json.dumps(json_schema(), indent=2), flush=True)
 
 
 @app.command("report")
@@ -115,8 +126,9 @@ def report_command(
 
 
 def announce(done: int, many: int, words: str) -> None:
-    """Tell on standard error that a question was asked."""
-    print(f"[{done}/{many}] {words}", file=sys.stderr, flush=True)
+    """Tell on standard error that a question was asked; where nobody reads it, the run goes on."""
+    with suppress(OSError):
+        print(f"[{done}/{many}] {shown(words)}", file=sys.stderr, flush=True)
 
 
 def answers(found: StudyPlan) -> list[str]:
@@ -134,7 +146,7 @@ def answers(found: StudyPlan) -> list[str]:
 
 def show_plan(found: StudyPlan, as_json: bool) -> None:
     text = found.summary().replace("partial=True", "--partial")
-    print(found.to_json() if as_json else text)
+    print(shown(found.to_json() if as_json else text))
 
 
 def end(found: StudyPlan, well: set[str]) -> None:

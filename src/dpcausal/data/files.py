@@ -231,7 +231,7 @@ class CsvSource(Streaming):
         )
         self.names = withheld(self._header, self._unread)
         if len(set(self.names)) < len(self.names):
-            raise SchemaError(f"file {str(path)!r}: the names in the header must differ from each other")
+            raise SchemaError(f"file {str(path)!r}: its first line must be a header, whose names differ")
 
     def _header(self) -> tuple[str, ...]:
         opened = gzip.open if self._path.suffix.lower() == ".gz" else open

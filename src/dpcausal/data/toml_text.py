@@ -25,7 +25,8 @@ def toml_in(text: str, what: str, error: type[DpCausalError] = ParameterError) -
     try:
         read = tomllib.loads(text)
     except tomllib.TOMLDecodeError as found:
-        rule = f"is not TOML: {shown(str(found))}"
+        place = re.search(r"\(at [^()]*\)$", str(found))  # the rest may quote the text
+        rule = f"is not TOML {'' if place is None else place[0]}".rstrip()
     except ValueError:  # a number or date that Python does not hold
         rule = "is not TOML: it has a number that is too long, or a date that there is not"
     except RecursionError:

@@ -27,12 +27,39 @@ QUESTIONS = """
 """
 
 
-def names_of(data: str | PathLike[str]) -> list[str]:
-    """Return the names of a file's columns."""
-    from dpcausal.data.files import file_source
+NO_NAME = re.compile(
+    r"(?i)[\W\d_]*|[-+]?(inf|infinity|nan)|[-+\d.,]+e[-+]?\d+|na|n/a|null|none|true|false|yes|no"
+    r"|\d{4}-?\d\d-?\d\d[t ].*|\d{1,4}[-/. ]+(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[-/. ,]+\d{1,4}.*"
+)
+"""What a field of a record is, and hardly a column's name: nothing, a number, a date, a code of what is missing."""
+
+
+def names_of(data: str | PathLike[str], header: bool = False) -> list[str]:
+    """Return the names of a file's columns; of a text file, unless ``header``, only if they look like names.
+
+    A file without a header has the first record in their place: nothing of it is quoted.  The first column may be
+    nameless, as an index is.
+    """
+    from dpcausal.data.files import TEXTS, file_source
 
     source: Source = file_source(data)
-    return list(source.names)
+    names = list(source.names)
+    if not fspath(data).lower().endswith(TEXTS):
+        return names
+    others = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+    told = next((word for mark, word in others.items() if len(names) == 1 and mark in names[0]), None)
+    if told is not None:
+        raise ParameterError(
+            f"the first line of {fspath(data)!r} is one field with {told} in it: fields of a CSV file are separated by "
+            "commas, of a TSV file by tabs; save it so"
+        )
+    named = names[1:] if len(names) > 1 and not names[0] else names
+    if not header and any(NO_NAME.fullmatch(name.strip()) for name in named):
+        raise ParameterError(
+            f"the first line of {fspath(data)!r} looks like a record: a field is empty, a number or a date; nothing "
+            "of it is shown. Add a line with the columns' names; if these are their names, say --header"
+        )
+    return names
 
 
 def declared(words: str) -> dict[str, Any] | None:

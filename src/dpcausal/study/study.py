@@ -32,6 +32,7 @@ from dpcausal.study.standing import (
     replayed,
     standing,
 )
+from dpcausal.study.writing import one_at_a_time
 
 if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart, Source
@@ -213,6 +214,15 @@ class Study(Single):
         unknown = sorted(set(again) - {question.name for question in self.told.question})
         if unknown:
             raise ParameterError(f"no question of the study is named {unknown[0]!r}")
+
+        def waits() -> None:
+            if told is not None:
+                told(0, len(self.told.question), "another run of this study goes on: this one waits for its end")
+
+        with one_at_a_time(self.path, waits):
+            return self._run(again, partial, told)
+
+    def _run(self, again: Collection[str], partial: bool, told: Told | None) -> StudyPlan:
         with Ledger.open_or_create(self.ledger_path, budget=self.budget) as ledger:
             subject = self._subject(ledger)
             self._check_n(subject)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from dpcausal.errors import ParameterError
@@ -40,6 +40,24 @@ def replace_files(texts: Mapping[Path, str]) -> None:
         for part in parts.values():
             with suppress(OSError):
                 part.unlink(missing_ok=True)
+
+
+@contextmanager
+def one_at_a_time(path: Path, waits: Callable[[], None]) -> Iterator[None]:
+    """Hold a file for this run; another one waits, once it has said so.  A run that was killed holds nothing."""
+    import fcntl  # as the ledger needs it
+
+    with ExitStack() as held:
+        with suppress(FileNotFoundError, PermissionError):
+            file = held.enter_context(open(path, "rb"))
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waits()
+                fcntl.flock(file, fcntl.LOCK_EX)
+            except OSError:  # a disk without locks, where no ledger can be either
+                pass
+        yield
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,0 +1,127 @@
+"""What was paid for is printed, or stands in a file that the command names: never lost without a word."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import dpcausal as dpc
+from dpcausal.cli import app
+from tests.study.made import write
+
+LINKED = "".join(
+    f'[[question]]\nname="q{k}"\ntask="ci_test"\nx="a"\ny="b"\ngiven=[]\nalpha=0.0{k}\nepsilon=0.5\n' for k in (1, 2)
+)
+COMMAND = [sys.executable, "-m", "dpcausal.cli"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, LINKED, n=600)
+    (tmp_path / "schema.toml").write_text("[a]\nlevels = [0, 1]\n[b]\nlevels = [0, 1]\n")
+    dpc.Ledger.create(tmp_path / "l", budget=dpc.PureDP(9)).close()
+    return tmp_path
+
+
+def called(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *words], cwd=folder, stderr=subprocess.PIPE, text=True, **more)
+
+
+ASKED = ("ci-test", "d.csv", "a", "b", "--schema", "schema.toml", "--epsilon", "0.5", "--ledger", "l")
+
+
+def test_an_answer_that_cannot_be_printed_stands_in_a_file(folder: Path) -> None:
+    """Seen to fail: a traceback or exit code 0, and the answer was nowhere."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with open("/dev/full", "w") as full:
+        for where in (full, theirs):
+            before = set(folder.glob("l.answer-*.json"))
+            done = called(folder, *ASKED, stdout=where)
+            assert done.returncode == 2 and "Traceback" not in done.stderr and "Exception" not in done.stderr
+            (path,) = set(folder.glob("l.answer-*.json")) - before
+            assert path.name in done.stderr and json.loads(path.read_text())["guarantee"]["loss"]["epsilon"] == 0.5
+        for words in (("ledger", "show", "l"), ("explain",), ("plan", "s.toml", "--no-accuracy"), ("schema",)):
+            done = called(folder, *words, stdout=full)
+            assert done.returncode == 2 and "Traceback" not in done.stderr and "Exception" not in done.stderr, words
+    assert len(dpc.Ledger.open(folder / "l").entries()) == 2
+    os.close(theirs)
+
+
+def test_where_nothing_can_be_printed_nothing_is_spent(folder: Path) -> None:
+    """Seen to fail: standard output was closed, the answer paid for and nowhere, exit code 0."""
+    words = " ".join([*COMMAND, *ASKED])
+    done = subprocess.run(["sh", "-c", f"{words} >&-"], cwd=folder, stderr=subprocess.PIPE)
+    assert done.returncode == 2 and b"Traceback" not in done.stderr
+    assert not dpc.Ledger.open(folder / "l").entries()
+
+
+def test_a_run_whose_progress_nobody_reads_goes_on(folder: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, "run", "s.toml", "--partial"], cwd=folder, stdout=full, stderr=full)
+    assert done.returncode == 2
+    assert dpc.Study.open(folder / "s.toml").plan(accuracy=False).done
+
+
+def test_two_runs_at_once_pay_once_and_both_end_well(folder: Path) -> None:
+    """Seen to fail: each told that the other's questions were spent and not answered, exit code 2."""
+    found: list[Any] = []
+
+    def run() -> None:
+        found.append(dpc.Study.open(folder / "s.toml").run())
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(found) == 3 and all(one.done for one in found)
+    assert len(dpc.Ledger.open(folder / "s.ledger").entries()) == 2
+
+
+HEADERS = {  # the first line of a CSV, and whether it is taken for a header
+    "a,b,c": True, ",a,b": True, "a, b": True, "2nd,x1": True, "May,day 1": True, "Größe,µg": True,
+    "Smith,47.5,HIV": False, "Smith,2020-01-01,HIV": False, "Smith,01.03.2024": False, "Smith,12 Mar 2020": False,
+    "Smith,2020-01-01T10:00:00": False, "Smith,,HIV": False, "Smith,NA": False, "Smith,-1e5": False, "Smith,yes": False,
+    "Smith,HIV,HIV": False, "Smith;HIV": False, "Smith\tHIV": False, "Smith|HIV": False, ",,": False,
+    '"Smith, J.",HIV': True, '"Smith, J.","1,5"': False, "Smith,12 %": False, "Smith,+49 30": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", HEADERS)
+def test_a_first_line_that_looks_like_a_record_is_never_shown(line: str, tmp_path: Path) -> None:
+    """Seen to fail: the first person's record stood in the terminal and in the study file."""
+    data, out = tmp_path / "d.csv", tmp_path / "new.toml"
+    data.write_text(f"{line}\n" + f"{line}\n" * 20)
+    typed = "T\n" + "\n" * 9 + "1\n1e-6\n"
+    done = CliRunner().invoke(app, ["init", str(data), "--out", str(out)], input=typed)
+    assert (done.exit_code == 0) == HEADERS[line] == out.exists(), done.output
+    if not HEADERS[line]:
+        assert done.exit_code == 2 and "Smith" not in done.output and "HIV" not in done.output
+    if not HEADERS[line] and len({*line.split(",")}) == len(line.split(",")) > 1:
+        sure = CliRunner().invoke(app, ["init", str(data), "--out", str(out), "--header"], input=typed)
+        assert sure.exit_code == 0 and out.exists()
+
+
+def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:
+    data, out = tmp_path / "d.csv", tmp_path / "new.toml"
+    data.write_text(",a\n" + "1,0\n" * 20)
+    done = CliRunner().invoke(app, ["init", str(data), "--out", str(out)], input="T\n\n0..300\n0, 1\n1\n1e-6\n")
+    assert done.exit_code == 0 and dpc.Study.open(out).told.columns == {"a": {"levels": [0, 1]}}
+
+
+def test_a_name_of_the_data_moves_no_terminal(tmp_path: Path) -> None:
+    data, out = tmp_path / "d.csv", tmp_path / "new.toml"
+    data.write_text("a\x1b[31m,b\u202e\n0,1\n")
+    done = CliRunner().invoke(app, ["init", str(data), "--out", str(out)], input="T\n\n\n\n1\n1e-6\n")
+    assert done.exit_code == 0 and "\x1b" not in done.output and "\u202e" not in done.output
+    for place in ("nowhere/new.toml", "new.toml/x", "new.toml"):
+        assert CliRunner().invoke(app, ["init", str(data), "--out", str(tmp_path / place)]).exit_code == 2
