@@ -153,13 +153,16 @@ def test_a_result_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_constant_columns_one_level_and_unseen_levels_are_defined(name: str) -> None:
+def test_constant_columns_and_unseen_levels_are_defined_and_one_level_is_refused_unpaid(name: str) -> None:
     frame = {"a": np.full(40, 9), "b": np.zeros(40, dtype=np.int64), "c": np.arange(40) % 2}
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1]), "c": dpc.Levels([0, 1], other=None)})
-    one = dpc.Schema({"a": dpc.Levels([0]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
-    for declared in (schema,) if name == "moments" else (schema, one):
-        found = asked(frame, schema=declared, method=WAYS[name], loss=loss_of(WAYS[name]))
-        assert set(found.graph.nodes) == {"a", "b", "c"}
+    found = asked(frame, schema=schema, method=WAYS[name], loss=loss_of(WAYS[name]))
+    assert set(found.graph.nodes) == {"a", "b", "c"}
+    one = dpc.Schema({"a": dpc.Levels([9]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
+    ledger = dpc.Ledger.in_memory(loss_of(WAYS[name]))
+    with pytest.raises(ParameterError):
+        dpc.discover(dpc.Table(frame, one, ledger), loss=loss_of(WAYS[name]), method=WAYS[name])
+    assert not ledger.entries()
 
 
 def test_two_columns_and_two_rows_will_do() -> None:

@@ -98,9 +98,12 @@ def test_an_edge_whose_both_directions_contradict_stays_without_direction() -> N
         assert all(known.allows(*arc) for arc in graph.directed)
 
 
-def test_what_is_not_tested_stays() -> None:
-    found = find_skeleton(("a", "b"), lambda *test: Verdict(None), Terms("pc", 0.05, 3, Knowledge()))
-    assert found.edges == {frozenset("ab")} and not found.weakest
+def test_what_is_not_tested_is_no_edge_unless_it_is_required() -> None:
+    """Seen to fail: nearly all pairs of sixteen independent columns were drawn, as noise left no test of them."""
+    known = Knowledge(required=[("a", "c")])
+    found = find_skeleton(tuple("abc"), lambda *test: Verdict(None), Terms("pc", 0.05, 3, known))
+    assert found.edges == {frozenset("ac")} and found.untested == {frozenset(e) for e in ("ab", "ac", "bc")}
+    assert not found.weakest
 
 
 def test_the_largest_p_value_of_a_kept_edge_is_noted() -> None:
@@ -151,15 +154,12 @@ def test_an_untested_edge_has_no_arrow_and_is_no_ground_for_one() -> None:
         found = find_skeleton(tuple("abcd"), ask, Terms("pc", 0.05, 2, Knowledge()))
         assert found.untested == never
         graph = orient("abcd", found, Knowledge())
-        assert graph.skeleton == truth.skeleton | never
+        assert graph.skeleton == truth.skeleton - never
         expected = {
             frozenset(): truth.directed, frozenset("bc"): set(), frozenset("cd"): {("a", "c"), ("b", "c")},
-            frozenset("ad"): truth.directed - {("c", "d")} | {("b", "c"), ("a", "c"), ("c", "d")},
+            frozenset("ad"): truth.directed,
         }[next(iter(never), frozenset())]  # fmt: skip
         assert graph.directed == expected
-    pointed = orient("abcd", find_skeleton("abcd", lambda *test: Verdict(None), Terms("pc", 0.05, 0, Knowledge())),
-                     Knowledge(tiers=[["a"], ["b", "c", "d"]]))  # fmt: skip
-    assert pointed.directed == {("a", "b"), ("a", "c"), ("a", "d")} and len(pointed.undirected) == 3
 
 
 def test_a_collider_is_drawn_only_of_a_pair_that_the_column_between_links() -> None:

@@ -111,7 +111,7 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
     search : str
         ``"score"`` or ``"pc"``; by default score up to 14 columns.
     max_order : int, optional
-        Largest conditioning set, 0 to 8; by default 0 for the screen of a score search, 3 for pc.
+        Largest conditioning set, 0 to 8; by default 1 for the screen of a score search, 3 for pc.
     """
 
     name: ClassVar[str] = "moments"
@@ -123,7 +123,7 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
     cuts: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:
-        return 0 if form_of(self.search, columns) == "score" else 3
+        return 1 if form_of(self.search, columns) == "score" else 3
 
     def pay(self, loss: Loss, question: Graph) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
         return gaussian_part(loss, self.name)

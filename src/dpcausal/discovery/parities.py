@@ -19,6 +19,7 @@ from dpcausal.data.table import Table
 from dpcausal.data.tabulate import JointCounts, counts_of, margins_of, sizes_of
 from dpcausal.dependence.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
 from dpcausal.dependence.wald import of_levels
+from dpcausal.discovery.copies import copies_of, joined, without
 from dpcausal.discovery.foresight import STRONG, too_few
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Rounds, Terms, Test
@@ -104,12 +105,18 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
         # What lacks a column is left out of every sum; then the number of the others is not n, and is released.
         counted = private.missing != "impute"
         joint = joint_of(private, question.names)
-        releaser = Releaser(question.names, question.n, question.sizes, joint, allotment, losses, counted)
-        ask = asker(releaser.noisy, terms)
-        rounds = Rounds(question.names, ask, terms, ask.together)
+        releaser = Releaser(question.names, question.n, question.sizes, joint, allotment, losses, counted, question.cut)
+        names, known = question.names, question.knowledge
+        free = [pair for pair in combinations(names, 2) if not (known.apart(*pair) or known.joined(*pair))]
+        releaser.begin(0, [(x, y, ()) for x, y in free])
+        copies = copies_of(releaser.noisy, terms)
+        alone = without(terms, copies, names)
+        ask = asker(releaser.noisy, alone)
+        rounds = Rounds(names, ask, alone, ask.together)
         for order, tests, _ in rounds:
             releaser.begin(order, tests)
-        return Outcome(by_tests(question.names, rounds.skeleton, terms), terms, releaser.noisy)
+        found = by_tests(names, rounds.skeleton, alone)
+        return Outcome(replace(found, graph=joined(found.graph, copies), copies=copies), terms, releaser.noisy)
 
 
 @dataclass
@@ -125,10 +132,11 @@ class Releaser:
     """Of each order."""
     counted: bool
     """Whether the number of rows goes with the first contrasts."""
+    cut: tuple[str, ...] = ()
     noisy: NoisyContrasts = field(init=False)
 
     def __post_init__(self) -> None:
-        self.noisy = NoisyContrasts(self.names, self.n, self.sizes, {}, {})
+        self.noisy = NoisyContrasts(self.names, self.n, self.sizes, {}, {}, cut=self.cut)
 
     def begin(self, order: int, tests: list[Test]) -> None:
         """Release what the tests of an order need and is not known yet, for the order's share of ρ."""

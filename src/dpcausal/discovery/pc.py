@@ -48,7 +48,7 @@ class Terms:
 class Verdict:
     """What a test said: whether the pair is separated, and its p-value or noisy score where there is one.
 
-    ``separated`` is ``None`` where no part of the data bears on the question: not tested, the edge stays.
+    ``separated`` is ``None`` where no part of the data bears on the question: not tested.
     """
 
     separated: bool | None
@@ -64,8 +64,8 @@ Begin = Callable[[int, list[Test], dict[str, tuple[str, ...]]], None]
 class Skeleton:
     """Where the loop ended: edges, the set that separated each removed pair, the largest p-value of each tested one.
 
-    Pairs excluded by knowledge are in neither; ``tests`` counts those made.  ``untested`` pairs may be edges, though no
-    test of them was made: for want of counts, or because knowledge requires them; PC draws them, strongest-first not.
+    Pairs excluded by knowledge are in neither; ``tests`` counts those made.  Of ``untested`` pairs no test was made,
+    for want of counts or because knowledge requires them; only the latter are edges.
     """
 
     edges: frozenset[Edge]
@@ -106,9 +106,10 @@ def starting_edges(nodes: Sequence[str], knowledge: Knowledge) -> set[Edge]:
 class Rounds:
     """The loop: it waits before each order with its tests and each node's neighbours; at the end, the skeleton.
 
-    It removes the edges whose ends some set separates; pairs that knowledge excludes or joins are not tested.  ``ask``
-    is called once for each test that is still needed, in the order of ``tests_of_order``; where tests are quicker made
-    ``together``, each pair's first of an order, then each one's second, and so on: with the same outcome.
+    It removes the edges whose ends some set separates, and at the end those of which no test was made; pairs that
+    knowledge excludes or joins are not tested. ``ask`` is called once for each test that is still needed, in the order
+    of ``tests_of_order``; where tests are quicker made ``together``, each pair's first of an order, then each one's
+    second, and so on: with the same outcome.
     """
 
     nodes: Sequence[str]
@@ -122,6 +123,7 @@ class Rounds:
         separating: dict[Edge, tuple[str, ...]] = {}
         weakest: dict[Edge, float] = {}
         tested: set[Edge] = set()
+        untested: set[Edge] = set()
         count = 0
         for order in range(self.terms.max_order + 1):
             neighbours = neighbours_of(self.nodes, edges)
@@ -140,7 +142,10 @@ class Rounds:
                 if verdict.separated:
                     edges.discard(pair)
                     separating[pair] = given
-        self.skeleton = Skeleton(frozenset(edges), separating, weakest, count, frozenset(edges - tested))
+            untested |= edges - tested
+            # What no test of an order bears on, none of a larger set does.
+            edges = {pair for pair in edges if pair in tested or self.terms.knowledge.joined(*pair)}
+        self.skeleton = Skeleton(frozenset(edges), separating, weakest, count, frozenset(untested | (edges - tested)))
 
     def _needed(self, tests: list[Test], edges: set[Edge]) -> Iterator[Test]:
         if self.together is None:

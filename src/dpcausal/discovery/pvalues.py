@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.dependence.wald import Wald, upper_tail, wald_test, wald_tests_correlated
+from dpcausal.dependence.parts import left_by_parts
+from dpcausal.dependence.wald import Wald, upper_tail, usable_strata, wald_test, wald_tests_correlated
 from dpcausal.discovery.pc import Terms, Test, Verdict
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.moments import NoisyMoments
@@ -19,10 +20,15 @@ from dpcausal.releases.table import NoisyTable
 from dpcausal.releases.triples import NoisyTriples
 from dpcausal.releases.whitened import NoisyWhitened
 
+Reals = npt.NDArray[np.float64]
 Columns = tuple[int, ...]
 
 MOST_CELLS = 512
 """Cells of the joint table of one test of contrasts; a test with more is not made."""
+
+
+MAGNIFIED = 4.0
+"""How many times the variance of a pair's correlation must be given others, for the screen of a score to heed it."""
 
 
 AT_ONCE = 1 << 22
@@ -31,7 +37,8 @@ AT_ONCE = 1 << 22
 
 def of_table(table: NoisyTable, x: int, y: int, given: Columns) -> float | None:
     """Return it by the Wald test on the table's margin."""
-    return _tail(wald_test(table.strata(x, y, given), table.margin_variance(tuple(sorted((x, y, *given))))))
+    counts, variance = table.strata(x, y, given), table.margin_variance(tuple(sorted((x, y, *given))))
+    return _tail(wald_test(counts, variance), _left(table, given, counts, variance))
 
 
 def of_contrasts(contrasts: NoisyContrasts, x: int, y: int, given: Columns) -> float | None:
@@ -58,14 +65,15 @@ def of_contrasts_together(contrasts: NoisyContrasts, tests: Sequence[tuple[int, 
             # x and y first: where each cell of such an order stands in the order of the columns.
             where = np.stack([_cells(sizes, axes) for _, _, axes in part])
             counts = np.take_along_axis(counts.reshape(len(part), cells), where, 1).reshape(len(part), *ends, -1)
+            variances = np.zeros(len(part))
             if contrasts.exact:
                 outcomes = [wald_test(one, 0.0) for one in counts]
             else:
                 factors = np.take_along_axis(factors.reshape(len(part), cells, -1), where[:, :, None], 1)
                 variances = (factors**2).sum(axis=-1).mean(axis=1)
                 outcomes = wald_tests_correlated(counts, factors.reshape(*counts.shape, -1), variances)
-            for (place, _, _), outcome in zip(part, outcomes, strict=True):
-                found[place] = _tail(outcome)
+            for (place, _, _), outcome, one, variance in zip(part, outcomes, counts, variances, strict=True):
+                found[place] = _tail(outcome, _left(contrasts, tests[place][2], one, variance))
     return found
 
 
@@ -76,10 +84,27 @@ def _cells(sizes: Columns, axes: Columns) -> npt.NDArray[np.intp]:
 
 def of_moments(moments: NoisyMoments, x: int, y: int, given: Columns) -> float | None:
     """Return it by Fisher's z of the partial correlation, the noise in its variance."""
+    found = moments.partial_correlation(x, y, given)
+    return None if found is None else _of_correlation(*found)
+
+
+def hidden_in_noise(moments: NoisyMoments, x: int, y: int, given: Columns, level: float) -> bool:
+    """Return whether a pair is not linked given another column, which makes the variance of its correlation large.
+
+    Both must be linked to that column given the other.  A score takes noise as alike in all directions; of columns
+    that go closely together it is not.
+    """
+    alone, found = moments.partial_correlation(x, y, ()), moments.partial_correlation(x, y, given)
+    if alone is None or found is None or found[1] < MAGNIFIED * alone[1] or _of_correlation(*found) <= level:
+        return False
+    through = (of_moments(moments, x, given[0], (y,)), of_moments(moments, given[0], y, (x,)))
+    return all(pvalue is not None and pvalue <= level for pvalue in through)
+
+
+def _of_correlation(correlation: float, variance: float) -> float:
     from scipy.special import ndtr
 
-    found = moments.partial_correlation(x, y, given)
-    return None if found is None else float(2 * ndtr(-abs(math.atanh(found[0])) / math.sqrt(found[1])))
+    return float(2 * ndtr(-abs(math.atanh(correlation)) / math.sqrt(variance)))
 
 
 def of_whitened(whitened: NoisyWhitened, x: int, y: int, given: Columns) -> float | None:
@@ -99,10 +124,21 @@ def pvalue_of(release: Release, x: int, y: int, given: Columns) -> float | None:
     return PVALUES[type(release)](release, x, y, given)
 
 
-def _tail(found: Wald | None) -> float | None:
+def _left(release: NoisyTable | NoisyContrasts, given: Columns, counts: Reals, variance: float) -> float:
+    """Return what given numbers that were cut leave the test, strata in the order of the given columns."""
+    cut = [axis for axis, z in enumerate(given) if release.names[z] in release.cut]
+    if not cut:
+        return 0.0
+    sizes = [release.sizes[z] for z in given]
+    usable = usable_strata(counts, variance).reshape(sizes)
+    return left_by_parts(counts.reshape(*counts.shape[:2], *sizes), cut, usable, variance)
+
+
+def _tail(found: Wald | None, left: float) -> float | None:
+    """Return the tail of a statistic, taken as so much larger than χ² as ``left`` makes it on average."""
     if found is None or not math.isfinite(found.statistic):
         return None
-    return upper_tail(found.statistic, found.freedom)
+    return upper_tail(found.statistic / (1 + left / found.freedom), found.freedom)
 
 
 class Asker:
@@ -115,8 +151,11 @@ class Asker:
 
     def __call__(self, x: str, y: str, given: tuple[str, ...]) -> Verdict:
         test = (x, y, given)
+        level = self._terms.level(len(given))
+        if given and isinstance(self._release, NoisyMoments) and self._terms.search == "score":
+            return Verdict(hidden_in_noise(self._release, *self._numbers(test), level))
         pvalue = self._known[test] if test in self._known else pvalue_of(self._release, *self._numbers(test))
-        return Verdict(None) if pvalue is None else Verdict(pvalue > self._terms.level(len(given)), pvalue)
+        return Verdict(None) if pvalue is None else Verdict(pvalue > level, pvalue)
 
     def _numbers(self, test: Test) -> tuple[int, int, Columns]:
         return self._place[test[0]], self._place[test[1]], tuple(self._place[z] for z in test[2])

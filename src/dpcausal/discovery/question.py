@@ -15,6 +15,7 @@ from dpcausal.asking.method import Method, Settled
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.data.tabulate import sizes_of
+from dpcausal.data.where import check_varies
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.result import Discovery
@@ -84,7 +85,7 @@ class Graph(AboutTable[Discovery]):
         if table.n < 2:
             raise ParameterError(f"a discovery needs at least 2 rows, the table has {table.n}")
         for name in names:
-            public.column(table, name, "a discovery")
+            check_varies(table.inside, name, public.column(table, name, "a discovery"))
         return cls(table, names, *checked_terms(names, alpha, knowledge))
 
     @property
@@ -95,6 +96,12 @@ class Graph(AboutTable[Discovery]):
     def sizes(self) -> tuple[int, ...]:
         """How many codes each column has: its levels, or the parts that it is cut into."""
         return sizes_of(self.table, self.names)
+
+    @property
+    def cut(self) -> tuple[str, ...]:
+        """The columns of numbers, which are cut into parts."""
+        schema = self.table.schema
+        return tuple(name for name in self.names if isinstance(schema.column(name), Bounded))
 
     def detail(self) -> dict[str, Any]:
         many = len(self.names) > MOST_NAMED
@@ -120,7 +127,8 @@ def discovered(
     return Discovery(
         graph=supported(found.graph, shares, terms.knowledge), as_found=found.graph, method=method.name,
         settings=method.options(), terms=terms, margin=found.margin,
-        untested=found.untested, support=shares, tests=found.tests, n=n, reported=outcome.reported, seed=seed,
+        untested=found.untested, copies=found.copies, support=shares, tests=found.tests, n=n,
+        reported=outcome.reported, seed=seed,
         release=None if release is None else release.under(guarantee), guarantee=guarantee,
     )  # fmt: skip
 

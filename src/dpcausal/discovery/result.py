@@ -9,6 +9,7 @@ from typing import Any
 from dpcausal.asking import public
 from dpcausal.codec import storable
 from dpcausal.discovery.adjustment import adjustment_sets
+from dpcausal.discovery.copies import lines_of
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
@@ -43,8 +44,11 @@ class Discovery(Result):
         How far each edge is from falling out, in ``margin_unit``: ``"nats"`` of score, or ``"powers of ten"`` between
         a test's level and its p-value, the least of all tests; empty where the method releases decisions only.
     untested : frozenset of pairs
-        Edges that stand though no test of them was made, for want of counts or because knowledge requires them: lines
-        without support, and without an arrow but from knowledge.
+        Pairs of which no test was made: for want of counts, of which the graph says nothing, or because knowledge
+        requires them: these are edges, without support, and without an arrow but from knowledge.
+    copies : dict from str to str
+        Of each column that the released numbers cannot tell from another, by the first of these by name: a line joins
+        them, and an edge of one may be one of the other.
     support : Support or None
         Shares of re-drawn noise in which each edge and arrow is tested and stands, of edges of
         ``whitened`` and ``triples`` the mean of the shares of three searches, calibrated on generated and published
@@ -64,7 +68,7 @@ class Discovery(Result):
         What was spent and whom it protects.
     """
 
-    named = ("from", "to", "directed", "margin", "support", "arrow_support", "tested")
+    named = ("from", "to", "directed", "margin", "support", "arrow_support", "tested", "copy")
 
     graph: Cpdag
     method: str
@@ -80,6 +84,7 @@ class Discovery(Result):
     release: Release | None
     guarantee: Guarantee
     as_found: Cpdag | None = None
+    copies: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def _pointed(self) -> Cpdag:
@@ -158,13 +163,15 @@ class Discovery(Result):
         return tuple(asked(treatment=treatment, outcome=outcome, adjust=one, **options) for one in sets)
 
     def edges(self) -> list[dict[str, Any]]:
-        """Return one record an edge: its ends, whether it is directed, margin, support, whether it was tested.
+        """Return one record an edge: its ends, whether it is directed, margin, support, whether tested, or of a copy.
 
         ``arrow_support`` is that of the arrow from the first to the second, where noise was drawn again.
         """
 
+        unsearched = self.untested | lines_of(self.copies)
+
         def share(edge: Edge, of: dict[Any, float] | None, key: Any) -> float | None:
-            return None if of is None or edge in self.untested else of.get(key, 0.0)
+            return None if of is None or edge in unsearched else of.get(key, 0.0)
 
         lines, arrows = (None, None) if self.support is None else (self.support.edges, self.support.arrows)
 
@@ -173,6 +180,7 @@ class Discovery(Result):
                 "from": a, "to": b, "directed": directed, "margin": self.margin.get(edge := frozenset((a, b))),
                 "support": share(edge, lines, edge),
                 "arrow_support": share(edge, arrows, (a, b)), "tested": edge not in self.untested,
+                "copy": edge in lines_of(self.copies),
             }
             for directed, pairs in ((True, self.graph.arcs()), (False, self.graph.edges())) for a, b in pairs
         ]  # fmt: skip
@@ -184,8 +192,7 @@ class Discovery(Result):
             words = [f"margin {row['margin']:.3g} {self.margin_unit}"] if row["margin"] is not None else []
             words += self._shares_in_words(row) if row["support"] is not None else []
             if not row["tested"]:
-                known = self.knowledge.joined(row["from"], row["to"])
-                words.append("required, not tested" if known else "not tested: too few counts for the noise")
+                words.append("required, not tested")
             lines.append(f"{row['from']} {sign} {row['to']}" + (f"   ({', '.join(words)})" if words else ""))
         edges = len(lines)
         if not lines:
@@ -195,6 +202,10 @@ class Discovery(Result):
             f"{self.guarantee.records}, method {self.method}, search {self.search}, "
             f"{self.tests} {'test' if self.tests == 1 else 'tests'} at level {self.alpha:g}."
         )
+        lines += [
+            f"{copy} is a copy of {own}, as far as the noise tells: an edge of {own} may be one of {copy}."
+            for copy, own in sorted(self.copies.items())
+        ]
         silent = len(self.untested - self.graph.skeleton)
         if silent:
             lines.append(f"Nothing is said of {silent} {'pair' if silent == 1 else 'pairs'} that noise left untested.")
@@ -238,7 +249,8 @@ class Discovery(Result):
                 "required": sorted(list(arc) for arc in self.knowledge.required),
                 "tiers": [list(tier) for tier in self.knowledge.tiers],
             },
-            "margin_unit": self.margin_unit, "tests": self.tests, "n": self.n, "reported": self.reported,
+            "copies": dict(self.copies), "margin_unit": self.margin_unit, "tests": self.tests, "n": self.n,
+            "reported": self.reported,
             "seed": self.seed, "guarantee": self.guarantee.to_dict(),
         }  # fmt: skip
 

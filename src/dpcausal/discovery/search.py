@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dpcausal.asking.progress import progress
 from dpcausal.discovery.averaged import averaged
+from dpcausal.discovery.copies import copies_of, joined, without
 from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Ask, Skeleton, Terms, find_skeleton, orient, sure_class
@@ -34,8 +35,8 @@ class Found:
     """A graph and how firmly its edges stand.
 
     ``margin``: for each edge how far it is from falling out, nats of score lost without it, or powers of ten between
-    the level and the largest p-value of its tests.  ``untested`` edges stand for want of counts, or as knowledge
-    requires them, not for evidence: they have no margin, no support, and no arrow but from knowledge.
+    the level and the largest p-value of its tests.  ``untested``: pairs without a test; those that knowledge requires
+    are edges, without margin and support, and with no arrow but from knowledge.
     """
 
     graph: Cpdag
@@ -44,10 +45,18 @@ class Found:
     tests: int
     support: Support | None = None
     """Where the search itself draws noise again."""
+    copies: dict[str, str] = field(default_factory=dict)
+    """Of each copy the column that stands for it, to which a line joins it."""
 
 
 def search(release: Release, terms: Terms, margins: bool = True) -> Found:
-    """Return the graph of released numbers; without margins a score search is quicker."""
+    """Return the graph of released numbers, copies of a column apart; without margins a score search is quicker."""
+    copies = copies_of(release, terms)
+    found = _found(release, without(terms, copies, release.names), margins)
+    return replace(found, graph=joined(found.graph, copies), copies=copies)
+
+
+def _found(release: Release, terms: Terms, margins: bool = True) -> Found:
     release = release.for_graph()
     if isinstance(release, NoisyWhitened):
         return _of_pairs(release, terms)
@@ -83,14 +92,12 @@ def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms, ask: Ask 
 
 
 def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Knowledge, margins: bool) -> Found:
-    # A column whose variance is lost in the noise has correlations of noise: the graph says nothing of its pairs.
-    silent = skeleton.untested if isinstance(release, NoisyMoments) else frozenset()
-    scores = local_scores(release, skeleton.edges - silent, known)
+    scores = local_scores(release, skeleton.edges, known)
     best = best_dag(scores)
     if best is None:  # required arrows form no cycle, so a DAG of them alone is always allowed
         return Found(Cpdag(release.names), {}, frozenset(), skeleton.tests)
     graph = class_of(release.names, best[1], known)
-    untested = graph.skeleton - frozenset(skeleton.weakest)
+    untested = skeleton.untested
     if untested:
         of_dag = Skeleton(graph.skeleton, {}, untested=untested)
         graph = sure_class(release.names, of_dag, Cpdag.from_dag(release.names, best[1]), known)
@@ -98,7 +105,7 @@ def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Kno
     for edge in graph.skeleton - untested if margins else ():
         without = best_dag(scores, edge)
         margin[edge] = best[0] - without[0] if without else LARGEST_MARGIN
-    return Found(graph, margin, untested | silent, skeleton.tests)
+    return Found(graph, margin, untested, skeleton.tests)
 
 
 def without_noise(release: Release) -> bool:
@@ -113,7 +120,7 @@ def support(release: Release, terms: Terms, redraws: int | None = None) -> Suppo
     The released numbers stand for the truth and get fresh noise of the stated law.  It speaks of the noise alone,
     not of the sampling of the rows.  The draws are the same each time, so that one release has one support.
     """
-    form = release.for_graph()
+    form, terms = release.for_graph(), without(terms, copies_of(release, terms), release.names)
     if isinstance(form, NoisyWhitened):
         return averaged(form, terms, redraws)[1]
     redraws = redraws or usual_redraws(len(release.names))
@@ -122,7 +129,7 @@ def support(release: Release, terms: Terms, redraws: int | None = None) -> Suppo
     generator = generator_from_seed(REDRAW_SEED)
     with progress(redraws, "draws of noise") as step:
         for _ in range(redraws):
-            found = search(release.redrawn(generator), terms, margins=False)
+            found = _found(release.redrawn(generator), terms, margins=False)
             edges.update(found.graph.skeleton - found.untested)
             arrows.update(arc for arc in found.graph.directed if frozenset(arc) not in found.untested)
             step("draws of noise")

@@ -87,6 +87,6 @@ class ContingencyTable(ScoreSearch[PureDP | ZCDP]):
         noise = cell_noise(spent)
         query = Query(counts_of(private, question.names), noise.sensitivity, "table of counts")
         counts = geometric(query, allotment, spent) if isinstance(spent, PureDP) else gaussian(query, allotment, spent)
-        released = NoisyTable(question.names, question.n, counts, noise.variance, noise.law)
+        released = NoisyTable(question.names, question.n, counts, noise.variance, noise.law, cut=question.cut)
         terms = self.terms(question.alpha, question.knowledge)
         return Outcome(search(released, terms), terms, released)

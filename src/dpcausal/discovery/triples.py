@@ -22,6 +22,7 @@ from dpcausal.dependence.triples import (
     third_moments_sensitivity,
     weight_sums,
 )
+from dpcausal.discovery.copies import copies_of, without
 from dpcausal.discovery.cuts import beside_cuts
 from dpcausal.discovery.full_tests import candidates, needed_triples
 from dpcausal.discovery.pc import Terms
@@ -96,7 +97,7 @@ def noisy_triples(
     pairs, n = noisy_whitened(private, question, allotment, loss, BEFORE_TRIPLES), question.n
     # From here on triples, features, weights and length are functions of the noisy margins and pairs.
     last, shares = third_part(beside_cuts(question, loss)), [np.array(p) for p in pairs.shares]
-    ordered = pairs.by_name()
+    ordered, terms = pairs.by_name(), without(terms, copies_of(pairs, terms), pairs.names)
     named = needed_triples(ordered, candidates(ordered, terms), terms, [np.array(p) for p in ordered.shares])
     place = {name: number for number, name in enumerate(pairs.names)}
     triples = []
@@ -115,5 +116,5 @@ def noisy_triples(
         thirds = gaussian(Query(third_moments(sums, shares, triples, n), sensitivity, "third moments"), allotment, last)
     return NoisyTriples(
         pairs.names, n, pairs.places, pairs.shares, pairs.matrix, pairs.deviation, tuple(triples), thirds, deviation,
-        cuts=pairs.cuts,
+        cuts=pairs.cuts, cut=pairs.cut,
     )  # fmt: skip

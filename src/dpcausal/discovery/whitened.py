@@ -173,5 +173,5 @@ def noisy_whitened(
         names=question.names, n=n, places=places, shares=tuple(tuple(part.tolist()) for part in shares),
         matrix=unpacked(released, entries) * 4.0 ** -grid(squared, n).bits,
         deviation=moments_deviation(entries, n, second, design),
-        cuts={name: tuple(own.tolist()) for name, own in cuts.items()},
+        cuts={name: tuple(own.tolist()) for name, own in cuts.items()}, cut=question.cut,
     )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, ClassVar, Self
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpcausal.codec import storable
 from dpcausal.dependence.contrasts import contrast_basis
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.form import Form
+from dpcausal.releases.form import Form, cut_in, cut_written
 from dpcausal.releases.release import Release
 
 Reals = npt.NDArray[np.float64]
@@ -36,6 +36,8 @@ class NoisyContrasts(Release):
     sizes: tuple[int, ...]
     values: dict[Columns, Reals]
     deviations: dict[Columns, float]
+    cut: tuple[str, ...] = field(default=(), kw_only=True)
+    """Columns of numbers that were cut into parts."""
 
     @property
     def exact(self) -> bool:
@@ -92,6 +94,7 @@ class NoisyContrasts(Release):
                 {"columns": list(members), "deviation": self.deviations[members], "values": value.tolist()}
                 for members, value in self.values.items() if members
             ],
+            **cut_written(self.cut),
         }
 
     @classmethod
@@ -108,7 +111,7 @@ class NoisyContrasts(Release):
         if form.has("count"):
             part = form.part("count")
             values[()], deviations[()] = np.array([part.size("value")]), part.size("deviation")
-        return cls(names, n, sizes, values, deviations)
+        return cls(names, n, sizes, values, deviations, cut=cut_in(form, names))
 
 
 @lru_cache(maxsize=512)

@@ -146,3 +146,16 @@ def _loss_in(form: Form) -> Loss:
         return loss
     except DpCausalError:
         raise form.refuse("loss") from None
+
+
+def cut_written(cut: tuple[str, ...]) -> dict[str, Any]:
+    """Return which columns were cut into parts, as it is written: nothing of none."""
+    return {"cut": list(cut)} if cut else {}
+
+
+def cut_in(form: Form, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return which columns were cut into parts."""
+    cut = form.words("cut", different=True) if form.has("cut") else ()
+    if not set(cut) <= set(names):
+        raise form.refuse("cut")
+    return cut

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.form import Form
+from dpcausal.releases.form import Form, cut_in, cut_written
 from dpcausal.releases.release import Release, estimate_release
 
 Reals = npt.NDArray[np.float64]
@@ -38,6 +38,8 @@ class NoisyTable(Release):
     counts: npt.NDArray[np.int64]
     variance: float
     law: Law
+    cut: tuple[str, ...] = field(default=(), kw_only=True)
+    """Columns of numbers that were cut into parts."""
     _margins: dict[tuple[int, ...], Reals] = field(init=False, default_factory=dict, repr=False)
 
     @property
@@ -96,7 +98,9 @@ class NoisyTable(Release):
             object.__setattr__(self, name, value)
 
     def numbers(self) -> dict[str, Any]:
-        return {"counts": self.counts.tolist(), "variance": self.variance, "law": self.law}
+        return {
+            "counts": self.counts.tolist(), "variance": self.variance, "law": self.law, **cut_written(self.cut)
+        }  # fmt: skip
 
     @classmethod
     def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
@@ -104,7 +108,7 @@ class NoisyTable(Release):
         if counts.ndim != len(names):
             raise form.refuse("counts")
         law: Any = form.word("law", ("geometric", "discrete-gaussian", "exact"))
-        return cls(names, n, counts, form.size("variance"), law)
+        return cls(names, n, counts, form.size("variance"), law, cut=cut_in(form, names))
 
 
 def geometric_variance(scale: float) -> float:

@@ -12,8 +12,9 @@ from dpcausal.codec import storable
 from dpcausal.dependence.triples import Triple, constant, third_entries
 from dpcausal.dependence.whitened import features
 from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.covariances import floored, of_factors
 from dpcausal.releases.form import Form
-from dpcausal.releases.whitened import LEAST_SHARE, Columns, NoisyWhitened, Reals, floored, of_factors
+from dpcausal.releases.whitened import LEAST_SHARE, Columns, NoisyWhitened, Reals
 
 LEAST_OWN = 0.1
 """Least variance of a product of two columns' functions, beyond what these tell alone, that a test looks at."""
@@ -44,7 +45,7 @@ class NoisyTriples(NoisyWhitened):
 
     @cached_property
     def pairs(self) -> NoisyWhitened:
-        return NoisyWhitened(self.names, self.n, self.places, self.shares, self.matrix, self.deviation)
+        return NoisyWhitened(self.names, self.n, self.places, self.shares, self.matrix, self.deviation, cut=self.cut)
 
     @cached_property
     def _entries(self) -> int:
@@ -174,4 +175,4 @@ class NoisyTriples(NoisyWhitened):
         if thirds.shape != (third_entries([np.array(p) for p in pairs.shares], triples) + 1,):
             raise form.refuse("thirds")
         return cls(names, n, pairs.places, pairs.shares, pairs.matrix, pairs.deviation, triples, thirds,
-                   form.size("thirds_deviation"), cuts=pairs.cuts)  # fmt: skip
+                   form.size("thirds_deviation"), cuts=pairs.cuts, cut=pairs.cut)  # fmt: skip

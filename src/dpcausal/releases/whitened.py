@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
+from dpcausal.dependence.parts import WITHIN
 from dpcausal.dependence.wald import upper_tail, upper_tails
 from dpcausal.dependence.whitened import features, row_entries
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.form import Form
+from dpcausal.releases.covariances import LEAST_LEFT, floored, of_factors, ridged
+from dpcausal.releases.form import Form, cut_in, cut_written
 from dpcausal.releases.release import Release
 
 Reals = npt.NDArray[np.float64]
@@ -32,14 +34,10 @@ EIGENVALUES = 0.25, 4.0
 LEAST_EIGENVALUE = 0.1
 """Least eigenvalue that is taken of the noisy covariance of what is given."""
 
-LEAST_LEFT = 0.05
-"""Least eigenvalue that is taken of what is left of a column given others."""
-
 AT_ONCE = 1 << 22
 """Numbers in the covariances of the pairs that are tested at once."""
 
 ONE = np.ones((1, 1))
-
 
 class Residual(NamedTuple):
     """What is left of the link of two columns given others: χ², its p-value, and φ² less what is added to it."""
@@ -65,27 +63,6 @@ class _Left(NamedTuple):
     spread: Reals
 
 
-def of_factors(a: Reals, b: Reals) -> Reals:
-    """Return a_ac b_bd, indexed a, b, c, d."""
-    return np.asarray(a[:, None, :, None] * b[None, :, None, :])
-
-
-def floored(covariance: Reals, least: float = LEAST_LEFT) -> tuple[Reals, Reals]:
-    """Return a covariance without eigenvalues near 0, and its inverse root."""
-    if covariance.size == 1:  # of two levels, in a fraction of the time
-        one = np.maximum(covariance, least)
-        return one, 1 / np.sqrt(one)
-    values, vectors = np.linalg.eigh(covariance)
-    values = np.maximum(values, least)
-    return (vectors * values) @ vectors.T, (vectors / np.sqrt(values)) @ vectors.T
-
-
-def ridged(spread: Reals) -> Reals:
-    """Return covariances, shape (…, k, k), that no released value makes singular."""
-    ridge = 1e-12 * np.maximum(np.trace(spread, axis1=-2, axis2=-1), 1.0)
-    return np.asarray(spread + ridge[..., None, None] * np.eye(spread.shape[-1]))
-
-
 @storable("NoisyWhitened")
 @dataclass(frozen=True, eq=False)
 class NoisyWhitened(Release):
@@ -93,7 +70,7 @@ class NoisyWhitened(Release):
 
     ``places``: of each column, which kept level a declared one counts as; ``shares``: of its kept levels, by which F_i
     is made; ``deviation``: of the noise of an entry off the diagonal, on the diagonal √2 times that; ``cuts``: where
-    numbers were cut, of columns whose cuts were learnt from the data.
+    numbers were cut, of columns whose cuts were learnt from the data; ``cut``: columns of numbers that were cut.
     """
 
     kind: ClassVar[str] = "whitened"
@@ -104,6 +81,7 @@ class NoisyWhitened(Release):
     matrix: Reals
     deviation: float
     cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict, kw_only=True)
+    cut: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def exact(self) -> bool:
@@ -170,6 +148,12 @@ class NoisyWhitened(Release):
         """N = W Wᵀ, block by block."""
         return np.asarray(self._root @ self._root.T)
 
+    def entry_error(self, x: int, y: int) -> float:
+        """Return the deviation of the noise of the links of two columns, as large as in any direction."""
+        own = [float(np.linalg.norm(self._noise[self.block(k), self.block(k)], 2)) for k in (x, y)]
+        entries = len(self.shares[x]) + len(self.shares[y]) - 2
+        return self.deviation / self.count * math.sqrt(own[0] * own[1] * entries)
+
     @cached_property
     def _given(self) -> dict[Columns, tuple[Places, Reals, Reals]]:
         return {}
@@ -230,15 +214,30 @@ class NoisyWhitened(Release):
         if not p or not q:
             return None
         h, sampling, noise = self._link(x, y, given)
+        left = self._left_by_parts(x, y, given) ** 2
         if p * q == 1:
             squared, added = h.item() ** 2, sampling.item() / self.count + noise.item()
-            statistic = squared / (added + 1e-12)
+            statistic = squared / (added + left + 1e-12)
         else:
             spread, flat = (sampling / self.count + noise).reshape(p * q, p * q), h.ravel()
             squared, added = float(flat @ flat), float(np.trace(spread))
-            statistic = float(flat @ np.linalg.solve(ridged(spread), flat))
-        found = Residual(statistic, p * q, squared - added, upper_tail(statistic, p * q), added)
+            statistic = float(flat @ np.linalg.solve(ridged(spread + left / flat.size * np.eye(flat.size)), flat))
+        found = Residual(statistic, p * q, squared - added - left, upper_tail(statistic, p * q), added)
         self._residuals[x, y, given] = tuple(found)
+        return found
+
+    def _left_by_parts(self, x: int, y: int, given: Columns) -> float:
+        """Return how long a link may be that given numbers leave though only they make it, for they were cut."""
+        found = 0.0
+        for z in given:
+            if self.names[z] in self.cut:
+                steps = []
+                for one in (self._left(x, given), self._left(y, given)):
+                    inside = np.searchsorted(one.inside, np.arange(*self.block(z).indices(len(self.covariance))))
+                    means = self._features[z][1] @ self._roots[z].T @ one.slopes[:, inside].T @ one.root
+                    along = np.linalg.norm(np.diff(means, axis=0), axis=1)
+                    steps.append(np.maximum(np.append(along, 0.0), np.append(0.0, along)))
+                found += WITHIN * float(self.shares[z] @ (steps[0] * steps[1]))
         return found
 
     def _link(self, x: int, y: int, given: Columns) -> tuple[Reals, Reals, Reals]:
@@ -361,6 +360,7 @@ class NoisyWhitened(Release):
             ],
             "matrix": self.matrix.tolist(), "deviation": self.deviation,
             **({"cuts": {name: list(at) for name, at in self.cuts.items()}} if self.cuts else {}),
+            **cut_written(self.cut),
         }  # fmt: skip
 
     def told(self) -> list[str]:
@@ -384,7 +384,8 @@ class NoisyWhitened(Release):
         matrix = form.array("matrix")
         if matrix.shape != (row_entries([np.array(one) for one in shares]),) * 2 or (matrix != matrix.T).any():
             raise form.refuse("matrix")
-        return cls(names, n, tuple(places), tuple(shares), matrix, form.size("deviation"), cuts=_cuts_in(form, names))
+        return cls(names, n, tuple(places), tuple(shares), matrix, form.size("deviation"),
+                   cuts=_cuts_in(form, names), cut=cut_in(form, names))  # fmt: skip
 
 
 def _cuts_in(form: Form, names: tuple[str, ...]) -> dict[str, tuple[float, ...]]:

@@ -1,0 +1,137 @@
+"""Columns that released numbers cannot tell apart: copies under other names, codes of other columns' levels.
+
+Given one of two such columns nothing depends on the other, so that every test given a copy hides a true edge.  One of
+them is searched, the first by name; the others have no edge but a line to it.  All of it is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.discovery.graph import Cpdag
+from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.pc import Edge, Terms
+from dpcausal.releases.contrasts import NoisyContrasts
+from dpcausal.releases.moments import NoisyMoments
+from dpcausal.releases.release import Release
+from dpcausal.releases.table import NoisyTable
+from dpcausal.releases.whitened import NoisyWhitened
+
+Reals = npt.NDArray[np.float64]
+
+APART = 0.002
+"""Share of what varies by which copies may differ beside the noise: of records, or of a correlation."""
+
+DEVIATIONS = 3.0
+"""Deviations of the noise within which a pair counts as a copy."""
+
+LARGEST_NOISE = 0.1
+"""Largest part of what varies that those deviations may be: above, noise tells nothing of copies."""
+
+
+def copies_of(release: Release, terms: Terms) -> dict[str, str]:
+    """Return of each copy the column that stands for it; a column with required arrows is none."""
+    required = {name for arc in terms.knowledge.required for name in arc}
+    found: dict[str, str] = {}
+    alike = {frozenset((release.names[x], release.names[y])) for x, y in _alike(release.for_graph())}
+    for a, b in combinations(sorted(release.names), 2) if alike else ():
+        if frozenset((a, b)) not in alike or terms.knowledge.apart(a, b) or a in found:
+            continue
+        if b not in required and b not in found:
+            found[b] = a
+        elif a not in required and b not in found:
+            found[a] = b
+    return {copy: own for copy, own in found.items() if own not in found}
+
+
+def without(terms: Terms, copies: dict[str, str], names: tuple[str, ...]) -> Terms:
+    """Return the terms of a search in which copies are joined to nothing."""
+    if not copies:
+        return terms
+    known = terms.knowledge
+    arcs = {arc for copy in copies for name in names if name != copy for arc in ((copy, name), (name, copy))}
+    return replace(terms, knowledge=Knowledge(known.forbidden | arcs, known.required, known.tiers))
+
+
+def lines_of(copies: dict[str, str]) -> frozenset[Edge]:
+    """Return the edges between copies and the columns that stand for them."""
+    return frozenset(frozenset(pair) for pair in copies.items())
+
+
+def joined(graph: Cpdag, copies: dict[str, str]) -> Cpdag:
+    """Return a graph with those edges as lines."""
+    return Cpdag(graph.nodes, graph.directed, graph.undirected | lines_of(copies)) if copies else graph
+
+
+def _alike(release: Release) -> Iterator[tuple[int, int]]:
+    if isinstance(release, NoisyWhitened):
+        yield from _of_whitened(release)
+    elif isinstance(release, NoisyMoments):
+        yield from _of_moments(release)
+    elif isinstance(release, NoisyTable | NoisyContrasts):
+        yield from _of_counts(release)
+
+
+def _of_counts(release: NoisyTable | NoisyContrasts) -> Iterator[tuple[int, int]]:
+    for x, y in combinations(range(len(release.sizes)), 2):
+        if release.sizes[x] != release.sizes[y] or release.sizes[x] < 2:
+            continue
+        if isinstance(release, NoisyTable):
+            counts, variance = release.margin((x, y)), release.margin_variance((x, y))
+        else:
+            told = release.cells((x, y))
+            if told is None:
+                continue
+            counts, variance = told[0], float((told[1] ** 2).sum(axis=-1).mean())
+        if one_column(counts, variance):
+            yield x, y
+
+
+def one_column(counts: Reals, variance: float) -> bool:
+    """Return whether noisy counts of two columns show no record off some matching of their levels.
+
+    Their number may be .002 of the records beside the most frequent level, and three deviations of its noise.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    total, levels = float(counts.sum()), len(counts)
+    error = DEVIATIONS * math.sqrt(variance * levels * (levels - 1))
+    if total - float(counts.max(axis=1).sum()) > APART * total + error:
+        return False
+    matched = counts[linear_sum_assignment(counts, maximize=True)]
+    off, vary = total - float(matched.sum()), float(matched.sum() - matched.max())
+    return vary > 0 and error <= LARGEST_NOISE * vary and off <= APART * vary + error
+
+
+def _of_moments(release: NoisyMoments) -> Iterator[tuple[int, int]]:
+    covariance = release.whole.covariance
+    least = 2 * math.sqrt(release.variance)
+    for x, y in combinations(range(len(release.names)), 2):
+        if min(covariance[x, x], covariance[y, y]) <= least:
+            continue
+        a, b = np.zeros((2, len(release.names)))
+        a[x], b[y] = covariance[x, x] ** -0.5, covariance[y, y] ** -0.5
+        # 1 − r = |a − b|²/2, and its noise that of (a − b)ᵀ C (a − b)/2.
+        noise, _ = release.whole.variances(a - b, a - b)
+        sign = math.copysign(1.0, covariance[x, y])
+        error = DEVIATIONS * math.sqrt(release.variance * noise) / 2
+        if error <= LARGEST_NOISE / 2 and 1 - sign * float(a @ covariance @ b) <= APART + error:
+            yield x, y
+
+
+def _of_whitened(release: NoisyWhitened) -> Iterator[tuple[int, int]]:
+    for x, y in combinations(range(len(release.names)), 2):
+        levels = len(release.shares[x])
+        alone = release.residual(x, y, ()) if levels == len(release.shares[y]) else None
+        if alone is None or alone.strength < levels - 1.5:
+            continue
+        error = DEVIATIONS * release.entry_error(x, y)
+        least = float(np.linalg.svd(release.covariance[release.block(x), release.block(y)], compute_uv=False)[-1])
+        if error <= LARGEST_NOISE and least >= 1 - APART - error:
+            yield x, y
