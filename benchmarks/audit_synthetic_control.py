@@ -11,9 +11,9 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.targets import report
 from dpcausal.audit import BlackBoxAudit, audit_samples
-from dpcausal.mechanisms.objective_perturbation import objective_perturbation
-from dpcausal.papers import dpsc
-from dpcausal.papers.dpsc import published_objective_perturbation
+from dpcausal.papers.mechanisms.objective_perturbation import objective_perturbation
+from dpcausal.papers.synthetic_control import dpsc
+from dpcausal.papers.synthetic_control.dpsc import published_objective_perturbation
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.synthetic_control import perturbation

@@ -28,9 +28,9 @@ from benchmarks.targets import report
 from dpcausal.dependence.iqr import IqrReach, interquartile_range, iqr_signed_distance
 from dpcausal.direction.anm import SCORES, Residuals, reaches
 from dpcausal.direction.calculators import flip_draw, four_draws
-from dpcausal.mechanisms import propose_test_release
 from dpcausal.papers.anm_test_privacy_iqr import NO_SHIFT, PRINTED
 from dpcausal.papers.iqr_intervals import HALF_CELL, proposed_distances
+from dpcausal.papers.mechanisms import propose_test_release
 from dpcausal.privacy.noise import generator_from_seed
 
 Column = np.ndarray[Any, np.dtype[np.float64]]

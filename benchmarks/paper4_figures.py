@@ -13,7 +13,7 @@ import numpy as np
 
 import dpcausal as dpc
 from benchmarks.pairs import DATA
-from dpcausal.papers import dpsc
+from dpcausal.papers.synthetic_control import dpsc, perturbation
 from dpcausal.synthetic_control import reference
 
 Panel = tuple[Any, Any, Any, Any]
@@ -92,7 +92,7 @@ def figure_3(make: Callable[[int, int], Iterator[Panel]]) -> None:
     print(f"{'λ':>8}{'no noise':>10}{'out':>10}{'obj':>10}{'out, cut':>10}{'obj, cut':>10}")
     each = dpc.PureDP(50)
     for penalty in PENALTIES:
-        row = [mean(make(10, 10), lambda p: reference.ridge_path(p[0], p[1], p[2], penalty))]  # noqa: B023
+        row = [mean(make(10, 10), lambda p: perturbation.ridge_path(p[0], p[1], p[2], penalty))]  # noqa: B023
         for clip in (False, True):
             row += [mean(make(10, 10), lambda p: published(p, penalty, each, each, objective), clip)  # noqa: B023
                     for objective in (False, True)]  # fmt: skip

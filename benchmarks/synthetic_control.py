@@ -64,7 +64,7 @@ def errors(title: str, design: Callable[..., Any], runs: int, met: dict[str, boo
             with dpc.simulated_noise(0):
                 method = ask(made, loss).method
             paper = mean_rmse(design, n, runs, dpc.PureDP(epsilon), method=dpc.papers.DpscOut())
-            output = mean_rmse(design, n, runs, dpc.PureDP(epsilon), method="output-perturbation", **quiet)
+            output = mean_rmse(design, n, runs, dpc.PureDP(epsilon), method=dpc.papers.OutputPerturbation(), **quiet)
             print(f"{epsilon:>8g}{ours:>10.3f}{method:>10}{paper:>18.3f}{output:>20.3f}", flush=True)
             if met is not None and (n, epsilon) in ((100, 1.0), (1000, 0.5)):
                 limit = 0.17 if n == 100 else 0.13

@@ -150,7 +150,7 @@ def _panel() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _ridge_path() -> Pair:
     from sklearn.linear_model import Ridge
 
-    from dpcausal.synthetic_control.reference import ridge_path
+    from dpcausal.papers.synthetic_control.perturbation import ridge_path
 
     past, future, own = _panel()
     return ridge_path(past, future, own, 1.0), future.T @ Ridge(alpha=0.5, fit_intercept=False).fit(past.T, own).coef_

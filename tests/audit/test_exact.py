@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from dpcausal.mechanisms.objective_perturbation import calibrate
+from dpcausal.papers.mechanisms.objective_perturbation import calibrate
 from dpcausal.privacy import noise
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.loss import ApproxDP, PureDP

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpcausal.mechanisms.additive import laplace
-from dpcausal.mechanisms.objective_perturbation import calibrate
+from dpcausal.papers.mechanisms.objective_perturbation import calibrate
 from dpcausal.privacy.events import Event
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP

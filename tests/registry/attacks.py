@@ -303,7 +303,7 @@ LINE = np.array([0.1, 0.3, -0.2, 0.2, 0.0, 0.1, 0.4, 0.5, -0.1])
 START = 6
 
 
-def _of_panel(task: str, method: str, loss: Loss = PURE) -> Way:
+def _of_panel(task: str, method: Any, loss: Loss = PURE) -> Way:
     rng = np.random.default_rng(8)
     targets: Any = {"early": LINE, "late": LINE[::-1].copy()} if task == "synthetic_controls" else LINE
 
@@ -311,7 +311,8 @@ def _of_panel(task: str, method: str, loss: Loss = PURE) -> Way:
         given = dpc.Panel.from_arrays(data.copy(), targets, start=START, bounds=bounds, ledger=ledger)
         return plain(getattr(dpc, task)(given, loss=loss, method=method, force=True))
 
-    return Way(task, method, ask, 0.4 * LINE + 0.02 * rng.uniform(-1, 1, (40, len(LINE))), dpc.Bounded(-1, 1), loss)
+    name = str(getattr(method, "name", method))
+    return Way(task, name, ask, 0.4 * LINE + 0.02 * rng.uniform(-1, 1, (40, len(LINE))), dpc.Bounded(-1, 1), loss)
 
 
 WAYS = (
@@ -341,7 +342,7 @@ WAYS = (
     _of_bins(),
     _of_table("effect", "coin", _by_coin),
     _of_paths(),
-    _of_panel("synthetic_control", "output-perturbation"),
+    _of_panel("synthetic_control", dpc.papers.OutputPerturbation()),
     _of_panel("synthetic_control", "matched"),
     _of_panel("synthetic_controls", "matched"),
     _of_panel("synthetic_controls", "factor", APPROXIMATE),

@@ -31,9 +31,9 @@ from dpcausal.discovery.question import Graph, rho_of
 from dpcausal.discovery.table import ContingencyTable
 from dpcausal.discovery.triples import Triples, noisy_triples
 from dpcausal.discovery.whitened import noisy_whitened
-from dpcausal.mechanisms.replication import replicate
-from dpcausal.mechanisms.sparse_vector import first_above
 from dpcausal.papers import ASKED
+from dpcausal.papers.mechanisms.replication import replicate
+from dpcausal.papers.mechanisms.sparse_vector import first_above
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.neighbours import Relation

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dpcausal.dependence.iqr import IqrReach
-from dpcausal.mechanisms.propose_test_release import propose_test_release
 from dpcausal.papers import AnmTestPrivacyIqr, anm_test_privacy_iqr
 from dpcausal.papers.iqr_intervals import interval_sensitivity, proposal, proposal_sensitivity, proposed_distances
+from dpcausal.papers.mechanisms.propose_test_release import propose_test_release
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit

@@ -10,12 +10,13 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.mechanisms.additive import gaussian, l2_ball
-from dpcausal.mechanisms.objective_perturbation import objective_perturbation
-from dpcausal.papers.dpsc import published_objective_perturbation
+from dpcausal.papers.mechanisms.objective_perturbation import objective_perturbation
+from dpcausal.papers.synthetic_control import perturbation
+from dpcausal.papers.synthetic_control.dpsc import published_objective_perturbation
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.regression.ridge import ridge_weight_sensitivity, ridge_weights
-from dpcausal.synthetic_control import factor, matched, perturbation, placebo
+from dpcausal.synthetic_control import factor, matched, placebo
 from dpcausal.synthetic_control.matched import matched_sensitivity, matched_sums
 from dpcausal.synthetic_control.placebo import Placebos
 from dpcausal.synthetic_control.question import Treated

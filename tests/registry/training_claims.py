@@ -16,8 +16,8 @@ from dpcausal.dependence.hsic import hsic
 from dpcausal.dependence.rank import kendall
 from dpcausal.direction import stable, training
 from dpcausal.direction.stable import training_sensitivity
-from dpcausal.mechanisms.stable_value import stable_threshold, stable_value
 from dpcausal.papers import anm_training_privacy as published
+from dpcausal.papers.mechanisms.stable_value import stable_threshold, stable_value
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP
 from dpcausal.privacy.neighbours import Relation, Unit

@@ -10,8 +10,8 @@ from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.direction import stable, training
 from dpcausal.direction.stable import Setting
 from dpcausal.mechanisms.additive import laplace
-from dpcausal.mechanisms.stable_value import stable_value
 from dpcausal.papers import anm_training_privacy as published
+from dpcausal.papers.mechanisms.stable_value import stable_value
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.neighbours import Unit

@@ -18,9 +18,9 @@ WAYS: dict[str, dict[str, Any]] = {
     "matched by epsilon": {"method": "matched", "loss": dpc.PureDP(1)},
     "matched by rho": {"method": "matched", "loss": dpc.ZCDP(0.5)},
     "factor": {"method": "factor", "loss": dpc.ApproxDP(1, 1e-6)},
-    "output-perturbation by epsilon": {"method": "output-perturbation", "loss": dpc.PureDP(1)},
-    "output-perturbation by rho": {"method": "output-perturbation", "loss": dpc.ApproxDP(1, 1e-6)},
-    "objective-perturbation": {"method": "objective-perturbation", "loss": dpc.ApproxDP(1, 1e-6)},
+    "output-perturbation by epsilon": {"method": dpc.papers.OutputPerturbation(), "loss": dpc.PureDP(1)},
+    "output-perturbation by rho": {"method": dpc.papers.OutputPerturbation(), "loss": dpc.ApproxDP(1, 1e-6)},
+    "objective-perturbation": {"method": dpc.papers.ObjectivePerturbation(), "loss": dpc.ApproxDP(1, 1e-6)},
     "DPSC_out": {"method": dpc.papers.DpscOut(), "loss": dpc.PureDP(1)},
 }  # fmt: skip
 """Ways to release whose proofs hold."""

@@ -12,7 +12,8 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import BudgetExceededError, InfeasibleError, LossError, ParameterError, UnprovenError
-from dpcausal.methods import Matched, OutputPerturbation
+from dpcausal.methods import Matched
+from dpcausal.papers import OutputPerturbation
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.synthetic_control.methods import METHODS
 from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited, ledger_of, panel_of
@@ -138,10 +139,9 @@ def test_a_hundred_donors_at_half_an_epsilon_have_no_interval_and_say_why() -> N
     [
         ({"loss": ONE, "method": "nearest"}, ParameterError, "method must be one of"),
         ({"loss": ONE, "method": "factor"}, LossError, "ZCDP or ApproxDP"),
-        ({"loss": ONE, "method": "objective-perturbation"}, LossError, "delta above 0"),
-        ({"loss": dpc.ZCDP(1), "method": "objective-perturbation"}, LossError, "delta above 0"),
+        ({"loss": ONE, "method": dpc.papers.ObjectivePerturbation()}, LossError, "delta above 0"),
+        ({"loss": dpc.ZCDP(1), "method": dpc.papers.ObjectivePerturbation()}, LossError, "delta above 0"),
         ({"loss": ONE, "method": "simplex"}, LossError, "NoPrivacy"),
-        ({"loss": ONE, "projection": "l1"}, ParameterError, r"OutputPerturbation\(projection='l1'\)"),
         ({"loss": ONE, "coverage": 0.49}, ParameterError, "0.5"),
         ({"loss": ONE, "method": Matched(cut=-1)}, ParameterError, "cut must be"),
         ({"loss": ONE, "method": Matched(kernel_width=float("nan"))}, ParameterError, "kernel_width must be"),
@@ -243,11 +243,11 @@ def test_covariates_serve_matching_and_the_exact_references_only() -> None:
     units = np.repeat([f"u{k}" for k in range(60)], 6)
     frame = {"u": units, "t": np.tile(np.arange(6), 60), "y": rng.uniform(-1, 1, 360), "c": rng.uniform(0, 1, 360)}
     for loss, method, fits in ((dpc.PureDP(2), "auto", True), (dpc.NoPrivacy(), "simplex", True),
-                               (dpc.PureDP(2), "output-perturbation", False)):  # fmt: skip
+                               (dpc.PureDP(2), dpc.papers.OutputPerturbation(), False)):  # fmt: skip
         panel = dpc.Panel(frame, unit="u", time="t", outcome="y", target="u0", start=4, bounds=dpc.Bounded(-1, 1),
                           ledger=ledger_of(loss), covariates={"c": dpc.Bounded(0, 1)})  # fmt: skip
         if fits:
-            assert dpc.synthetic_control(panel, loss=loss, method=method, force=True).n == 59  # type: ignore[arg-type]
+            assert dpc.synthetic_control(panel, loss=loss, method=method, force=True).n == 59
         else:
             with pytest.raises(ParameterError, match="takes no covariates"):
                 dpc.synthetic_control(panel, loss=loss, method=method, force=True)  # type: ignore[arg-type]
@@ -323,7 +323,7 @@ def test_noise_that_cannot_be_drawn_is_refused_before_anything_is_spent(name: st
         assert not many.ledger.entries()
 
 
-@pytest.mark.parametrize("method", ["matched", "output-perturbation"])
+@pytest.mark.parametrize("method", ["matched", dpc.papers.OutputPerturbation()])
 def test_more_periods_than_the_ball_has_noise_for_are_refused_before_anything_is_spent(method: Any) -> None:
     long = panel_of(np.zeros((1, 1_000_004)), np.zeros(1_000_004), ONE, 3)
     with pytest.raises((LossError, ParameterError), match="at most 1000000 numbers"):

@@ -47,7 +47,7 @@ def seen(text: str | bytes) -> bool:
 @pytest.mark.parametrize(
     "arguments",
     [{"loss": dpc.ApproxDP(2, 1e-6), "method": "factor"}, {"loss": dpc.PureDP(2), "method": "matched"},
-     {"loss": dpc.PureDP(2), "method": "output-perturbation"}],
+     {"loss": dpc.PureDP(2), "method": dpc.papers.OutputPerturbation()}],
 )  # fmt: skip
 def test_nothing_that_is_read_holds_a_donor(
     arguments: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]

@@ -9,7 +9,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import ParameterError
-from dpcausal.mechanisms.objective_perturbation import calibrate
+from dpcausal.papers.mechanisms.objective_perturbation import calibrate
 from dpcausal.synthetic_control.forecast import donor_free
 from tests.synthetic_control.neighbours import panel_of
 
@@ -102,6 +102,6 @@ def test_the_penalty_that_is_told_is_the_one_that_is_used() -> None:
     made, loss = dpc.simulate.factor_panel(40, seed=1), dpc.ApproxDP(4, 1e-6)
     with dpc.simulated_noise(1):
         answer = dpc.synthetic_control(panel_of(made.donors, made.target, loss), loss=loss,
-                                       method="objective-perturbation", force=True)  # fmt: skip
+                                       method=dpc.papers.ObjectivePerturbation(), force=True)  # fmt: skip
     used = calibrate(40, 10, dpc.ApproxDP(2, 1e-6)).quadratic
     assert answer.constants["penalty"] == used != 10

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from dpcausal.synthetic_control.reference import ridge_path, robust_path, simplex_weights
+from dpcausal.papers.synthetic_control.perturbation import ridge_path
+from dpcausal.synthetic_control.reference import simplex_weights
 
 
 def by_nnls(X: Any, y: Any) -> Any:
@@ -60,15 +61,3 @@ def test_the_ridge_path_is_that_of_the_papers_objective() -> None:
 
     for _ in range(20):
         assert objective(weights) <= objective(weights + 0.01 * rng.normal(size=6))
-
-
-def test_the_robust_path_drops_noise_and_keeps_the_signal() -> None:
-    rng = np.random.default_rng(10)
-    signal = np.outer(rng.uniform(0.5, 1, 60), np.sin(np.arange(20) / 3))
-    noisy = signal + 0.05 * rng.normal(size=signal.shape)
-    y = np.sin(np.arange(20) / 3) * 0.8
-    path = robust_path(noisy[:, :15], noisy[:, 15:], y[:15], 0.1)
-    assert np.sqrt(np.mean((path - y[15:]) ** 2)) < 0.05
-    every = robust_path(noisy[:, :15], noisy[:, 15:], y[:15], 0.1, threshold=0.0)
-    np.testing.assert_allclose(every, ridge_path(noisy[:, :15], noisy[:, 15:], y[:15], 0.1), atol=1e-10)
-    assert np.isfinite(robust_path(noisy[:, :15], noisy[:, 15:], y[:15], 0.1, threshold=1e9)).all()

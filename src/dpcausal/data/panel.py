@@ -88,9 +88,9 @@ class Panel(Single):
     array that mechanisms see.  No error depends on a donor's values.
 
     *Names of donors*: a replaced donor keeps its name.  No name of a donor is printed, recorded or released, but
-    sorted they give each donor its place, and methods that weigh donors one by one (``"output-perturbation"``,
-    ``"objective-perturbation"``) protect the donor in its place: another name would move all between.  Where names tell
-    something, number the donors.  Texts differ by their code points; 1, 1.0 and the decimal 1 are one name.
+    sorted they give each donor its place, and the papers' methods, which weigh donors one by one,
+    protect the donor in its place: another name would move all between.  Where names tell something, number the donors.
+    Texts differ by their code points; 1, 1.0 and the decimal 1 are one name.
 
     *Lazy frames* are computed once when the panel is made and again for each question: see ``Table``.
 

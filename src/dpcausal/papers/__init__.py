@@ -9,8 +9,6 @@ from dpcausal.papers.anm_test_privacy import AnmTestPrivacy as AnmTestPrivacy
 from dpcausal.papers.anm_test_privacy_iqr import AnmTestPrivacyIqr as AnmTestPrivacyIqr
 from dpcausal.papers.anm_training_privacy import AnmTrainingPrivacy as AnmTrainingPrivacy
 from dpcausal.papers.anm_training_privacy import AnmTrainingRanks as AnmTrainingRanks
-from dpcausal.papers.dpsc import DpscObj as DpscObj
-from dpcausal.papers.dpsc import DpscOut as DpscOut
 from dpcausal.papers.em_pc import EmPc as EmPc
 from dpcausal.papers.fold_split import FoldSplit as FoldSplit
 from dpcausal.papers.priv_crt import PrivCrt as PrivCrt
@@ -22,13 +20,18 @@ from dpcausal.papers.priv_tot import PrivToT as PrivToT
 from dpcausal.papers.reconciled_tests import ReconciledTests as ReconciledTests
 from dpcausal.papers.subsampled_gaussian import SubsampledGaussian as SubsampledGaussian
 from dpcausal.papers.svt_pc import SvtPc as SvtPc
+from dpcausal.papers.synthetic_control.dpsc import DpscObj as DpscObj
+from dpcausal.papers.synthetic_control.dpsc import DpscOut as DpscOut
+from dpcausal.papers.synthetic_control.perturbation import ObjectivePerturbation as ObjectivePerturbation
+from dpcausal.papers.synthetic_control.perturbation import OutputPerturbation as OutputPerturbation
 
 ASKED = {
     room: {f"papers.{kind.__name__}": kind for kind in kinds}
     for room, kinds in {
         "independence": (PrivGcm, PrivCrt, PrivToT, PrivSpearman),
         "direction": (AnmTestPrivacy, AnmTrainingPrivacy, AnmTrainingRanks),
-        "synthetic_control": (DpscOut,), "discovery": (PrivPc, SvtPc), "effects": (FoldSplit,),
+        "synthetic_control": (DpscOut, OutputPerturbation, ObjectivePerturbation),
+        "discovery": (PrivPc, SvtPc), "effects": (FoldSplit,),
     }.items()
 }  # fmt: skip
 """Those of each task by the names that the command takes; one without a proof is for Python alone."""

@@ -2,7 +2,7 @@
 
 Kusner, Sun, Sridharan & Weinberger (2016), section 4.3 and appendix, Algorithm 1.
 Errata: not private as printed, by an interval that misses the range and a threshold that lacks a factor; one row moves
-all four ranges (``docs/errata_direction.md``).  Proofs: ``iqr_intervals.md``, ``mechanisms/propose_test_release.md``.
+all four ranges (``docs/errata_direction.md``).  Proofs: ``iqr_intervals.md``, ``propose_test_release.md``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dpcausal.direction.anm import Column, Interval, Residuals
 from dpcausal.direction.holdout import Halving
 from dpcausal.direction.question import Columns, Pair, Released
 from dpcausal.errors import FenceError
-from dpcausal.mechanisms.propose_test_release import Calibration, propose_test_release, tested
 from dpcausal.papers.anm_training_privacy import pay_with_delta
 from dpcausal.papers.iqr_intervals import proposal, proposal_sensitivity
+from dpcausal.papers.mechanisms.propose_test_release import Calibration, propose_test_release, tested
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.neighbours import Relation, Unit

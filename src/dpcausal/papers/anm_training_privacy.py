@@ -24,7 +24,7 @@ from dpcausal.direction.question import LEAST_EPSILON, Columns, Pair, Released, 
 from dpcausal.direction.stable import StableFit
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.mechanisms.stable_value import stable_value
+from dpcausal.papers.mechanisms.stable_value import stable_value
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit

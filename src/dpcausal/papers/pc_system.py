@@ -18,7 +18,7 @@ from dpcausal.data.tabulate import counts_of
 from dpcausal.discovery.pc import Ask, Edge, Skeleton, Terms, Test, orient, starting_edges
 from dpcausal.discovery.question import LARGEST_ORDER, Graph, GraphSearch, Outcome, check_cells, pure_pay
 from dpcausal.discovery.search import Found
-from dpcausal.mechanisms.replication import replicate
+from dpcausal.papers.mechanisms.replication import replicate
 from dpcausal.papers.rank_scores import RankScores, claimed_sensitivity, published_score
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP

@@ -21,7 +21,7 @@ from dpcausal.discovery.pc import Edge, Skeleton, Terms, Test, Verdict, find_ske
 from dpcausal.discovery.pc import tests_of_order as tests_of
 from dpcausal.discovery.question import Graph, Outcome
 from dpcausal.mechanisms.additive import geometric, laplace_scale
-from dpcausal.mechanisms.sparse_vector import first_above
+from dpcausal.papers.mechanisms.sparse_vector import first_above
 from dpcausal.papers.pc_system import ALPHA, DELTA, PcSystem, Replica
 from dpcausal.papers.rank_scores import STEPS, RankScores, steps_sensitivity
 from dpcausal.papers.sieve_and_examine import advanced_composition, optimal_subsample, subsampled_epsilon

@@ -49,9 +49,8 @@ def synthetic_control(
         periods before it truly did.  Paid like any question; ``SyntheticControl.in_time`` is free where it answers.
     method : str or method
         A short name, or an object of ``dpcausal.methods`` with its options, as ``Matched(cut=2.0)``.  ``"auto"``: by n,
-        T and the budget ``"factor"`` (many donors; ZCDP or ApproxDP) or ``"matched"``; simplex weights without privacy.
-        ``"output-perturbation"``, ``"objective-perturbation"``: noisy ridge weights.  ``"simplex"``, ``"ridge"``,
-        ``"robust"``: without privacy only.  The papers' systems are objects of ``dpcausal.papers``.
+        T and the budget ``"factor"`` (many donors; ZCDP or ApproxDP) or ``"matched"``; ``"simplex"`` without
+        privacy.  The papers' systems are objects of ``dpcausal.papers``.
     coverage : float
         Nominal coverage of the interval, .5 to .9999.
     inference : bool

@@ -11,14 +11,11 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, largest_rho
 from dpcausal.synthetic_control.factor import Factor
 from dpcausal.synthetic_control.matched import Matched
 from dpcausal.synthetic_control.method import SyntheticMethod
-from dpcausal.synthetic_control.perturbation import ObjectivePerturbation, OutputPerturbation
-from dpcausal.synthetic_control.reference import Ridge, Robust, Simplex
+from dpcausal.synthetic_control.reference import Simplex
 
-__all__ = ["Factor", "Matched", "ObjectivePerturbation", "OutputPerturbation", "Ridge", "Robust", "Simplex"]
+__all__ = ["Factor", "Matched", "Simplex"]
 
-ALL: tuple[type[SyntheticMethod], ...] = (
-    Matched, Factor, OutputPerturbation, ObjectivePerturbation, Simplex, Ridge, Robust,
-)  # fmt: skip
+ALL: tuple[type[SyntheticMethod], ...] = Matched, Factor, Simplex
 
 METHODS: dict[str, type[SyntheticMethod]] = {"auto": Matched, **{kind.name: kind for kind in ALL}}
 """Every method by its short name."""

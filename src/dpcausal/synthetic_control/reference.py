@@ -1,18 +1,15 @@
-"""Synthetic controls without privacy, to compare with: simplex weights, ridge, robust."""
+"""The synthetic control without privacy: weights on the simplex."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from dpcausal.errors import LossError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss
-from dpcausal.regression.ridge import ridge_weights
-from dpcausal.synthetic_control.forecast import DonorFree
 from dpcausal.synthetic_control.method import SyntheticMethod
 from dpcausal.synthetic_control.plan import Plan
 from dpcausal.synthetic_control.question import Path, Treated, later, past_of
@@ -74,32 +71,12 @@ def _equality(A: Reals, b: Reals) -> Reals:
     return np.asarray(solved[:k])
 
 
-def ridge_path(X: Reals, Y: Reals, y: Reals, penalty: float) -> Reals:
-    """Return the ridge synthetic control X_post'f of Rho, Cummings & Misra, Algorithm 1, μ = λ/2."""
-    return Y.T @ ridge_weights(X, y, penalty / 2)
-
-
-def robust_path(X: Reals, Y: Reals, y: Reals, penalty: float, threshold: float | None = None) -> Reals:
-    """Return the robust synthetic control: keep large singular values of all the donors' rows, then ridge.
-
-    Values below the threshold are dropped, by default ω times their median, ω = 0.56β³ − 0.95β² + 1.82β + 1.43, β the
-    aspect ratio.  *Source*: Amjad, Shah & Shen (2018), Algorithm 1; Gavish & Donoho (2014), Section III.E.
-    """
-    whole = np.hstack([X, Y])
-    left, singular, right = np.linalg.svd(whole, full_matrices=False)
-    ratio = min(whole.shape) / max(whole.shape)
-    factor = 0.56 * ratio**3 - 0.95 * ratio**2 + 1.82 * ratio + 1.43
-    cut = factor * float(np.median(singular)) if threshold is None else threshold
-    kept = singular >= cut
-    kept[0] = True
-    denoised = (left[:, kept] * singular[kept]) @ right[kept]
-    return ridge_path(denoised[:, : X.shape[1]], denoised[:, X.shape[1] :], y, penalty)
-
-
 @dataclass(frozen=True, kw_only=True)
-class Classic(SyntheticMethod):
-    """A synthetic control of the literature: without privacy only."""
+class Simplex(SyntheticMethod):
+    """Weights on the simplex, as Abadie & Gardeazabal (2003) have them; without privacy only."""
 
+    name: ClassVar[str] = "simplex"
+    about: ClassVar[str] = "weights on the simplex, without privacy"
     takes_covariates: ClassVar[bool] = True
 
     def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
@@ -112,59 +89,4 @@ class Classic(SyntheticMethod):
     def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
         panel, (X, Y) = question.panel, later(scaled, plan.start)
         past = np.concatenate([past_of(panel, plan.target), panel.target_covariates(plan.target)])
-        return Path(self.future(np.hstack([X, panel.donor_covariates()]), Y, past, plan.start), 0.0)
-
-    @abstractmethod
-    def future(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
-        """Return what the futures ``Y`` say, from pasts ``X`` and the target's ``y``, covariates behind; T0 periods."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Simplex(Classic):
-    """Weights on the simplex, as Abadie & Gardeazabal (2003) have them."""
-
-    name: ClassVar[str] = "simplex"
-    about: ClassVar[str] = "weights on the simplex, without privacy"
-
-    def future(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
-        return np.asarray(Y.T @ simplex_weights(X, y))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ridge(Classic):
-    """Ridge weights.
-
-    Parameters
-    ----------
-    penalty : float, optional
-        λ, for entries in [−1, 1]; T0 by default.
-    """
-
-    name: ClassVar[str] = "ridge"
-    about: ClassVar[str] = "ridge weights, without privacy"
-    positive: ClassVar[tuple[str, ...]] = ("penalty",)
-
-    penalty: float | None = None
-
-    def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
-        return {"penalty": float(self.penalty or question.panel.start(target))}
-
-    def future(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
-        return ridge_path(X, Y, y, float(self.penalty or start))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Robust(Ridge):
-    """Ridge weights on donors denoised by their large singular values.
-
-    Parameters
-    ----------
-    penalty : float, optional
-        λ, for entries in [−1, 1]; T0 by default.
-    """
-
-    name: ClassVar[str] = "robust"
-    about: ClassVar[str] = "denoised ridge weights, without privacy"
-
-    def future(self, X: Reals, Y: Reals, y: Reals, start: int) -> Reals:
-        return robust_path(X, Y, y, float(self.penalty or start))
+        return Path(Y.T @ simplex_weights(np.hstack([X, panel.donor_covariates()]), past), 0.0)

@@ -7,7 +7,7 @@ import pytest
 
 from dpcausal.errors import FenceError
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.mechanisms.replication import replicate
+from dpcausal.papers.mechanisms.replication import replicate
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation

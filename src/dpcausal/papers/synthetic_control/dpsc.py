@@ -16,7 +16,14 @@ import numpy as np
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import l2_ball
 from dpcausal.mechanisms.gate import event_of, release
-from dpcausal.mechanisms.objective_perturbation import checked_shape, checked_term, weights_of
+from dpcausal.papers.mechanisms.objective_perturbation import checked_shape, checked_term, weights_of
+from dpcausal.papers.synthetic_control.perturbation import (
+    HALF,
+    WeightedDonors,
+    check_noise,
+    of_weights,
+    row_sensitivity,
+)
 from dpcausal.privacy import noise
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
@@ -24,7 +31,6 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.regression.ridge import ridge_weights
-from dpcausal.synthetic_control.perturbation import HALF, WeightedDonors, check_noise, of_weights, row_sensitivity
 from dpcausal.synthetic_control.plan import Base, Plan
 from dpcausal.synthetic_control.question import Treated
 from dpcausal.synthetic_control.rows import Reals

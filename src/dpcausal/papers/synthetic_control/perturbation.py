@@ -17,9 +17,9 @@ import numpy as np
 
 from dpcausal.asking import public
 from dpcausal.errors import LossError, ParameterError
-from dpcausal.mechanisms import objective_perturbation as objective
 from dpcausal.mechanisms.additive import gaussian, l2_ball
-from dpcausal.mechanisms.objective_perturbation import checked_term, l1_ball, objective_perturbation
+from dpcausal.papers.mechanisms import objective_perturbation as objective
+from dpcausal.papers.mechanisms.objective_perturbation import checked_term, l1_ball, objective_perturbation
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import pure_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
@@ -55,6 +55,11 @@ LARGEST_WEIGHT = 1e6
 def unchanged(v: Reals) -> Reals:
     """Return v, its entries cut at ±10⁶."""
     return np.clip(v, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+
+
+def ridge_path(X: Reals, Y: Reals, y: Reals, penalty: float) -> Reals:
+    """Return the ridge synthetic control X_post'f of Rho, Cummings & Misra, Algorithm 1, μ = λ/2."""
+    return Y.T @ ridge_weights(X, y, penalty / 2)
 
 
 PROJECTIONS: dict[str, Callable[[Reals], Reals]] = {"simplex": simplex, "l1": l1_ball, "none": unchanged}

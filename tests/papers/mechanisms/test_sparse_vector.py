@@ -11,7 +11,7 @@ import pytest
 
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.mechanisms.sparse_vector import first_above
+from dpcausal.papers.mechanisms.sparse_vector import first_above
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.neighbours import Relation

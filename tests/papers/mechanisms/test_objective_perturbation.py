@@ -12,11 +12,10 @@ from scipy import optimize
 import dpcausal as dpc
 from dpcausal.audit import audit_samples
 from dpcausal.errors import FenceError, LossError, ParameterError
-from dpcausal.mechanisms import objective_perturbation as op
-from dpcausal.papers import dpsc
+from dpcausal.papers.mechanisms import objective_perturbation as op
+from dpcausal.papers.synthetic_control import dpsc, perturbation
 from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from dpcausal.synthetic_control import perturbation
 from tests.conformance import LEAST_EVALUATIONS, search
 
 

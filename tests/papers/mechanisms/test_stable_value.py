@@ -10,7 +10,7 @@ import pytest
 
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.mechanisms.stable_value import stable_threshold, stable_value
+from dpcausal.papers.mechanisms.stable_value import stable_threshold, stable_value
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.neighbours import Relation
