@@ -253,7 +253,7 @@ class Population:
         if found.cut is None:
             return self.truth
         release: Any = found.release
-        lines, lost = lines_of(release), []
+        lines, lost = lines_of(release, release.names), []
         columns = self.columns | {one.name: one(self.columns) for one in release.products}
         adjusted = [columns[name] for name in release.names[2:]]
         for arm, outcome in enumerate(self.outcomes):

@@ -215,7 +215,7 @@ def test_no_score_lies_farther_than_the_bounds_allow() -> None:
     columns = made(5_000)
     with dpc.simulated_noise(1):
         found = ask(columns, method=Orthogonal(short_tails=True, lines_only=True))
-    lines = lines_of(found.release)  # type: ignore[arg-type]
+    lines = lines_of(found.release, found.release.names)  # type: ignore[arg-type]
     rng = np.random.default_rng(8)
     middles, halves = np.array([1.0, 0.5, -1.0, 2.0]), np.array([7.0, 0.5, 4.0, 3.0])
     rows = middles + halves * rng.choice([-1, -0.3, 0.4, 1], (200_000, 4))

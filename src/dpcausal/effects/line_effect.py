@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dpcausal.effects.regression import Terms, regress
+from dpcausal.effects.redundant import redundant_note, without_redundant
+from dpcausal.effects.regression import LEAST_OF_A_LINE, Terms, regress
 from dpcausal.effects.result import Balance, Effect
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ def effect_of_line(
     release: JointMoments, treatment: str, outcome: str, adjust: tuple[str, ...], terms: Terms
 ) -> Effect:
     """Return ``JointMoments.effect`` of checked arguments: the slope of ``ols``, nothing else is computed."""
-    fit = regress(release, outcome, (treatment, *adjust), terms)
+    whole = release.among((outcome, treatment, *adjust))
+    kept, gone = without_redundant(whole, 2, LEAST_OF_A_LINE)
+    held = tuple(name for name in adjust if name not in gone)
+    fit = regress(kept if gone else release, outcome, (treatment, *held), terms)
     slope = fit[treatment]
     arms, event = release.counted(treatment), release.counted(outcome)
     error, noise = (one if math.isfinite(one) else None for one in (slope.standard_error, slope.noise_error))
@@ -34,8 +38,8 @@ def effect_of_line(
         risk_ratio=None, odds_ratio=None, signal_to_noise=fit.signal_to_noise, share_supported=1.0,
         e_value=None, e_value_limit=None, robustness_value=slope.robustness_value,
         robustness_value_limit=slope.robustness_value_limit, by_group=(), balance=(),
-        notes=(WEIGHTED, *((fit.assumed,) if fit.assumed else ())), method="ols", settings={}, n=release.n,
-        release=release, guarantee=release.guarantee,
+        notes=(WEIGHTED, *redundant_note(gone), *((fit.assumed,) if fit.assumed else ())), method="ols", settings={},
+        n=release.n, release=release, guarantee=release.guarantee,
     )  # fmt: skip
 
 

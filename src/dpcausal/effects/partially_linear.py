@@ -22,7 +22,8 @@ from dpcausal.effects.meat import MEAT, meat_of, rows_for_step
 from dpcausal.effects.moments import check_rounds, times_as_wide
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
-from dpcausal.effects.regression import BLIND, LEAST_SIGNAL, SPREAD, Terms
+from dpcausal.effects.redundant import redundant_note, without_redundant
+from dpcausal.effects.regression import BLIND, LEAST_OF_A_LINE, LEAST_SIGNAL, SPREAD, Terms
 from dpcausal.effects.result import Effect
 from dpcausal.effects.rounds import TAKEN, Summed, foretold, learnt_moments, unseen_tail
 from dpcausal.effects.scores import Design
@@ -155,11 +156,14 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         d, summed = len(design.names), Summed.of(question.table, dict.fromkeys(design.sources), design.units)
         rho, own = self._parts(d, n, affordable_zcdp(spent))
         found = learnt_moments(summed, d, n, allotment, rho, unseen_tail(d, n, rho))
-        moments = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
+        whole = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
+        moments, gone = without_redundant(whole, 2, LEAST_OF_A_LINE)
         if own is not None:
-            of = (design.names[0], design.names[1:])
-            moments = replace(moments, meat=meat_of(moments, of, summed, allotment, own))
-        return self._told(question, moments)
+            places = [design.names.index(name) for name in moments.names]
+            seen = summed.seen_by(lambda unit: unit[:, places])
+            of = (moments.names[0], moments.names[1:])
+            moments = replace(moments, meat=meat_of(moments, of, seen, allotment, own))
+        return self._told(question, moments, gone)
 
     def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
         book_exact("effect", allotment)
@@ -171,13 +175,14 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         meat = meat_of(moments, of, Summed.held(unit, rows), allotment, NoPrivacy())
         return self._told(question, replace(moments, meat=None if self.constant_spread or self.normal_errors else meat))
 
-    def _told(self, question: Contrast, moments: JointMoments) -> Effect:
+    def _told(self, question: Contrast, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:
         outcome, treatment, *others = moments.names
         terms = Terms(self.constant_spread, self.normal_errors, question.coverage, LEAST_TOLD, self.symmetric_errors)
         found = effect_of_line(moments, treatment, outcome, tuple(others), terms)
         levels = levels_of(question.column(question.treatment))
         control, treated = arms_of(levels, question.treatment, question.treated, question.control)
-        reason, notes = WITHHELD.get(found.interval_reason, found.interval_reason), found.notes
+        reason, notes = found.interval_reason, (*redundant_note(gone), *found.notes)
+        reason = WITHHELD.get(reason, reason)
         if _farther(moments) > MOST_LENGTHS:
             reason, found = RARE, replace(
                 found, interval=None, standard_error=None, noise_error=None, robustness_value=None,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.effects.linearised import MARGIN
+from dpcausal.effects.redundant import COLLINEAR, without_redundant
 from dpcausal.effects.result import Interval
 from dpcausal.effects.rounds import LEAST_SEEN, lean_seen, shrinkage
 from dpcausal.effects.unmeasured import robustness_limit, robustness_value
@@ -267,6 +268,9 @@ def regress(
     sided = sided or bool((unsure > MOST_UNSURE * errors).any())
     least = LEAST_SIGNAL if known else LEAST_OF_A_LINE
     reason, reach = reason_of(release, terms, sided, least, known) or hidden, terms.reach
+    if release.signal_to_noise < least:
+        gone = without_redundant(release.among((outcome, *regressors)), 1, least)[1]
+        reason = COLLINEAR.format(", ".join(map(repr, gone))) if gone else reason
     robust = _robustness(fitted.moments, count)
     found = tuple(
         coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), reach, reason,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,8 +63,9 @@ class Lines:
         return effect + residual * (a / probability - (1 - a) / (1 - probability)), probability != e
 
 
-def lines_of(moments: JointMoments) -> Lines:
-    """Return the lines, and where scores lie, from released moments."""
+def lines_of(moments: JointMoments, names: Sequence[str]) -> Lines:
+    """Return the lines over columns of such names, 0 along those that the released moments do without, and where scores
+    lie."""
     outcome, *others = moments.names
     first = moments.ols(outcome, others)
     second = moments.ols(others[0], others[1:]) if others[1:] else None
@@ -71,8 +73,10 @@ def lines_of(moments: JointMoments) -> Lines:
     spread = math.sqrt(max(moments.residual(outcome, others), 0.0))
     least = 1e-6 * float(moments.halves[OUTCOME])
     sharp = float(np.clip(mean, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY))
-    treatment = np.array([mean]) if second is None else np.array([one.estimate for one in second.coefficients])
-    slopes = np.array([one.estimate for one in first.coefficients])
+    of_treatment = {"intercept": mean} if second is None else {one.name: one.estimate for one in second.coefficients}
+    of_outcome = {one.name: one.estimate for one in first.coefficients}
+    treatment = np.array([of_treatment.get(name, 0.0) for name in (*names[2:], "intercept")])
+    slopes = np.array([of_outcome.get(name, 0.0) for name in (*names[1:], "intercept")])
     wide = WIDER * max(spread, least) / math.sqrt(sharp * (1 - sharp))
     error = first.coefficients[0].standard_error
     return Lines(slopes, treatment, float(slopes[0]), wide, error, 1 / min(sharp, 1 - sharp))

@@ -35,6 +35,7 @@ from dpcausal.effects.joint_moments import JointMoments
 from dpcausal.effects.line_effect import balance_of
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.redundant import NEARLY, nearly, redundant_note, without_redundant
 from dpcausal.effects.result import Effect, GroupEffect, Interval
 from dpcausal.effects.rounds import (
     HISTOGRAM,
@@ -225,10 +226,13 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         shape = learnt_shape(seen, len(whole.names), n, allotment, part, SHAPING[1:], more.shape(shape))
         found = last_moments(seen, shape, n, allotment, part)
         moments = clear_ones(JointMoments.of_rounds(whole.names, n, whole.ranges, found), d, LEAST_SIGNAL)
+        moments, gone = without_redundant(moments, 2, LEAST_SIGNAL)
+        if gone:
+            moments = moments.among(more.without_factor(moments.names, design))
         more = more.among(moments.names)
         moments = replace(moments, products=more.told(design))
         summed, design = summed.seen_by(more), more.design(design)
-        lines, deviations = lines_of(moments), (_deviation(rho, scores), _deviation(rho, self._counts))
+        lines, deviations = lines_of(moments, design.names), (_deviation(rho, scores), _deviation(rho, self._counts))
         tally = Scores.of(question, lines, design, cuts_of(n))
         bound = corner_counts_sensitivity(1, Norm.L2)
         query = Query(summed.over(tally.far), bound, "far scores, probabilities near 0 or 1")
@@ -237,7 +241,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         query = Query(summed.over(tally), bound, "scores")
         noisy = np.asarray(gaussian(query, allotment, rho.part(scores)), dtype=np.float64)
         blind = self._blind(len(whole.names), n, rho, tally.farthest)
-        return _answer(question, moments, tally, noisy, deviations, blind)
+        return _answer(question, moments, tally, noisy, deviations, blind, gone)
 
     def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
         book_exact("effect", allotment)
@@ -252,7 +256,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         more = more.among(moments.names)
         moments = replace(moments, products=more.told(design))
         unit, design = more(unit), more.design(design)
-        raw, lines = design.middles + design.halves * unit, lines_of(moments)
+        raw, lines = design.middles + design.halves * unit, lines_of(moments, design.names)
         farthest = np.abs(lines.scores(raw)[0] - lines.centre).max(initial=0.0)
         tally = Scores.of(question, lines, design, np.array([float(farthest) * (1 + 1e-9) + 1e-9]) / lines.spread)
         tally = tally.cut(tally.far(unit, rows).astype(np.float64), (0.0, 0.0), True)
@@ -310,7 +314,7 @@ class _Mean:
 
 def _answer(
     question: Contrast, moments: JointMoments, tally: Scores, noisy: Reals, deviations: tuple[float, float],
-    blind: bool,
+    blind: bool, gone: tuple[str, ...] = (),
 ) -> Effect:  # fmt: skip
     from scipy.special import ndtri
 
@@ -323,6 +327,8 @@ def _answer(
         otherwise = RARE
     if signal < LEAST_SIGNAL or drowned:
         otherwise = WEAK.format(signal=signal)
+    if near := nearly(moments, 2):
+        otherwise = NEARLY.format(near)
     # Where shortening moves the estimate by more than the error.
     few = deviations[0] > 0 and not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM
     if share < LEAST_SHARE or few:
@@ -362,7 +368,7 @@ def _answer(
         mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=signal,
         share_supported=share,
         **unmeasured, by_group=tuple(by_group), balance=balance_of(moments),
-        notes=(*hidden, *notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
+        notes=(*redundant_note(gone), *hidden, *notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
                *void(float(moments.sums[-1, -1]), question.n)),
         method="moments", settings={}, n=question.n, release=moments, guarantee=moments.guarantee,
     )  # fmt: skip

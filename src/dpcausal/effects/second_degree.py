@@ -79,6 +79,12 @@ class SecondDegree:
             self, pairs=tuple(self.pairs[one] for one in left), names=tuple(self.names[one] for one in left)
         )
 
+    def without_factor(self, names: Sequence[str], design: Design) -> list[str]:
+        """Return names of columns without the products of a column that is not among them."""
+        lost = {own for own, pair in zip(self.names, self.pairs, strict=True)
+                if not {design.names[place] for place in pair} <= set(names)}  # fmt: skip
+        return [name for name in names if name not in lost]
+
     def shape(self, shape: Shape) -> Shape:
         """Return the shape of all columns where those of the pairs are about normal, and uncorrelated."""
         d, size = len(shape.middle), len(shape.middle) + len(self.pairs)

@@ -97,11 +97,13 @@ def learnt_cuts(question: Contrast, spent: Paid, allotment: Allotment) -> tuple[
     shown = _shown(question, spent)
     if shown is None:
         return _equal(numbers, _parts(question, spent, question.table.expected)), spent
-    share, windows = shown / len(numbers), {}
+    share = shown / len(numbers)
+    windows: dict[str, tuple[float, float]] = {}
     for name, column in numbers:
         counts, noise = histogram(question.table, name, equal_parts(column, FINE), spent.part(share), allotment)
         low, high = window(counts, noise)
-        windows[name] = tuple(column.lower + column.width * end / len(counts) for end in (low, high))
+        unit = column.width / len(counts)
+        windows[name] = (column.lower + unit * low, column.lower + unit * high)
     rest, most = spent.part(1 - shown), question.table.expected
     if _parts(question, rest, most) == FEWEST_PARTS:
         return _equal(numbers, FEWEST_PARTS, windows), rest

@@ -1,0 +1,79 @@
+"""Columns that others determine, or that are constant: the treatment's slope is the same without them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.privacy.noise import generator_from_seed
+
+LOSS = dpc.ApproxDP(2, 1e-6)
+
+
+def table(seed: int, other: str, n: int = 10_000, loss: Any = LOSS) -> dpc.Table:
+    """The effect of a is 1; the other column is a line of x, constant, or a level of which three of four occur."""
+    coins = generator_from_seed(seed)
+    x = np.clip(coins.normal(size=n), -4, 4)
+    s = coins.choice(4, n, p={"levels": [0, 0.3, 0.3, 0.4], "rare": [0.004, 0.3, 0.3, 0.396]}.get(other, [0.25] * 4))
+    a = (coins.random(n) < 1 / (1 + np.exp(-0.5 * x - 0.5 * (s - 1.5)))).astype(int)
+    y = np.clip(a + x + s + coins.normal(size=n), -8, 12)
+    w = {"line": 3 - 2 * x, "constant": np.full(n, 7.0)}.get(other, coins.normal(size=n))
+    schema = {"a": dpc.Levels([0, 1]), "x": dpc.Bounded(-4, 4), "w": dpc.Bounded(-10, 12), "y": dpc.Bounded(-8, 12),
+              "s": dpc.Levels(range(4))}  # fmt: skip
+    ledger = dpc.Ledger.without_privacy() if loss == dpc.NoPrivacy() else dpc.Ledger.in_memory(loss)
+    return dpc.Table({"a": a, "x": x, "w": w, "y": y, "s": s}, dpc.Schema(schema), ledger)
+
+
+def ask(seed: int, other: str, method: Any = "moments", loss: Any = LOSS, **how: Any) -> Any:
+    with dpc.simulated_noise(seed):
+        return dpc.effect(table(seed, other, loss=loss, **how), treatment="a", outcome="y", adjust=["x", "w", "s"],
+                          method=method, loss=loss)  # fmt: skip
+
+
+@pytest.mark.parametrize("other", ["line", "constant", "levels"])
+def test_an_effect_does_without_a_redundant_column_and_its_interval_holds(other: str) -> None:
+    held = shown = 0
+    for seed in range(8):
+        found = ask(seed, other)
+        again = dpc.Release.from_json(found.release.to_json())
+        assert found.estimate is not None and set(again.names) <= set(found.release.names)
+        assert len(found.notes) > len(ask(seed, "none").notes)
+        if found.interval is not None:
+            shown, held = shown + 1, held + (found.interval[0] <= 1 <= found.interval[1])
+    assert shown >= 6 and held >= shown - 2
+
+
+@pytest.mark.parametrize("other", ["line", "constant", "levels"])
+def test_so_does_one_slope_for_all(other: str) -> None:
+    found = ask(1, other, dpc.methods.PartiallyLinear(symmetric_errors=True), dpc.ApproxDP(6, 1e-6), n=20_000)
+    assert found.estimate is not None and abs(found.estimate - 1) < 0.2
+
+
+def test_dummies_of_which_few_records_have_none_show_no_interval() -> None:
+    found = [ask(seed, "rare", n=40_000) for seed in range(4)]
+    assert all(one.interval is None and one.interval_reason for one in found)
+
+
+def test_columns_that_differ_all_stay() -> None:
+    assert set(ask(1, "none").release.names) >= {"x", "w", "s = 1", "s = 2", "s = 3"}
+
+
+def test_an_effect_read_off_released_moments_does_without_it_and_a_regression_names_it() -> None:
+    with dpc.simulated_noise(1):
+        released = dpc.moments(table(1, "line"), ["y", "a", "x", "w"], loss=LOSS)
+    found = released.effect(treatment="a", outcome="y", adjust=["x", "w"], constant_spread=True)
+    alone = released.among(["y", "a", "x"]).effect(treatment="a", outcome="y", adjust=["x"], constant_spread=True)
+    other = released.among(["y", "a", "w"]).effect(treatment="a", outcome="y", adjust=["w"], constant_spread=True)
+    assert found.interval is not None and any(found.interval == pytest.approx(one.interval) for one in (alone, other))
+    fit = released.ols("y", ["a", "x", "w"], constant_spread=True)
+    assert fit["a"].interval is None and ("'x'" in fit.interval_reason or "'w'" in fit.interval_reason)
+
+
+@pytest.mark.parametrize("other", ["line", "constant", "levels"])
+@pytest.mark.parametrize("method", ["moments", "partially-linear"])
+def test_without_noise_the_answer_is_that_without_the_column(other: str, method: str) -> None:
+    found = ask(1, other, method, dpc.NoPrivacy())
+    assert found.interval is not None and found.interval[0] < 1 < found.interval[1]
