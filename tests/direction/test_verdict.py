@@ -89,7 +89,7 @@ def test_a_constant_column_is_not_linked_fits_both_ways_and_leans_by_a_coin() ->
 
 def test_a_block_with_too_few_rows_casts_coins_of_the_stated_chances() -> None:
     counts = np.sum([bits_of(np.zeros(5), np.zeros(5), seed) for seed in range(2_000)], axis=0)
-    for count, chance in zip(counts, (0.4, 0.5, 0.3, 0.3), strict=True):
+    for count, chance in zip(counts, (0.4, 0.5, 0.4, 0.4), strict=True):
         assert abs(count - 2_000 * chance) < 6 * math.sqrt(2_000 * chance * (1 - chance))
 
 

@@ -18,8 +18,9 @@ import numpy.typing as npt
 Tail = Callable[[Any], Any]
 """t ≥ 1 → P(Z ≥ t) of a symmetric whole-number noise Z, of one t or an array of them."""
 
-AT_MOST, AT_LEAST = 0.2, 0.4
-"""A claim that something shows in blocks rejects π ≤ the first, a claim that it does not rejects π ≥ the second."""
+AT_MOST, AT_LEAST, MOSTLY = 0.2, 0.4, 0.5
+"""A claim that something shows in blocks rejects π ≤ the first, a claim that it does not rejects π ≥ the second, and a
+claim that it shows in most of them rejects π ≤ the third."""
 
 FULL, CLEAR = 50, 2 / 3
 """Blocks, ε times as many below 1, of which a lean must be shown by all; the most of any number that is asked."""

@@ -25,10 +25,9 @@ def unprotected(guarantee: Guarantee) -> list[str]:
 
 MEANING = {
     "neither fits": "Neither direction fits with additive noise: common cause, changing spread, feedback or selection.",
-    "both fit": "Both directions fit: these rows cannot tell.",
+    "both fit": "Both directions fit: these rows cannot tell. One quantity in two units fits both ways.",
     "not linked": "No finding of independence: ruled out is a link that two blocks in five would show, as a "
     "correlation of about {seen:.2f}. A weaker one may be there: ci_test asks it of all rows.",
-    "undecided": "Undecided: the noise and so few blocks leave it open.",
 }
 """What a verdict that is no arrow says."""
 
@@ -136,6 +135,25 @@ class Direction(Result):
         """Return how many rows a block has; sizes of blocks that are dealt by hash differ."""
         return f"{'at most ' if self.guarantee.unit is Unit.PERSON else ''}{self.rows_per_block}"
 
+    @property
+    def reason(self) -> str:
+        """Why there is no direction; empty where there is one, or where the method gives no verdict."""
+        if self.verdict is None or self.cause is not None:
+            return ""
+        if self.verdict in MEANING:
+            whole = (self.rows_per_block or 1) * self.settings.get("share", 1.0)
+            return MEANING[self.verdict].format(seen=min(1.0, SHOWN / math.sqrt(whole)))
+        first, second = self.columns
+        lean, other = (first, second) if self.lean == first else (second, first)
+        needs = {
+            "linked": "that they are associated", f"{lean} -> {other} fits": f"that {lean} -> {other} fits",
+            f"{other} -> {lean} misfits": f"that {other} -> {lean} misfits",
+            "clear lean": f"that the blocks lean clearly to {lean}",
+        }  # fmt: skip
+        found = {words: (self.p_values or {}).get(claim, 1.0) for claim, words in needs.items()}
+        shown = ", ".join(f"{words} (p = {p:.2g})" for words, p in found.items() if p > self.alpha)
+        return f"Undecided: {lean} -> {other} needs what is not shown at level {self.alpha:g}: {shown}."
+
     def leaning(self) -> str:
         """Return which way it leans and how easily coins would, in words; empty where that is not known."""
         if self.lean is None or self.p_coins is None:
@@ -146,15 +164,14 @@ class Direction(Result):
     def headline(self) -> list[str]:
         lines = [*unprotected(self.guarantee), f"{self.answer()}."]
         first, second = self.columns
-        if self.verdict in MEANING:
-            whole = (self.rows_per_block or 1) * self.settings.get("share", 1.0)
-            lines.append(MEANING[self.verdict].format(seen=min(1.0, SHOWN / math.sqrt(whole))))
+        lines += [self.reason] if self.reason else []
         if self.counts is not None:
-            linked, _, misfits, back = self.counts
+            linked, leans, misfits, back = self.counts
             noisy = "counts" if self.spent.exact else "noisy counts"
             lines.append(
-                f"In {self.blocks} blocks of {self._rows()} rows ({noisy}): linked {linked}, {first} -> "
-                f"{second} misfits {misfits}, {second} -> {first} misfits {back}; level {self.alpha:g}."
+                f"In {self.blocks} blocks of {self._rows()} rows ({noisy}): linked {linked}, leaning to "
+                f"{first} {leans}, {first} -> {second} misfits {misfits}, {second} -> {first} misfits {back}; level "
+                f"{self.alpha:g}."
             )
         if self.leaning():
             lines.append(f"It {self.leaning()}{'' if self.cause else ': no finding'}.")

@@ -20,7 +20,7 @@ from dpcausal.asking.progress import told
 from dpcausal.data.apart import Apart, Parts
 from dpcausal.direction.anm import Column
 from dpcausal.direction.bits import ADDITIVE, MODELS, Bits, coins_of, failed, of_block
-from dpcausal.direction.counts import AT_LEAST, AT_MOST, CLEAR, Counts, cube_tail, least, no_noise
+from dpcausal.direction.counts import AT_LEAST, AT_MOST, CLEAR, MOSTLY, Counts, cube_tail, least, no_noise
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import cube, laplace_scale
@@ -88,6 +88,7 @@ def claims_of(counts: Counts, found: tuple[int, int, int, int], names: tuple[str
     linked, leans, misfits, misfits_back = found
     return {
         "linked": counts.at_least(linked, AT_MOST),
+        "mostly linked": counts.at_least(linked, MOSTLY),
         "not linked": counts.at_most(linked, AT_LEAST),
         f"{x} -> {y} misfits": counts.at_least(misfits, AT_MOST),
         f"{x} -> {y} fits": counts.at_most(misfits, fits),
@@ -108,11 +109,12 @@ def outlook(counts: Counts, alpha: float) -> dict[str, float]:
     """Return how often each verdict comes out if every block agrees on it: from public numbers alone."""
     M, free = counts.blocks, math.inf
     shows = M - least(lambda count: counts.at_least(count, AT_MOST) <= alpha)  # how far noise may carry a whole count
+    mostly = M - least(lambda count: counts.at_least(count, MOSTLY) <= alpha)
     leans = M - least(lambda count: counts.clear(count) <= alpha, M // 2 + 1)
     hides = -least(lambda count: counts.at_most(-count, AT_LEAST) <= alpha)
     fits = -least(lambda count: counts.at_most(-count, counts.bounds[0]) <= alpha)
     return {
-        "arrow": counts.chance((shows, leans, fits, shows)), "neither": counts.chance((shows, shows, shows, free)),
+        "arrow": counts.chance((shows, leans, fits, shows)), "neither": counts.chance((mostly, shows, shows, free)),
         "both": counts.chance((shows, fits, fits, free)), "unlinked": counts.chance((hides, free, free, free)),
     }  # fmt: skip
 
@@ -134,7 +136,7 @@ def verdict_of(pvalues: dict[str, float], lean: str, names: tuple[str, str], alp
     other = y if lean == x else x
     if arrow_pvalue(pvalues, lean, other) <= alpha:
         return (ARROW if lean == x else BACKWARD).format(x=x, y=y)
-    if {"linked", f"{x} -> {y} misfits", f"{y} -> {x} misfits"} <= shown:
+    if {"mostly linked", f"{x} -> {y} misfits", f"{y} -> {x} misfits"} <= shown:
         return NEITHER
     if {"linked", f"{x} -> {y} fits", f"{y} -> {x} fits"} <= shown:
         return BOTH

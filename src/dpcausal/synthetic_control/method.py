@@ -137,7 +137,7 @@ class SyntheticMethod(Method[Treated, Any]):
         free = donor_free(past, after, question.places)
         reasons = self._reasons(question, base)
         if still(past):
-            reasons = tuple(reason or STILL for reason in reasons)
+            reasons = reasons[0] or STILL, reasons[1] or STILL
         interval, test = (share * (not reason) for share, reason in zip((INTERVAL, PLACEBO_TEST), reasons, strict=True))
         mixing = MIXING * (len(self.mixtures(free)) > 1 and self.has_placebos)
         rest = 1 - mixing - interval - test
