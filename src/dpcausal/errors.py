@@ -17,6 +17,8 @@
     ├── InfeasibleError           public numbers alone show that the answer would be worthless
     └── MissingDependencyError    an optional package is needed: names the extra (also an ImportError)
 
+``NotKeptWarning`` is a warning: an answer was paid for and is not in the ledger.
+
 Messages carry public information only: names, rules, declared bounds, sizes that are public.  None is ever
 built from a record, a count of bad values or a row number.
 """
@@ -145,6 +147,29 @@ class UnprovenError(DpCausalError):
 
 class InfeasibleError(DpCausalError):
     """Public numbers alone show that the answer would be worthless."""
+
+
+class NotKeptWarning(UserWarning):
+    """An answer was paid for and is not in the ledger, as on a full disk: the caller has its only copy.
+
+    Attributes
+    ----------
+    spend : int
+        The number of its spend.
+    rule : str
+        Why it could not be written.
+    answer : Any
+        The answer, for where warnings are raised as errors.
+    """
+
+    def __init__(self, spend: int, rule: str, answer: Any = None) -> None:
+        self.spend, self.rule, self.answer = spend, rule, answer
+        super().__init__(
+            f"the answer of spend {spend} is not in the ledger and cannot be read again: save it now ({rule})"
+        )
+
+    def __reduce__(self) -> tuple[type[NotKeptWarning], tuple[int, str, Any]]:
+        return type(self), (self.spend, self.rule, self.answer)
 
 
 class MissingDependencyError(DpCausalError, ImportError):

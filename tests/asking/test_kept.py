@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.asking import kept
 from dpcausal.codec import NotStorableError, encode
-from dpcausal.errors import LedgerError, ParameterError
+from dpcausal.errors import LedgerError, NotKeptWarning, ParameterError
 from dpcausal.privacy.noise import generator_from_seed
 from tests.privacy.kill_loops import finish, start
 
@@ -33,13 +35,16 @@ def table(ledger: dpc.Ledger, columns: dict[str, Any] = COLUMNS, schema: dpc.Sch
     return dpc.Table(columns, schema, ledger, **({"name": "study"} | more))
 
 
+MADE = dpc.simulate.factor_panel(1000, effect=0.3, seed=1)
+SERIES = {
+    "state": np.repeat(np.arange(1001), MADE.donors.shape[1]), "year": np.tile(np.arange(MADE.donors.shape[1]), 1001),
+    "sales": np.vstack([MADE.target[None], MADE.donors]).ravel(),
+}  # fmt: skip
+
+
 def panel(ledger: dpc.Ledger, **more: Any) -> dpc.Panel:
-    made = dpc.simulate.factor_panel(1000, effect=0.3, seed=1)
-    series = {"state": np.repeat(np.arange(1001), made.donors.shape[1]),
-              "year": np.tile(np.arange(made.donors.shape[1]), 1001),
-              "sales": np.vstack([made.target[None], made.donors]).ravel()}  # fmt: skip
-    return dpc.Panel(series, unit="state", time="year", outcome="sales", target=0, start=int(made.start),
-                     bounds=made.bounds, ledger=ledger, **({"name": "study"} | more))  # fmt: skip
+    return dpc.Panel(SERIES, unit="state", time="year", outcome="sales", target=0, start=int(MADE.start),
+                     bounds=MADE.bounds, ledger=ledger, **({"name": "study"} | more))  # fmt: skip
 
 
 CALLS = {
@@ -141,11 +146,12 @@ def test_persons_and_outcomes_of_panels_tell_tables_apart() -> None:
     assert first.identity["_named"] == ("state", "year", "sales") and [*first.identity["_series"]] == [0]
 
 
-def test_no_row_is_part_of_a_question_or_of_what_is_kept() -> None:
-    """Other rows under the same name get the kept answer: the lookup cannot have looked at them."""
+def test_no_row_is_part_of_a_question_or_of_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To a later process other rows under the same name are the same: the lookup cannot have looked at them."""
     ledger = dpc.Ledger.in_memory(BUDGET)
     swapped = {**COLUMNS, "a": COLUMNS["b"], "b": COLUMNS["b"]}
     first = other()(ledger)
+    monkeypatch.setattr(kept, "_frames", {})
     assert other(columns=swapped)(ledger).statistic == first.statistic
     assert len(ledger.entries()) == 1
 
@@ -260,15 +266,24 @@ def test_threads_that_ask_the_same_at_once_pay_once() -> None:
     assert len(ledger.entries()) == 1 and len({one for one in found if one is not None}) == 1
 
 
-def test_what_cannot_be_written_reaches_its_caller_and_counts_as_spent(
+def test_what_cannot_be_written_reaches_its_caller_with_a_warning_and_counts_as_spent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Seen to fail: an answer that the full disk did not take came without a word, and no later call had it."""
     ledger = dpc.Ledger.create(tmp_path / "l", budget=BUDGET)
+
     def full(*_: Any) -> None:
         raise LedgerError("the disk is full")
 
     monkeypatch.setattr(dpc.Ledger, "keep", full)
-    assert other()(ledger).decision
+    with pytest.warns(NotKeptWarning) as told:
+        assert other()(ledger).decision
+    assert told[0].message.spend == 1  # type: ignore[union-attr]
+    with warnings.catch_warnings(), pytest.raises(NotKeptWarning) as raised:
+        warnings.simplefilter("error")
+        other(alpha=0.2)(ledger)
+    assert raised.value.answer.decision and raised.value.spend == 2  # not lost where warnings are errors
+    assert pickle.loads(pickle.dumps(raised.value)).answer == raised.value.answer
     monkeypatch.undo()
     with pytest.raises(LedgerError, match="no answer is kept"):
         other()(ledger)
@@ -279,9 +294,9 @@ def test_an_answer_of_another_version_is_not_guessed_at() -> None:
     ledger.allot(LOSS, task="t", asked="f" * 64)
     ledger.keep(1, {"released": {"kind": "Gone", "fields": {}}, "at": "2026"})
     with pytest.raises(LedgerError, match="another version"):
-        kept.recalled(ledger, "f" * 64, False)
+        kept.recalled(ledger, "f" * 64, False, None)
     with pytest.raises(ParameterError):
-        kept.recalled(ledger, "f" * 64, 1)  # type: ignore[arg-type]
+        kept.recalled(ledger, "f" * 64, 1, None)  # type: ignore[arg-type]
 
 
 def test_each_part_of_a_table_or_panel_is_public_or_is_left_out() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, ParamSpec
 
+from dpcausal.asking.form import subject_of
 from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Answer, Method, Question, Settled
 from dpcausal.asking.ready import Ready
@@ -81,6 +82,7 @@ def ask(
     asked, found = before_spend(ledger, question.task, [settled], settled.spent, again, offered=loss)
     if found is not None:
         return question.handed(found)
+    origin = subject_of(question).origin
     ready = Ready([settled])
     allotment = ledger.allot(
         settled.spent, task=question.task, unit=question.unit, relation=Relation.REPLACE_ONE,
@@ -91,7 +93,8 @@ def ask(
     coins, seed = public_generator() if settled.method.uses_coins else (None, None)
     with question.shown():
         released = unheard(settled.released(unheard(settled.read), coins, allotment))
-    return question.handed(keep(ledger, asked, allotment, settled.question.report(settled, released, allotment, seed)))
+    answer = settled.question.report(settled, released, allotment, seed)
+    return question.handed(keep(ledger, origin, asked, allotment, answer))
 
 
 def ask_all(

@@ -67,8 +67,14 @@ def _call(plan: Settled[Any]) -> dict[str, Any]:
     return told | _subject(plan.question, asked)
 
 
+def subject_of(question: Any) -> Table | Panel:
+    """Return the table or panel that a question is about."""
+    subject: Table | Panel = question.panel if hasattr(question, "panel") else question.table
+    return subject
+
+
 def _subject(question: Any, asked: dict[str, Any]) -> dict[str, Any]:
-    subject = question.panel if hasattr(question, "panel") else question.table
+    subject = subject_of(question)
     if not subject.name:
         raise NotStorableError("a table without a name")
     told = {name.removeprefix("_"): value for name, value in subject.identity.items()}

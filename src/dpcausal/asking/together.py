@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dpcausal.asking.form import subject_of
 from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Answer, Settled
 from dpcausal.asking.ready import Ready
+from dpcausal.data.origin import Origin
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.division import Division
 from dpcausal.privacy.ledger import Ledger
@@ -22,8 +24,9 @@ class Together:
     """Settled questions, and the one allotment that was paid for them."""
 
     plans: Sequence[Settled[Any]]
-    allotment: Allotment
     ledger: Ledger
+    origin: Origin
+    allotment: Allotment
     asked: str
     """What stands for exactly this call."""
 
@@ -42,7 +45,7 @@ class Together:
 
     def kept(self, answer: Answer) -> Answer:
         """Return the answer, written beside its spend if it is to be kept."""
-        return keep(self.ledger, self.asked, self.allotment, answer)
+        return keep(self.ledger, self.origin, self.asked, self.allotment, answer)
 
 
 def paid_together(
@@ -67,4 +70,4 @@ def paid_together(
         detail={**detail, **public, **question.table.declared},
         unproven=any(plan.method.unproven for plan in plans), asked=asked, again=again, before=ready,
     )  # fmt: skip
-    return Together(ready.plans, allotment, ledger, asked)
+    return Together(ready.plans, ledger, subject_of(question).origin, allotment, asked)

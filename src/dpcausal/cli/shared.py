@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import re
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpcausal.cli.once import Program
 from dpcausal.data.toml_text import shown
-from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LossError, ParameterError
+from dpcausal.errors import (
+    BudgetExceededError,
+    DpCausalError,
+    LedgerDamagedError,
+    LossError,
+    NotKeptWarning,
+    ParameterError,
+)
 
 if TYPE_CHECKING:
     from dpcausal.privacy.ledger import Ledger
@@ -67,7 +75,38 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turn the library's errors into one line on standard error and an exit code; nothing else is shown."""
+    """Turn the library's errors into one line on standard error and an exit code; nothing else is shown.
+
+    An answer that is not in its ledger is shown, and the code is not 0: nobody can read it again.
+    """
+    with _unkept() as lost:
+        try:
+            yield from _failures()
+        finally:
+            for words in lost:
+                print(f"dpcausal: {words}", file=sys.stderr)
+    if lost:
+        raise typer.Exit(DAMAGED)
+
+
+@contextmanager
+def _unkept() -> Iterator[list[str]]:
+    """Collect what is said of answers that could not be written."""
+    found, shown = list[str](), warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, NotKeptWarning):
+            found.append(str(message))
+        else:
+            shown(message, category, *rest, **more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", NotKeptWarning)
+        warnings.showwarning = show
+        yield found
+
+
+def _failures() -> Iterator[None]:
     try:
         yield
     except BudgetExceededError as error:

@@ -137,6 +137,7 @@ def answers(found: StudyPlan) -> list[str]:
 
     lines = []
     for one in found.standings:
+        lines += [f"{one.question.name}: {one.state}: {one.reason}."] if one.reason and one.answer is not None else []
         for answer in one.answer if isinstance(one.answer, tuple) else (one.answer,):
             if answer is not None:
                 headline = answer.headline() if hasattr(answer, "headline") else released(answer)

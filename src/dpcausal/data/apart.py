@@ -145,7 +145,7 @@ def _gathered(
     rows, total = withheld(lambda: source.grouped(names, deal, gather, groups), unread)
     if rows < 0:
         raise SchemaError(unread)
-    if rows != table._rows or total is None or written_to(table._stamp):
+    if rows != table._rows or total is None or written_to(table.origin.stamp):
         raise SchemaError(CHANGED)
     return total
 

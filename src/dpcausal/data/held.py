@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dpcausal.data import reading
 from dpcausal.data.apart import Apart
+from dpcausal.data.origin import Origin
 from dpcausal.data.persons import many
 from dpcausal.data.source import Collected, Declared, Source, Streaming
 from dpcausal.data.unchanged import NOTHING_SPENT, written_to
@@ -70,12 +71,12 @@ def held_table(table: Table, names: Sequence[str], at_once: bool) -> Table:
     if not needed:
         return table
     collected = source.collect(needed)
-    if len(collected) != table._rows or written_to(table._stamp):
+    if len(collected) != table._rows or written_to(table.origin.stamp):
         raise SchemaError(OTHER_ROWS)
     rows = HeldSource(source, needed, collected)
     if person and many(rows, *person) != table.n:
         raise SchemaError(OTHER_ROWS)
-    return _with(table, _source=rows, _stamp=None)
+    return _with(table, _source=rows, _origin=Origin())
 
 
 def held_panel(panel: Panel) -> Panel:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.origin import Origin
 from dpcausal.data.panel_cells import Cells, array_cells, filled, frame_cells
 from dpcausal.data.panel_series import check_target, covariate_means, observed_places, own_covariates, place_of
 from dpcausal.data.periods import Label
@@ -50,7 +51,7 @@ class Panel(Single):
     ledger : Ledger
         Where each question about the donors is paid.
     name : str, optional
-        Under which answers are kept, as for ``Table``; the targets' series are not part of what tells panels apart.
+        Under which answers are kept, as for ``Table``; another series of a target is another question.
     treated : list of units or str, optional
         All units that are treated, in this frame or in another of the ledger's: a list, or a rule about their names, as
         ``"unit >= 6000 and unit <= 6999"``.  *Public, and not protected*: those that are no targets here are no
@@ -235,6 +236,11 @@ class Panel(Single):
     def name(self) -> str:
         """The name under which answers are kept; empty: none are."""
         return self._name
+
+    @property
+    def origin(self) -> Origin:
+        """Which data it was made of."""
+        return self._cells.origin
 
     @property
     def identity(self) -> dict[str, Any]:

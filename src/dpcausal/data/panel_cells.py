@@ -6,20 +6,19 @@ What makes a donor's row looks at this donor's records and at the targets' publi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from os import PathLike, fspath
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.cleaning import check_declared
-from dpcausal.data.frame import source_of
+from dpcausal.data.origin import Origin, opened
 from dpcausal.data.period_order import declared_times, in_order
 from dpcausal.data.periods import Label, coded, period_label, unit_name
 from dpcausal.data.schema import Bounded
-from dpcausal.data.source import Collected, Kind, Source, withheld
-from dpcausal.data.unchanged import Stamp, absolute, confirm
+from dpcausal.data.source import Collected, Kind, withheld
+from dpcausal.data.unchanged import confirm
 from dpcausal.errors import ParameterError, SchemaError
 
 Reals = NDArray[np.float64]
@@ -44,6 +43,8 @@ class Cells:
         Brings one column of all donors into memory, shape (n, T).  *Private.*
     confirm : callable
         Raises a SchemaError if the frame no longer is what was declared, by public facts.
+    origin : Origin
+        Which data they come from.
     """
 
     times: tuple[Label, ...]
@@ -52,6 +53,7 @@ class Cells:
     target_rows: dict[Any, Reals]
     donor_rows: Callable[[int], Reals]
     confirm: Callable[[], None] = lambda: None
+    origin: Origin = field(default_factory=Origin)
 
 
 def filled(rows: Reals, bounds: Bounded, missing: str) -> Reals:
@@ -111,8 +113,7 @@ def frame_cells(
     also where it is no target.  ``listed_times`` are all periods, in order; by default they are the targets'.
     """
     declared = () if listed_times is None else declared_times(listed_times)
-    source = _source(frame)
-    stamp = Stamp.of(absolute(fspath(frame))) if isinstance(frame, (str, PathLike)) else None
+    source, origin = opened(frame)
     for name in (unit, time, *columns):
         if not isinstance(name, str) or name not in source.names:
             raise SchemaError(f"column {name!r} is not among the columns of the frame")
@@ -181,7 +182,8 @@ def frame_cells(
         len(order),
         {target: np.stack([block[place] for block in blocks]) for place, target in enumerate(targets)},
         lambda place: column(place)[len(names) :],
-        lambda: confirm(source, columns, rows, stamp, (unit, time)),
+        lambda: confirm(source, columns, rows, origin.stamp, (unit, time)),
+        origin,
     )
 
 
@@ -191,14 +193,6 @@ def _differ(targets: list[Any]) -> bool:
         return len(set(targets)) == len(targets)
     except TypeError:
         return False
-
-
-def _source(frame: Any) -> Source:
-    if isinstance(frame, (str, PathLike)):
-        from dpcausal.data.files import file_source
-
-        return file_source(frame)
-    return source_of(frame)
 
 
 def _cells_of(

@@ -121,7 +121,7 @@ class Records:
         )
         if rows < 0:
             raise SchemaError(f"the {source.backend} columns cannot be read")
-        if rows != table._rows or total is None or written_to(table._stamp):
+        if rows != table._rows or total is None or written_to(table.origin.stamp):
             raise SchemaError(CHANGED)
         mark = int(total[-1])
         if self._mark not in (None, mark):

@@ -15,6 +15,8 @@ from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.data.source import Source
 from dpcausal.errors import ParameterError, SchemaError
 
+LONGEST_NAME = 200
+
 RULES = ("drop", "impute", "level")
 """What ``missing=`` takes."""
 
@@ -165,8 +167,8 @@ def checked_weight(weight: object, source: Source) -> tuple[str, Bounded]:
 
 def checked_name(name: object) -> str:
     """Return the name of a table or panel, under which answers are kept; empty: none are."""
-    if not isinstance(name, str) or len(name) > 200 or not name.isprintable():
-        raise ParameterError("name must be a text of at most 200 printable characters")
+    if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
+        raise ParameterError(f"name must be a text of at most {LONGEST_NAME} printable characters")
     return name
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from os import PathLike, fspath
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,13 +10,13 @@ from numpy.typing import NDArray
 
 from dpcausal.data.apart import Apart, persons_in
 from dpcausal.data.cleaning import check_declared, check_named
-from dpcausal.data.frame import source_of
+from dpcausal.data.origin import Origin, opened
 from dpcausal.data.persons import Persons, check_id, check_most, check_number, check_order, many
 from dpcausal.data.reading import CHANGED, Reading, Records
 from dpcausal.data.rows import Rows, checked_name, checked_rule, checked_weight, levelled
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
-from dpcausal.data.unchanged import Stamp, absolute, confirm, written_to
+from dpcausal.data.unchanged import confirm, written_to
 from dpcausal.data.where import Predicate, check_some, predicate
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError, called
 from dpcausal.privacy.confined import Single
@@ -45,9 +44,9 @@ class Table(Single):
     ledger : Ledger
         Where each question about this table is paid.
     name : str, optional
-        Of the table, for good: exactly the same question is then answered once, and again from the ledger, free
-        (``again=True`` pays anew).  Public.  Name, schema and ``n`` are all that tells tables apart: other data of the
-        same name, schema and n would be given this table's answers, so a new version of the data needs a new name.
+        Of the data, for good: exactly the same question is then answered once, and again from the ledger, free
+        (``again=True`` pays anew).  Public.  A file that was written to since, and in one process another frame, are
+        refused these answers; a frame of another process is known by its name alone.  New data need a new name.
     max_rows : int, optional
         The most rows, or with ``person`` persons, that may be brought into memory: a table of more is refused.  By
         default only a question that needs all rows at once is, above 20 million rows, before it spends; others sum
@@ -109,8 +108,8 @@ class Table(Single):
     confined = "a table holds private records: it cannot be pickled"
 
     __slots__ = (
-        "_ids", "_inside", "_ledger", "_max_rows", "_missing", "_most", "_n", "_name", "_person", "_rows", "_schema",
-        "_share", "_source", "_stamp", "_weight",
+        "_ids", "_inside", "_ledger", "_max_rows", "_missing", "_most", "_n", "_name", "_origin", "_person", "_rows",
+        "_schema", "_share", "_source", "_weight",
     )  # fmt: skip
 
     _source: Source
@@ -118,6 +117,7 @@ class Table(Single):
     _ledger: Ledger
     _missing: str
     _name: str
+    _origin: Origin
     _person: str | None
     _ids: str
     _most: int | None
@@ -127,7 +127,6 @@ class Table(Single):
     _n: int
     _rows: int
     _max_rows: int
-    _stamp: Stamp | None
 
     @called
     def __init__(
@@ -145,14 +144,7 @@ class Table(Single):
         known_as = checked_name(name)
         if checked_rule(missing) == "level":
             schema = levelled(schema)
-        stamp: Stamp | None = None
-        if isinstance(frame, (str, PathLike)):
-            from dpcausal.data.files import file_source
-
-            source: Source = file_source(frame)
-            stamp = Stamp.of(absolute(fspath(frame)))
-        else:
-            source = source_of(frame)
+        source, origin = opened(frame)
         check_named(schema, source.names)
         for column, declared in schema.items():
             check_declared(column, declared, source.declared(column))
@@ -171,7 +163,7 @@ class Table(Single):
         source.evaluate(list(dict.fromkeys([*schema.names, *besides])))
         self._settle(
             source=source, schema=schema, ledger=ledger, name=known_as, missing=missing, person=person, ids=ids,
-            most=most, weight=weighed, inside=(), share=1.0, rows=rows, n=rows, stamp=stamp, max_rows=int(limit),
+            most=most, weight=weighed, inside=(), share=1.0, rows=rows, n=rows, origin=origin, max_rows=int(limit),
         )  # fmt: skip
         if person is not None:
             self._settle(n=persons_in(self) if Apart.of(self) else many(source, person))
@@ -192,9 +184,14 @@ class Table(Single):
         return self._name
 
     @property
+    def origin(self) -> Origin:
+        """Which data it was made of."""
+        return self._origin
+
+    @property
     def identity(self) -> dict[str, Any]:
         """All that is public of it: what tells it from another table, and never a row."""
-        hidden = ("_source", "_ledger", "_rows", "_stamp", "_max_rows")
+        hidden = ("_source", "_ledger", "_origin", "_rows", "_max_rows")
         return {slot: getattr(self, slot) for slot in Table.__slots__ if slot not in hidden}
 
     @property
@@ -291,7 +288,7 @@ class Table(Single):
         A question asks for it just before it spends, so it is given only while the frame is what was declared: a
         SchemaError otherwise, before anything is spent.
         """
-        confirm(self._source, self._schema, self._rows, self._stamp, self._besides)
+        confirm(self._source, self._schema, self._rows, self._origin.stamp, self._besides)
         return self._ledger
 
     @property
@@ -351,7 +348,7 @@ class Table(Single):
         if not needed:
             return Rows.of({}, np.ones(self._n, dtype=np.bool_), self._missing)
         collected = self._source.collect(needed)
-        if len(collected) != self._rows or written_to(self._stamp):
+        if len(collected) != self._rows or written_to(self._origin.stamp):
             return None
 
         def read() -> Rows | None:

@@ -49,7 +49,7 @@ def counts_of(table: Table, names: Sequence[str]) -> NDArray[np.int64]:
         columns = [table.schema.column(name) for name in names]
         found = source.tally(names, columns, sizes, apart=table.missing != "impute")
         if found is not None:
-            if int(found[1].sum()) != table.n or written_to(table._stamp):
+            if int(found[1].sum()) != table.n or written_to(table.origin.stamp):
                 raise SchemaError(CHANGED)
             counts = np.zeros(math.prod(sizes), dtype=np.int64)
             inside = found[0] >= 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
@@ -74,13 +74,18 @@ def files_of(path: str) -> list[Path]:
     return [name]
 
 
-def beside(folder: Path, data: str) -> str:
-    """Return what the words for data mean in a file of a folder: a relative path begins there, but of a cluster."""
+def _moved(data: str, path: Callable[[str], str]) -> str:
+    """Return words for data with another path in them; those of a cluster stay as they are."""
     if CLUSTER.fullmatch(data) is not None:
         return data
     if (url := DATABASE.fullmatch(data)) is not None:
-        return f"duckdb:///{folder / url['path']}?table={url['table']}"
-    return os.fspath(folder / data)
+        return f"duckdb:///{path(url['path'])}?table={url['table']}"
+    return path(data)
+
+
+def beside(folder: Path, data: str) -> str:
+    """Return what the words for data mean in a file of a folder: a relative path begins there, but of a cluster."""
+    return _moved(data, lambda path: os.fspath(folder / path))
 
 
 def absolute(data: str) -> str:
@@ -93,15 +98,12 @@ def absolute(data: str) -> str:
 
 def seen_from(folder: Path, data: str) -> str:
     """Return the words by which a file of a folder writes data that are named here: what ``beside`` undoes."""
+    return _moved(data, lambda path: path if os.path.isabs(path) else os.path.relpath(path, folder))
 
-    def moved(path: str) -> str:
-        return path if os.path.isabs(path) else os.path.relpath(path, folder)
 
-    if CLUSTER.fullmatch(data) is not None:
-        return data
-    if (url := DATABASE.fullmatch(data)) is not None:
-        return f"duckdb:///{moved(url['path'])}?table={url['table']}"
-    return moved(data)
+def place_from(folder: Path, data: str) -> str:
+    """Return one name for data, whatever links lead to it: its place as seen from a folder."""
+    return _moved(data, lambda path: os.path.relpath(os.path.realpath(path), os.path.realpath(folder)))
 
 
 def confirm(

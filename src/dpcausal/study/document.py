@@ -16,7 +16,7 @@ from dpcausal.privacy.ledger import Entry
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP, parse_loss
 from dpcausal.report import Guarantee, meanings
 from dpcausal.study.drawing import budget_label, drawn
-from dpcausal.study.standing import ANSWERED, CANNOT, SPENT, Standing
+from dpcausal.study.standing import ANSWERED, CANNOT, EARLIER, SPENT, Standing
 from dpcausal.study.words import (
     assumptions,
     loss_in_words,
@@ -135,9 +135,11 @@ def _columns(schema: Schema) -> tuple[tuple[str, ...], ...]:
 
 def _answer(one: Standing) -> list[Block]:
     blocks = [Block("subheading", one.question.name), Block("text", question_in_words(one.question))]
-    if one.state != ANSWERED:
+    if one.answer is None:
         told = {SPENT: "Spent, and no answer was kept", CANNOT: "It cannot be asked"}.get(one.state, "Not answered")
         return [*blocks, Block("answer", f"{told}: {one.reason or one.state}.")]
+    if one.reason:
+        blocks.append(Block("text", f"{one.state[0].upper()}{one.state[1:]}: {one.reason}."))
     for answer in one.answer if isinstance(one.answer, tuple) else (one.answer,):
         lines = answer.headline() if hasattr(answer, "headline") else released(answer)
         blocks.append(Block("answer", lines[0], lines=tuple(lines[1:])))
@@ -161,12 +163,13 @@ def _spending(facts: Facts) -> list[Block]:
     total, spent, unit = amounts(facts)
     label = budget_label(total, spent, unit)
     rows = [("spend", "when (UTC)", "task", "cost", "answer")]
-    named = {one.asked: one.question.name for one in facts.standings if one.asked}
+    named = {one.asked: ", ".join(other.question.name for other in facts.standings if other.asked == one.asked)
+             for one in facts.standings if one.asked}  # fmt: skip
     for entry in facts.entries:
         asked = str(json.loads(entry.detail).get("asked", ""))
         question = named.get(asked, "outside this study")
         state = next((one.state for one in facts.standings if one.asked and one.asked == asked), "")
-        kept = "kept" if state == ANSWERED else "no answer" if state == SPENT else ""
+        kept = "kept" if state in (ANSWERED, EARLIER) else "no answer" if state == SPENT else ""
         rows.append((f"{entry.number}: {question}", entry.at[:16].replace("T", " "), entry.task,
                      loss_in_words(parse_loss(entry.loss)), kept))  # fmt: skip
     return [

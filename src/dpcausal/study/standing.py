@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dpcausal.asking.kept import Foreseen, foreseeing, recalled
+from dpcausal.data.origin import Origin
 from dpcausal.data.panel import Panel
 from dpcausal.data.table import Table
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError
@@ -20,8 +23,9 @@ from dpcausal.study.words import loss_in_words
 if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart
 
-TO_ASK, ANSWERED, SPENT, CANNOT, BEYOND = (
-    "to ask", "answered", "spent, no answer", "cannot be asked", "beyond the budget",
+TO_ASK, ANSWERED, EARLIER, UNKEPT, SPENT, CANNOT, BEYOND = (
+    "to ask", "answered", "answered from other data", "answered, not in the ledger", "spent, no answer",
+    "cannot be asked", "beyond the budget",
 )  # fmt: skip
 
 
@@ -73,13 +77,14 @@ def foreseen(question: QuestionPart, subject: Table | Panel) -> Foreseen | DpCau
 
 
 def standing(
-    question: QuestionPart, subject: Table | Panel, ledger: Ledger | None, *, trial: Ledger | None = None,
-    again: bool = False,
+    question: QuestionPart, subject: Table | Panel, ledger: Ledger | None, origin: Origin | None, *,
+    trial: Ledger | None = None, counted: Mapping[str, str] = MappingProxyType({}), again: bool = False,
 ) -> Standing:  # fmt: skip
     """Return how a question stands with a ledger, which is looked at only; nothing is spent and no row is read.
 
-    What plan and run go by.  A ``trial`` of the same budget counts what is still to ask, and says what is beyond it;
-    ``again`` asks anew whatever is kept.
+    What plan and run go by.  ``origin`` is what data are asked about, ``None`` if they are not there.  A ``trial`` of
+    the same budget counts what is still to ask, and says what is beyond it, but for what is ``counted`` under another
+    name; ``again`` asks anew whatever is kept.
     """
     found = foreseen(question, subject)
     if isinstance(found, DpCausalError):
@@ -91,11 +96,14 @@ def standing(
         "asked": found.asked,
     }  # fmt: skip
     try:
-        answer = None if ledger is None or not found.asked else recalled(ledger, found.asked, again)
+        kept = None if ledger is None else recalled(ledger, found.asked, again, origin)
     except LedgerError as error:
         return Standing(question, SPENT, in_toml(str(error)), error=error, **told)
-    if answer is not None:
-        return Standing(question, ANSWERED, answer=answer, **told)
+    if kept is not None:
+        state = EARLIER if kept.other_data else ANSWERED
+        return Standing(question, state, in_toml(kept.other_data), answer=kept.answer, **told)
+    if found.asked in counted and not again:
+        return Standing(question, TO_ASK, f"with {counted[found.asked]}, the same question", **told)
     why = None if trial is None else refused(found, trial)
     if why is not None:
         return Standing(question, BEYOND, in_toml(str(why)), error=why, **told)

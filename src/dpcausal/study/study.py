@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpcausal.data.check import SchemaCheck
+from dpcausal.data.origin import Origin
 from dpcausal.data.panel import Panel
+from dpcausal.data.rows import LONGEST_NAME
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.table import Table
-from dpcausal.data.unchanged import CLUSTER, Stamp, beside
+from dpcausal.data.unchanged import CLUSTER, Stamp, beside, place_from
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LedgerError, ParameterError, called
 from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
@@ -26,8 +30,10 @@ from dpcausal.study.standing import (
     ANSWERED,
     BEYOND,
     CANNOT,
+    EARLIER,
     SPENT,
     TO_ASK,
+    UNKEPT,
     Standing,
     replayed,
     standing,
@@ -83,13 +89,16 @@ class StudyPlan(Printed):
 
     def _closing(self) -> list[str]:
         """Return what a run would do next."""
-        asked = sum(one.state == TO_ASK for one in self.standings)
+        asked = len({one.asked or one.question.name for one in self.standings if one.state == TO_ASK})
+        earlier = ", ".join(one.question.name for one in self.standings if one.state == EARLIER)
+        told = f"From other data: {earlier}. again=NAME pays for an answer of these, as another name of the study does."
         named = {state: ", ".join(one.question.name for one in self.standings if one.state == state)
                  for state in (CANNOT, BEYOND)}  # fmt: skip
         if any(named.values()):
             lines = [f"{state.capitalize()}: {names}." for state, names in named.items() if names]
             return [*lines, "A run asks nothing; partial=True asks the others."]
-        return [f"A run asks {asked} and pays for {'it' if asked == 1 else 'them'}."] if asked else []
+        lines = [told] if earlier else []
+        return [*lines, f"A run asks {asked} and pays for {'it' if asked == 1 else 'them'}."] if asked else lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON's types."""
@@ -159,8 +168,12 @@ class Study(Single):
 
     @property
     def name(self) -> str:
-        """The name under which answers are kept."""
-        return self.told.name or self.told.data
+        """The name under which answers are kept: its own, or where its data are, seen from its ledger.
+
+        So it stays as it is where both are moved, and two folders' files of one name are two.
+        """
+        place = self.told.name or place_from(self.ledger_path.parent, self._path())
+        return place if len(place) <= LONGEST_NAME and place.isprintable() else sha256(os.fsencode(place)).hexdigest()
 
     @property
     def budget(self) -> Loss:
@@ -246,11 +259,14 @@ class Study(Single):
 
     def _standings(self, subject: Table | Panel, ledger: Ledger | None, again: Collection[str] = ()) -> list[Standing]:
         """Return how all questions stand: what plan shows, and what run goes by before it pays for the first."""
-        trial = replayed(ledger, self.budget)
-        return [
-            standing(question, subject, ledger, trial=trial, again=question.name in again)
-            for question in self.told.question
-        ]
+        trial, origin = replayed(ledger, self.budget), self._origin()
+        found, counted = list[Standing](), dict[str, str]()
+        for question in self.told.question:
+            found.append(standing(question, subject, ledger, origin, trial=trial, counted=counted,
+                                  again=question.name in again))  # fmt: skip
+            if found[-1].state == TO_ASK and found[-1].asked:
+                counted.setdefault(found[-1].asked, question.name)
+        return found
 
     def _check_all(self, found: list[Standing]) -> None:
         """Refuse a study of which a part cannot be asked, or is beyond the budget, with its line; nothing is spent."""
@@ -270,8 +286,8 @@ class Study(Single):
         return replace(one, forecast=forecast(one.question, self.schema, subject.n, subject))
 
     def _asked(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, again: bool) -> Standing:
-        before = standing(question, subject, ledger)
-        if before.state in (CANNOT, ANSWERED, SPENT) and not (again and before.state != CANNOT):
+        before = standing(question, subject, ledger, subject.origin)
+        if before.state in (CANNOT, ANSWERED, EARLIER, SPENT) and not (again and before.state != CANNOT):
             return before
         try:
             answer = tasks.ask(question, subject, again)
@@ -284,12 +300,22 @@ class Study(Single):
             return replace(before, state=state, reason=in_toml(str(error)))
         except DpCausalError as error:
             return replace(before, state=CANNOT, reason=in_toml(str(error)))
-        return replace(before, state=ANSWERED, reason="", answer=answer)
+        kept = not before.asked or question_is_kept(ledger, before.asked)
+        return replace(before, state=ANSWERED if kept else UNKEPT, reason="" if kept else SAVE, answer=answer)
+
+    def _path(self) -> str:
+        return beside(self.path.parent, self.told.data)
+
+    def _origin(self) -> Origin | None:
+        """Return which data the study is of now; ``None`` if its file is not there."""
+        origin = Origin.of(self._path() if self._data is None else self._data)
+        gone = origin.stamp is not None and not origin.stamp.state and not CLUSTER.fullmatch(self._path())
+        return None if gone else origin
 
     def _frame(self) -> Any:
         if self._data is not None:
             return self._data
-        path = beside(self.path.parent, self.told.data)
+        path = self._path()
         if not CLUSTER.fullmatch(path) and not (Path(path).exists() or Stamp.of(path).state):
             raise self._source.refusal(("data",), f"there is no file {self.told.data!r}")
         return path
@@ -330,6 +356,17 @@ class Study(Single):
             ledger.close()
             raise self._source.refusal(("budget",), f"the ledger's budget is {ledger.budget} for good")
         return ledger
+
+
+SAVE = "the answer could not be written to the ledger and cannot be read again: save it now"
+
+
+def question_is_kept(ledger: Ledger, asked: str) -> bool:
+    """Return whether the ledger has the answer of a question that was paid for."""
+    try:
+        return ledger.kept(asked) is not None
+    except LedgerError:
+        return False
 
 
 def trial_left(ledger: Ledger | None, budget: Loss) -> Any:
