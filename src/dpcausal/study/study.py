@@ -120,8 +120,8 @@ class Study(Single):
     Notes
     -----
     *Guarantee*: that of the ledger: ``run`` spends from it question by question, ``plan``, ``report`` and ``open``
-    spend nothing and read no record.  Answers are kept under the study's ``name``, by default the path of its data
-    as the file writes it: a new version of the data needs a new name.
+    spend nothing and read no record.  Answers are kept under the study's ``name``, by default the place of its data
+    as seen from the ledger.  Where the file was written to since, they stand as answers from other data.
 
     Examples
     --------
