@@ -9,6 +9,7 @@ from typing import Any, ParamSpec
 from dpcausal.asking.form import subject_of
 from dpcausal.asking.kept import before_spend, keep
 from dpcausal.asking.method import Answer, Method, Question, Settled
+from dpcausal.asking.progress import while_it_works
 from dpcausal.asking.ready import Ready
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, called
@@ -104,16 +105,16 @@ def ask_all(
     """Answer many settled questions from one allotment, in order; their costs are within it, and it books each.
 
     ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike; ``told``
-    gets (done, all) after each.
+    gets (done, all) after each, and no more once it has failed.
     """
-    answers = []
+    answers, say = [], None if told is None else while_it_works(told)
     for done, settled in enumerate(plans, start=1):
         coins, own = (None, None) if not settled.method.uses_coins else _dealt(seed)
         private = unheard(partial(read, settled.question) if read else settled.read)
         released = unheard(settled.released(private, coins, allotment))
         answers.append(settled.question.report(settled, released, allotment, own))
-        if told is not None:
-            told(done, len(plans))
+        if say is not None:
+            say(done, len(plans))
     return answers
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 _within: ContextVar[Callable[[float], None] | None] = ContextVar("within", default=None)
 
@@ -17,37 +18,60 @@ def told(share: float) -> None:
         within(share)
 
 
+def while_it_works(tell: Callable[..., object]) -> Callable[..., None]:
+    """Return a function that is silent from its first failure on: an answer that is paid for is not lost for a word."""
+    works = True
+
+    def telling(*words: Any, **named: Any) -> None:
+        nonlocal works
+        try:
+            if works:
+                tell(*words, **named)
+        except Exception:
+            works = False
+
+    return telling
+
+
 @contextmanager
 def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
     """Give a function that is told each step by a public name, and show the steps where standard error is a terminal.
     """
-    if not is_terminal():
+    bar: list[Any] = []
+    if is_terminal():
+        while_it_works(lambda: bar.append(_started()))()
+    if not bar:
         yield _silent
         return
+    shown, done = bar[0], 0
+    update = while_it_works(shown.update)
+    from rich.markup import escape
+
+    task = shown.add_task(escape(title), total=total)
+
+    def step(name: str) -> None:
+        nonlocal done
+        done += 1
+        update(task, description=escape(name), completed=done)
+
+    token = _within.set(lambda share: update(task, completed=done + share))
     try:
-        from rich.console import Console
-        from rich.markup import escape
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    except ImportError:
-        yield _silent
-        return
+        yield step
+    finally:
+        _within.reset(token)
+        while_it_works(shown.stop)()
+
+
+def _started() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     shown = Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
         console=Console(stderr=True), transient=True,
     )  # fmt: skip
-    with shown:
-        task, done = shown.add_task(escape(title), total=total), 0
-
-        def step(name: str) -> None:
-            nonlocal done
-            done += 1
-            shown.update(task, description=escape(name), completed=done)
-
-        token = _within.set(lambda share: shown.update(task, completed=done + share))
-        try:
-            yield step
-        finally:
-            _within.reset(token)
+    shown.start()
+    return shown
 
 
 def is_terminal() -> bool:

@@ -6,9 +6,9 @@ gone or a busy connection refuses a call that costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -17,7 +17,7 @@ from dpcausal.data.held import held_panel, held_table
 from dpcausal.data.panel import Panel
 from dpcausal.data.table import Table
 from dpcausal.errors import MissingDependencyError
-from dpcausal.privacy.noise import load_sampler, simulated
+from dpcausal.privacy.noise import draw_once, simulated
 from dpcausal.privacy.unheard import unheard
 
 MODULES = (
@@ -37,24 +37,26 @@ class Ready:
         """Load packages and rows; an error of ours if that fails, and nothing is spent."""
         if not simulated():  # then nothing is paid for
             _load()
-        for plan in self.plans:
-            for method in _methods(plan.method):
-                method.load()
+        for method in {type(one): one for plan in self.plans for one in _methods(plan.method)}.values():
+            _tried(method.load, method.name)
         self.plans = unheard(lambda: held(self.plans))
 
 
 @lru_cache(maxsize=1)
 def _load() -> None:
     for name in MODULES:
-        try:
-            import_module(name)
-        except Exception:
-            failed = name
-            break
-    else:
-        load_sampler()
+        _tried(partial(import_module, name), name)
+    _tried(draw_once, "opendp")
+
+
+def _tried(action: Callable[[], object], name: str) -> None:
+    """Run what imports, compiles or draws; a MissingDependencyError if it fails, whatever it raises."""
+    try:
+        action()
         return
-    raise MissingDependencyError(failed)
+    except Exception:  # a broken package may raise anything
+        pass
+    raise MissingDependencyError(name)
 
 
 def held(plans: Sequence[Settled[Any]]) -> list[Settled[Any]]:

@@ -93,6 +93,9 @@ class PermutedHsic(PureTest):
             resamples=settled_copies(self.resamples, RESAMPLES, question.alpha),
         )
 
+    def load(self) -> None:
+        root_hsic(np.arange(4.0), np.arange(4.0), width_x=1.0, width_y=1.0, range_x=(0.0, 4.0), range_y=(0.0, 4.0))
+
     def release(
         self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
     ) -> Released:

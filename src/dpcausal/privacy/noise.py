@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.errors import FenceError, MissingDependencyError, ParameterError
+from dpcausal.errors import FenceError, ParameterError
 
 PublicGenerator: TypeAlias = np.random.Generator
 """The type of a generator of public randomness."""
@@ -169,14 +169,10 @@ def _opendp() -> Any:
     return opendp
 
 
-def load_sampler() -> None:
-    """Import the sampler, before a spend: a MissingDependencyError if it cannot be."""
-    try:
-        _opendp()
-        return
-    except Exception:
-        failed = "opendp"
-    raise MissingDependencyError(failed)
+def draw_once() -> None:
+    """Load the sampler and draw around zeros: what is broken fails before a spend."""
+    add_geometric(np.zeros(1, dtype=np.int64), 1.0, sensitivity=1, epsilon=1.0)
+    add_gaussian(np.zeros(1), 1.0, sensitivity=1.0, rho=0.5)
 
 
 def _certify(measurement: Any, sensitivity: float | int, limit: float) -> None:
