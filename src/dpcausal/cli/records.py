@@ -45,14 +45,15 @@ class Records:
         clauses = [] if self.where is None else clauses_of(self.where)
         table = Table(
             data, Schema.from_toml(schema), ledger, name=name, person=self.person, ids=self.ids, most=self.most,
-            weight=None if self.weight is None else _weight_of(self.weight), missing=self.missing,
+            weight=None if self.weight is None else weight_of(self.weight), missing=self.missing,
         )  # fmt: skip
         for column, words in clauses:
             table = table.where(column, **words)
         return table
 
 
-def _weight_of(text: str) -> tuple[str, float]:
+def weight_of(text: str) -> tuple[str, float]:
+    """Return the column and the largest weight of a text as ``w=8``."""
     name, _, largest = text.rpartition("=")
     try:
         return name, float(largest)

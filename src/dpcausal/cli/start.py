@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dpcausal.cli.records import WeightOption, weight_of
 from dpcausal.cli.shared import DATA, JsonOption, app, exit_codes
 from dpcausal.errors import ParameterError
 
@@ -36,6 +37,7 @@ def demo_command(
 def check_command(
     data: Annotated[str, typer.Argument(metavar="DATA", help=f"A study file; or {DATA}")],
     schema: Annotated[Path | None, typer.Option("--schema", help="TOML file of the columns; not of a study.")] = None,
+    weight: WeightOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """NOT PRIVATE: what the schema does to the data, for the curator alone.  Spends nothing; exit 1: look again."""
@@ -45,7 +47,10 @@ def check_command(
 
         if schema is None and not data.endswith(".toml"):
             raise ParameterError("name a study file, or the data and --schema FILE.toml")
-        found = Study.open(data).check() if schema is None else Schema.from_toml(schema).check(data)
+        if schema is None:
+            found = Study.open(data).check()
+        else:
+            found = Schema.from_toml(schema).check(data, weight=None if weight is None else weight_of(weight))
         print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else found.summary())
         if found.notes:
             raise typer.Exit(1)

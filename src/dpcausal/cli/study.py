@@ -20,7 +20,7 @@ StudyArgument = Annotated[Path, typer.Argument(help="The study file.")]
 
 REPORT = Path("report.html")
 
-ASKED = "  {name}: two numbers as 0..110, levels as no, yes; empty leaves it out"
+ASKED = "  {name}: two numbers as 0..110, levels as no, yes; codes as 0..110; missing 999, -9; empty leaves it out"
 
 
 @app.command("init")

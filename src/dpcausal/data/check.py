@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.cleaning import check_declared, check_named
+from dpcausal.data.cleaning import check_declared, check_named, without_codes
 from dpcausal.data.coding import MISSING, level_codes
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.frame import source_of
 from dpcausal.data.persons import Persons
-from dpcausal.data.source import Kind, Source, withheld
+from dpcausal.data.rows import checked_weight
+from dpcausal.data.source import Collected, Kind, Source, withheld
+from dpcausal.data.suspects import suspects_of_levels, suspects_of_numbers, suspects_of_texts
 from dpcausal.errors import HiddenAnswerError, SchemaError
 
 STAMP = "NOT PRIVATE, NOT FOR PUBLICATION: exact shares of the data, for the curator alone"
@@ -122,7 +124,7 @@ class SchemaCheck:
         raise HiddenAnswerError("the check of a schema holds exact shares of private records: it cannot be pickled")
 
 
-def check(frame: Any, schema: Mapping[str, Column]) -> SchemaCheck:
+def check(frame: Any, schema: Mapping[str, Column], weight: tuple[str, float] | None = None) -> SchemaCheck:
     """Return what a schema does to a frame; see ``Schema.check``."""
     if isinstance(frame, (str, PathLike)):
         from dpcausal.data.files import file_source
@@ -137,6 +139,7 @@ def check(frame: Any, schema: Mapping[str, Column]) -> SchemaCheck:
     if rows < 1:
         raise SchemaError("a table needs at least one row")
     columns = tuple(_checked(source, name, column, rows) for name, column in schema.items())
+    columns += () if weight is None else (_checked_weight(source, checked_weight(weight, source), rows),)
     return SchemaCheck(rows, columns, tuple(name for name in source.names if _repeats(source, name)))
 
 
@@ -156,17 +159,40 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
     if len(collected) != rows:
         raise SchemaError("the frame no longer has the rows that were counted")
     if isinstance(column, Bounded):
-        raw = withheld(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
+        unread = f"the {source.backend} columns cannot be read"
+        raw = without_codes(withheld(lambda: collected.numbers(name), unread), column)
+        texts = withheld(lambda: _texts(collected, name), unread) if source.declared(name).kind is Kind.FIELD else ()
         outside = float((raw < column.lower).mean()), float((raw > column.upper).mean())
         absent = float(np.isnan(raw).mean())
-        return ColumnCheck(name, column, *outside, absent, _notes_of_numbers(raw, column, sum(outside), absent))
+        notes = (*_notes_of_numbers(raw, column, sum(outside), absent), *suspects_of_numbers(raw, column))
+        notes = (*notes, *suspects_of_texts(texts, rows, column))
+        return ColumnCheck(name, column, *outside, absent, notes)
     fields = source.declared(name).kind is Kind.FIELD
     codes = withheld(
         lambda: level_codes(collected, name, column, fields=fields),
         f"the {source.backend} columns cannot be read",
     )
     absent = float((codes == MISSING).mean())
-    return ColumnCheck(name, column, 0.0, 0.0, absent, _notes_of_levels(codes, column, absent))
+    notes = (*_notes_of_levels(codes, column, absent), *suspects_of_levels(codes, column))
+    return ColumnCheck(name, column, 0.0, 0.0, absent, notes)
+
+
+def _texts(collected: Collected, name: str) -> tuple[str, ...]:
+    """Return the fields of a text file that are no number."""
+    absent, texts = np.isnan(collected.numbers(name)), (str(one) for chunk in collected.objects(name) for one in chunk)
+    return tuple(text for text, lacks in zip(texts, absent, strict=True) if lacks)
+
+
+def _checked_weight(source: Source, weight: tuple[str, Bounded], rows: int) -> ColumnCheck:
+    name, column = weight
+    one = replace(_checked(source, name, column, rows), notes=())
+    told = (
+        (f"{_percent(one.above)} of the weights lie above the largest, {column.upper:g}, and count as it: give the "
+         "design's largest weight", one.above > 0),
+        (f"{_percent(one.below + one.substituted)} of the rows have a negative weight or none, and do not count",
+         one.below + one.substituted > 0),
+    )  # fmt: skip
+    return replace(one, notes=tuple(words for words, holds in told if holds))
 
 
 def _notes_of_numbers(raw: NDArray[np.float64], column: Bounded, outside: float, absent: float) -> tuple[str, ...]:
@@ -190,6 +216,7 @@ def _notes_of_levels(codes: NDArray[np.int64], column: Levels, absent: float) ->
     found = np.unique(codes[codes != MISSING])
     told = (
         (_lacking(absent), absent >= MUCH_MISSING and column.other is None),
+        ("most of its values are no declared level: a number is declared Bounded(lower, upper)", absent > 0.5),
         (f"levels that never occur: {', '.join(map(repr, never))}; spelled otherwise?", bool(never)),
         ("it is constant, and says nothing", found.size == 1),
     )  # fmt: skip

@@ -4,7 +4,7 @@
 |---|---|---|---|---|
 | Bounded | midpoint, and told apart as missing | nearer bound | clipped | float64 in [lower, upper] |
 
-A column of levels comes out as codes: see ``coding``.
+A code of ``missing`` counts as a null.  A column of levels comes out as codes: see ``coding``.
 A record is cleaned by itself, so replacing one record changes one cleaned record: the map from tables to arrays
 keeps neighbours neighbours under replace-one, and any sensitivity proved on the arrays holds for the table.
 """
@@ -74,10 +74,20 @@ def check_named(declared: Iterable[str], found: Sequence[str]) -> None:
     )
 
 
+def without_codes(raw: NDArray[np.float64], column: Bounded) -> NDArray[np.float64]:
+    """Return raw numbers, NaN where one equals a code of a missing answer, in float64 or as float32 holds it."""
+    if not column.missing_numbers:
+        return raw
+    codes = np.array(column.missing_numbers)
+    with np.errstate(all="ignore"):
+        alike = np.concatenate([codes, codes.astype(np.float32).astype(np.float64)])
+    return np.where(np.isin(raw, alike), np.nan, raw)
+
+
 def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return a new array of values in [lower, upper], NaN as the midpoint and -0.0 as 0.0, and which were no NaN."""
     with np.errstate(all="ignore"):
-        clean = np.clip(raw, column.lower, column.upper)
+        clean = np.clip(without_codes(raw, column), column.lower, column.upper)
         present = ~np.isnan(clean)
         if not present.all():
             clean[~present] = column.midpoint

@@ -171,7 +171,7 @@ def rule_of(column: Column, kind: Kind, grid: Grid | None, rest: int | None = No
     ``grid`` is that of a column of integers or decimals, ``rest`` the code of what is missing: the substitute's if not
     given.
     """
-    if kind is Kind.OBJECT:
+    if kind is Kind.OBJECT or (isinstance(column, Bounded) and column.missing_numbers):
         return None
     if isinstance(column, Levels):
         keys = {} if kind is Kind.EMPTY else _level_keys(column, kind, grid)

@@ -19,6 +19,17 @@ def exact_number(number: float) -> str:
     return repr(int(number)) if number == int(number) and abs(number) < 1e16 else repr(number)
 
 
+def _in_order(codes: list[float | str] | None) -> tuple[float | str, ...] | None:
+    """Return codes of a missing answer in one order, so that two orders are one declaration."""
+    return tuple(sorted(set(codes), key=lambda code: (isinstance(code, str), code))) if codes else None
+
+
+def _written(codes: tuple[float | str, ...] | None) -> str:
+    if codes is None:
+        return ""
+    return f", missing=[{', '.join(repr(code) if isinstance(code, str) else exact_number(code) for code in codes)}]"
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class Bounded:
     """A number between two public bounds.
@@ -34,6 +45,8 @@ class Bounded:
     cuts : list of numbers, optional
         Points strictly between the bounds, increasing, at which methods for discrete data cut the range: bin k
         holds the values with exactly k cuts at or below them.
+    missing : list of numbers or texts, optional
+        Codes of a missing answer, as 999, -9 or ".": a value that equals one counts as a null.
 
     Examples
     --------
@@ -47,14 +60,24 @@ class Bounded:
     lower: float
     upper: float
     cuts: tuple[float, ...] | None
+    missing: tuple[float | str, ...] | None
 
-    def __init__(self, lower: float, upper: float, cuts: Iterable[float] | None = None) -> None:
+    def __init__(
+        self, lower: float, upper: float, cuts: Iterable[float] | None = None,
+        missing: Iterable[float | str] | None = None,
+    ) -> None:  # fmt: skip
         from dpcausal.data.declaration import BoundedShape, checked
 
-        shape = checked(BoundedShape, {"lower": lower, "upper": upper, "cuts": cuts})
+        shape = checked(BoundedShape, {"lower": lower, "upper": upper, "cuts": cuts, "missing": missing})
         object.__setattr__(self, "lower", shape.lower)
         object.__setattr__(self, "upper", shape.upper)
         object.__setattr__(self, "cuts", None if shape.cuts is None else tuple(shape.cuts))
+        object.__setattr__(self, "missing", _in_order(shape.missing))
+
+    @property
+    def missing_numbers(self) -> tuple[float, ...]:
+        """The codes of a missing answer that are numbers."""
+        return tuple(code for code in self.missing or () if isinstance(code, float))
 
     @property
     def width(self) -> float:
@@ -69,11 +92,12 @@ class Bounded:
     def to_dict(self) -> dict[str, object]:
         """Return the declaration as the TOML table that would make it."""
         fields: dict[str, object] = {"lower": self.lower, "upper": self.upper}
-        return fields if self.cuts is None else {**fields, "cuts": list(self.cuts)}
+        fields |= {} if self.cuts is None else {"cuts": list(self.cuts)}
+        return fields if self.missing is None else {**fields, "missing": list(self.missing)}
 
     def __repr__(self) -> str:
         cuts = "" if self.cuts is None else f", cuts=[{', '.join(map(exact_number, self.cuts))}]"
-        return f"Bounded({exact_number(self.lower)}, {exact_number(self.upper)}{cuts})"
+        return f"Bounded({exact_number(self.lower)}, {exact_number(self.upper)}{cuts}{_written(self.missing)})"
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -91,6 +115,8 @@ class Levels:
     other : level, optional
         The level that nulls and unseen values count as.  A name that is not among ``values`` is declared as one
         more level, after them; for integer or boolean levels it may be a text that no record can hold.
+    missing : list of numbers or texts, optional
+        Codes of a missing answer, none of them a level: they count as nulls, and ``Schema.check`` does not remark them.
 
     Notes
     -----
@@ -110,16 +136,19 @@ class Levels:
 
     values: tuple[str | int | bool, ...]
     other: str | int | bool | None
+    missing: tuple[float | str, ...] | None
     kind: str  # keeps Levels([0, 1]) apart from Levels([False, True]), which Python calls equal
 
     def __init__(
-        self, values: Iterable[str | int | bool], other: str | int | bool | None = None
-    ) -> None:
+        self, values: Iterable[str | int | bool], other: str | int | bool | None = None,
+        missing: Iterable[float | str] | None = None,
+    ) -> None:  # fmt: skip
         from dpcausal.data.declaration import LevelsShape, checked
 
-        shape = checked(LevelsShape, {"levels": values, "other": other})
+        shape = checked(LevelsShape, {"levels": values, "other": other, "missing": missing})
         object.__setattr__(self, "values", tuple(shape.levels))
         object.__setattr__(self, "other", shape.other)
+        object.__setattr__(self, "missing", _in_order(shape.missing))
         names = {str: "text", bool: "boolean", int: "integer"}
         object.__setattr__(self, "kind", names[type(shape.levels[0])])
 
@@ -156,10 +185,12 @@ class Levels:
     def to_dict(self) -> dict[str, object]:
         """Return the declaration as the TOML table that would make it."""
         fields: dict[str, object] = {"levels": list(self.values)}
-        return fields if self.other is None else {**fields, "other": self.other}
+        fields |= {} if self.other is None else {"other": self.other}
+        return fields if self.missing is None else {**fields, "missing": list(self.missing)}
 
     def __repr__(self) -> str:
-        return f"Levels({list(self.values)!r}{'' if self.other is None else f', other={self.other!r}'})"
+        other = "" if self.other is None else f", other={self.other!r}"
+        return f"Levels({list(self.values)!r}{other}{_written(self.missing)})"
 
 
 Column: TypeAlias = Bounded | Levels

@@ -66,14 +66,29 @@ def _level(value: object) -> Level:
     raise _broken("a level must be text, an integer or a boolean; a number of many values is Bounded(lower, upper)")
 
 
+def _code(value: object) -> float | str:
+    """Return a code of a missing answer: a text that says a number is that number, as in a text file."""
+    if not isinstance(value, str):
+        return _number(value)
+    try:
+        return _number(float(value))
+    except (ValueError, PydanticCustomError):
+        return str(_level(value))
+
+
+Codes = Annotated[list[Annotated[Any, BeforeValidator(_code)]], BeforeValidator(_listed)]
+"""Codes of a missing answer."""
+
+
 class BoundedShape(BaseModel):
-    """``lower``, ``upper`` and perhaps ``cuts``."""
+    """``lower``, ``upper`` and perhaps ``cuts`` and ``missing``."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     lower: Annotated[float, BeforeValidator(_number)]
     upper: Annotated[float, BeforeValidator(_number)]
     cuts: Annotated[list[Annotated[float, BeforeValidator(_number)]], BeforeValidator(_listed)] | None = None
+    missing: Codes | None = None
 
     @model_validator(mode="after")
     def _in_order(self) -> BoundedShape:
@@ -95,12 +110,13 @@ class BoundedShape(BaseModel):
 
 
 class LevelsShape(BaseModel):
-    """``levels`` and perhaps ``other``."""
+    """``levels`` and perhaps ``other`` and ``missing``."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True, arbitrary_types_allowed=True)
 
     levels: Annotated[list[Annotated[Any, BeforeValidator(_level)]], BeforeValidator(_listed)]
     other: Annotated[Any, BeforeValidator(lambda value: None if value is None else _level(value))] = None
+    missing: Codes | None = None
 
     @model_validator(mode="after")
     def _of_one_kind(self) -> LevelsShape:
@@ -111,6 +127,8 @@ class LevelsShape(BaseModel):
             raise _broken("levels must be of one type: all text, all integers or all booleans")
         if len(set(self.levels)) < len(self.levels):
             raise _broken("levels must differ from each other")
+        if {_plain(code) for code in self.missing or ()} & {str(level) for level in self.levels}:
+            raise _broken("missing must name no level: a code of a missing answer is not a level")
         if self.other is None or type(self.other) is kind:
             return self
         if type(self.other) is not str:
@@ -118,6 +136,11 @@ class LevelsShape(BaseModel):
         if self.other in [str(level) for level in self.levels]:
             raise _broken("other must not be the text of a level of another type")
         return self
+
+
+def _plain(code: float | str) -> str:
+    """Return how a code is written: a whole number without a point."""
+    return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
 
 
 def checked(shape: type[Shape], fields: Mapping[str, object]) -> Shape:

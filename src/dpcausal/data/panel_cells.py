@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.cleaning import check_declared
+from dpcausal.data.cleaning import check_declared, without_codes
 from dpcausal.data.origin import Origin, opened
 from dpcausal.data.period_order import declared_times, in_order
 from dpcausal.data.periods import Label, coded, period_label, unit_name
@@ -159,7 +159,8 @@ def frame_cells(
     cells = _cells(units[of_targets], moments[of_targets], unit_names, labels, ranks, times)
     blocks = []
     for name in listed:  # only the targets' values are kept
-        values = withheld(lambda name=name: collected.numbers(name)[of_targets], unread)  # type: ignore[misc]
+        raw = withheld(lambda name=name: collected.numbers(name)[of_targets], unread)  # type: ignore[misc]
+        values = without_codes(raw, columns[name])
         within = _pivoted(values, cells, len(names), len(times), columns[name])
         plain = _pivoted(values, cells, len(names), len(times))
         blocks.append(np.where((plain == within) | np.isnan(within), within, np.inf))
@@ -173,8 +174,8 @@ def frame_cells(
         flat = withheld(lambda: _cells_of(collected, unit, time, ranks, times), unread)
         if flat is None:
             raise SchemaError("the frame no longer has the units it had when the panel was made")
-        values = withheld(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
-        return _pivoted(values, flat, kept, len(times), columns[name])
+        raw = withheld(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
+        return _pivoted(without_codes(raw, columns[name]), flat, kept, len(times), columns[name])
 
     return Cells(
         times,

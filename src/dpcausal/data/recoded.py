@@ -37,13 +37,15 @@ def counting(table: Table, name: str, event: object) -> Table:
     first, last = column.labels
     if column.other is not None and type(first) is not type(last):
         raise ParameterError(f"event must be the last level of {name!r}: its other= is of another type than its levels")
-    return recoded(table, name, Levels([last, first], other=column.other))
+    return recoded(table, name, Levels([last, first], column.other, column.missing))
 
 
 def as_levels(table: Table, name: str) -> Table:
     """Return the table in which a column declared ``Bounded(0, 1)`` without cuts has the levels 0 and 1."""
     column = table.schema.column(name)
-    return recoded(table, name, Levels([0, 1])) if column == Bounded(0, 1) else table
+    if isinstance(column, Levels) or (column.lower, column.upper, column.cuts) != (0.0, 1.0, None):
+        return table
+    return recoded(table, name, Levels([0, 1], missing=column.missing))
 
 
 def _renamed(one: Predicate, column: Column) -> Predicate:

@@ -176,7 +176,7 @@ def levelled(schema: Schema) -> Schema:
     """Return the schema in which what is missing from a column of levels is a level of its own."""
     return Schema(
         {
-            name: Levels(column.values, NAME) if isinstance(column, Levels) and column.other is None else column
-            for name, column in schema.items()
+            name: Levels(one.values, NAME, one.missing) if isinstance(one, Levels) and one.other is None else one
+            for name, one in schema.items()
         }
     )

@@ -39,10 +39,10 @@ def _column(name: object, declared: object) -> Column:
     try:
         if "levels" in declared:
             levels = checked(LevelsShape, declared)
-            return Levels(levels.levels, levels.other)
+            return Levels(levels.levels, levels.other, levels.missing)
         if "lower" in declared or "upper" in declared:
             bounded = checked(BoundedShape, declared)
-            return Bounded(bounded.lower, bounded.upper, bounded.cuts)
+            return Bounded(bounded.lower, bounded.upper, bounded.cuts, bounded.missing)
         rule = "needs lower and upper, or levels"
     except SchemaError as error:
         rule = str(error)
@@ -82,7 +82,8 @@ class Schema(Mapping[str, Column]):
         """Read a schema from a TOML file with one table per column.
 
         ``[age]`` holds ``lower``, ``upper`` and perhaps ``cuts``; ``[smoker]`` holds ``levels`` and perhaps
-        ``other``.  A column whose name has a dot or a space is quoted: ``["blood pressure"]``.
+        ``other``; both may hold ``missing``, the codes of a missing answer.  A column whose name has a dot or a space
+        is quoted: ``["blood pressure"]``.
         """
         # A bare number would be taken for a file descriptor, and that file closed after reading.
         if not isinstance(path, (str, PathLike)) or not isinstance(fspath(path), str):
@@ -113,7 +114,7 @@ class Schema(Mapping[str, Column]):
             raise SchemaError(told + nearest(name, self.names))
         return self._columns[name]
 
-    def check(self, frame: Any) -> SchemaCheck:
+    def check(self, frame: Any, *, weight: tuple[str, float] | None = None) -> SchemaCheck:
         """Return the share of each column's values that the schema clips or substitutes.  *NOT PRIVATE.*
 
         For the curator alone, to find a wrong unit or a level spelled otherwise before anything is spent.  Never share
@@ -123,6 +124,8 @@ class Schema(Mapping[str, Column]):
         ----------
         frame : frame, mapping or path
             As for ``Table``.
+        weight : (str, float), optional
+            As for ``Table``: how many weights lie above their largest is told, too.
 
         Notes
         -----
@@ -137,7 +140,7 @@ class Schema(Mapping[str, Column]):
         """
         from dpcausal.data.check import check
 
-        return check(frame, self)
+        return check(frame, self, weight)
 
     def to_dict(self) -> dict[str, dict[str, object]]:
         """Return the schema as plain lists, numbers and text, as its TOML file has it."""

@@ -69,8 +69,17 @@ def declared(words: str) -> dict[str, Any] | None:
     --------
     >>> declared("0..110"), declared("no, yes"), declared("0, 1"), declared("")
     ({'lower': 0.0, 'upper': 110.0}, {'levels': ['no', 'yes']}, {'levels': [0, 1]}, None)
+    >>> declared("0..110; missing 999, .")
+    {'lower': 0.0, 'upper': 110.0, 'missing': [999, '.']}
     """
-    text = words.strip()
+    text, given, codes = words.partition("; missing ")
+    if given:
+        column = declared(text)
+        listed = [part.strip() for part in codes.split(",")]
+        if column is None or not all(listed):
+            raise ParameterError("write the bounds or levels first, then the codes: 0..110; missing 999, -9")
+        return column | {"missing": [int(one) if re.fullmatch(r"[+-]?\d{1,18}", one) else one for one in listed]}
+    text = text.strip()
     if not text:
         return None
     found = RANGE.fullmatch(text)
