@@ -19,9 +19,9 @@ from dpcausal.data.coding import MISSING, level_codes
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.frame import source_of
 from dpcausal.data.persons import Persons
-from dpcausal.data.rows import checked_weight
 from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.suspects import suspects_of_levels, suspects_of_numbers, suspects_of_texts
+from dpcausal.data.weights import checked_weight
 from dpcausal.errors import HiddenAnswerError, SchemaError
 
 STAMP = "NOT PRIVATE, NOT FOR PUBLICATION: exact shares of the data, for the curator alone"

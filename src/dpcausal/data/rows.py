@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.cleaning import check_declared
 from dpcausal.data.persons import Persons
-from dpcausal.data.schema import Bounded, Levels, Schema
-from dpcausal.data.source import Source
-from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.data.schema import Levels, Schema
+from dpcausal.errors import ParameterError
 
 LONGEST_NAME = 200
 
@@ -149,20 +147,6 @@ def checked_rule(missing: object) -> str:
     if missing not in RULES or not isinstance(missing, str):
         raise ParameterError(f"missing must be one of {', '.join(RULES)}")
     return missing
-
-
-def checked_weight(weight: object, source: Source) -> tuple[str, Bounded]:
-    """Return the column of survey weights with its range, from public facts."""
-    if not isinstance(weight, (tuple, list)) or len(weight) != 2 or not isinstance(weight[0], str):
-        raise ParameterError('weight must be the name of a column and the largest weight, as ("w", 8.0)')
-    name, largest = weight
-    if name not in source.names:
-        raise SchemaError("weight must name a column of the frame")
-    if isinstance(largest, bool) or not isinstance(largest, (int, float)) or not 1e-9 <= largest <= 1e9:
-        raise ParameterError("the largest weight must be a number between 1e-9 and 1e9")
-    column = Bounded(0, largest)
-    check_declared(name, column, source.declared(name))
-    return name, column
 
 
 def checked_name(name: object) -> str:

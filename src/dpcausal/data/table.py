@@ -13,10 +13,11 @@ from dpcausal.data.cleaning import check_declared, check_named
 from dpcausal.data.origin import Origin, opened
 from dpcausal.data.persons import Persons, check_id, check_most, check_number, check_order, many
 from dpcausal.data.reading import CHANGED, Reading, Records
-from dpcausal.data.rows import Rows, checked_name, checked_rule, checked_weight, levelled
+from dpcausal.data.rows import Rows, checked_name, checked_rule, levelled
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.unchanged import confirm, written_to
+from dpcausal.data.weights import checked_weight
 from dpcausal.data.where import Predicate, check_some, predicate
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError, called
 from dpcausal.privacy.confined import Single
