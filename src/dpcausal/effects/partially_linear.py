@@ -23,7 +23,7 @@ from dpcausal.effects.moments import check_rounds, times_as_wide
 from dpcausal.effects.noisy_cells import levels_of
 from dpcausal.effects.question import Contrast, EffectMethod
 from dpcausal.effects.redundant import redundant_note, without_redundant
-from dpcausal.effects.regression import BLIND, LEAST_OF_A_LINE, LEAST_SIGNAL, SPREAD, Terms
+from dpcausal.effects.regression import BLIND, LEAST_OF_A_LINE, LEAST_SIGNAL, SPREAD, Terms, tells
 from dpcausal.effects.result import Effect
 from dpcausal.effects.rounds import TAKEN, Summed, foretold, learnt_moments, unseen_tail
 from dpcausal.effects.scores import Design
@@ -183,16 +183,18 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         control, treated = arms_of(levels, question.treatment, question.treated, question.control)
         reason, notes = found.interval_reason, (*redundant_note(gone), *found.notes)
         reason = WITHHELD.get(reason, reason)
+        if not tells(moments, LEAST_TOLD):
+            found = replace(found, estimate=None)
         if _farther(moments) > MOST_LENGTHS:
             reason, found = RARE, replace(
-                found, interval=None, standard_error=None, noise_error=None, robustness_value=None,
+                found, estimate=None, interval=None, standard_error=None, noise_error=None, robustness_value=None,
                 robustness_value_limit=None,
             )  # fmt: skip
         one_law = self.constant_spread or self.normal_errors
         if moments.meat is None and found.standard_error is not None and not one_law:
             notes = (*notes, ONE_LAW)
         return replace(
-            found, estimate=None if found.standard_error is None else found.estimate, interval_reason=reason,
+            found, interval_reason=reason,
             notes=(*notes, *void(float(moments.sums[-1, -1]), question.n)), treatment=question.treatment,
             treated=levels[treated], control=levels[control], adjusted_for=question.strata,
             balance=balance_of(moments), method=self.name,

@@ -30,6 +30,8 @@ LEAST_TOLD, MOST_SHORTENED = 1.0, 0.4
 fifth at most: the rounds have lost the rows then, and what is read off the moments may be anything."""
 MOST_UNSURE = 0.5
 """No interval where what a step could not make up for is so many errors; where it is less, it widens the interval."""
+MOST_MORE, SURE = 0.01, 3.0
+"""More rows were shortened than normal ones would be where it is such a share of all, and so many deviations."""
 MISFIT = 1 / 4
 """Of R² a row that was shortened to R, what the regressors' moments lack of it where shortened rows lie on one side of
 the regressors: a step is off by as large a part.  Measured."""
@@ -50,6 +52,11 @@ SIDED = (
 )
 
 
+FAR_OUT = (
+    "more rows lie far out than normal ones would, as those of a rare arm or a skewed column do: slopes are then off "
+    "where the spread or skew is not the same everywhere, which was said and cannot be seen; release the spread by "
+    "meat=, cut or transform the skewed column, or take more rows"
+)
 BLIND = (
     "with so few rows at this loss a skew that moves slopes would not be seen: more rows, a larger loss, or say "
     "normal_rows=True if outcome and regressors are about normal"
@@ -159,10 +166,10 @@ class Regression(Result):
     @staticmethod
     def told(
         release: JointMoments, about: str, outcome: str, coefficients: tuple[Coefficient, ...], reason: str,
-        terms: Terms, assumed: str = ASSUMED,
+        terms: Terms, assumed: str = ASSUMED, astray: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Return the fields of an answer about a release."""
-        if not tells(release, terms.told_from):
+        if not tells(release, terms.told_from) or astray:
             coefficients = tuple(replace(one, standard_error=math.inf, noise_error=math.inf) for one in coefficients)
         return {
             "about": about, "outcome": outcome, "coefficients": coefficients, "interval_reason": reason,
@@ -249,6 +256,7 @@ def regress(
     residual = np.zeros((1, len(release.names)))
     residual[0, places] = contrast[:-1]
     sided, unsure, assumed, hidden = one_sided(release, residual), np.zeros(len(slopes)), ASSUMED, ""
+    whole = False
     sampling = fitted.residual * inverse
     if meat is not None and known:
         squares, step = meat.over(regressors)
@@ -256,18 +264,18 @@ def regress(
         far = step is not None and bool((step.unsure < NOWHERE * np.sqrt(np.diag(step.noise))).all())
         if step is not None and (far or sided):  # a bend, too, moves the slopes of shortened rows, on no one side
             unsure = np.abs(back) @ (step.unsure + _misfit(release, residual) * np.abs(step.by))
-            slopes, noise, sided = slopes + back @ step.by, step.noise, False
+            slopes, noise, sided, whole = slopes + back @ step.by, step.noise, False, far
         if far or not release.deviation:
             assumed = ""
         elif terms.symmetric_errors:
             assumed = SYMMETRIC
         elif not said:
             hidden = HIDDEN
-    noise, whole = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
-    errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (whole, noise))
+    noise, both = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
+    errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (both, noise))
     sided = sided or bool((unsure > MOST_UNSURE * errors).any())
     least = LEAST_SIGNAL if known else LEAST_OF_A_LINE
-    reason, reach = reason_of(release, terms, sided, least, known) or hidden, terms.reach
+    reason, reach = reason_of(release, terms, sided, least, known, whole) or hidden, terms.reach
     if release.signal_to_noise < least:
         gone = without_redundant(release.among((outcome, *regressors)), 1, least)[1]
         reason = COLLINEAR.format(", ".join(map(repr, gone))) if gone else reason
@@ -277,7 +285,8 @@ def regress(
                     None if robust is None or name == "intercept" else robust[place], float(unsure[place]))
         for place, name in enumerate((*regressors, "intercept"))
     )  # fmt: skip
-    return Regression(**Regression.told(release, f"{outcome} on", outcome, found, reason, terms, assumed))
+    astray = said and not whole and far_out(release)
+    return Regression(**Regression.told(release, f"{outcome} on", outcome, found, reason, terms, assumed, astray))
 
 
 def coefficient(
@@ -301,14 +310,34 @@ def tells(release: JointMoments, least: float = LEAST_TOLD) -> bool:
     return release.signal_to_noise >= least and not lost(release)
 
 
-def reason_of(release: JointMoments, terms: Terms, sided: bool, least: float, spread_known: bool = False) -> str:
-    """Return why what is read off these moments has no interval; empty if it has."""
+def far_out(release: JointMoments) -> bool:
+    """Return whether clearly more rows were shortened than normal ones would be: what was said of their law is no use
+    there, as slopes are those of rows that were drawn in."""
+    from scipy.special import chdtrc
+
+    normal = float(chdtrc(len(release.names), release.radius**2)) * release.count
+    more = release.shortened - normal
+    return bool(
+        release.deviation > 0 and more > MOST_MORE * release.count
+        and more > SURE * math.hypot(release.noise.count, math.sqrt(normal))
+    )  # fmt: skip
+
+
+def reason_of(
+    release: JointMoments, terms: Terms, sided: bool, least: float, spread_known: bool = False, whole: bool = False
+) -> str:  # fmt: skip
+    """Return why what is read off these moments has no interval; empty if it has.
+
+    ``whole``: slopes are those of rows that were not shortened.
+    """
     if release.signal_to_noise < least:
         return WEAK.format(least)
     if lost(release):
         return LOST
     if sided:
         return SIDED
+    if (terms.constant_spread or terms.normal_rows or terms.symmetric_errors) and not whole and far_out(release):
+        return FAR_OUT
     if release.deviation and not terms.normal_rows and lean_seen(release.n, release.noise) < LEAST_SEEN:
         return BLIND
     return "" if terms.constant_spread or terms.normal_rows or spread_known else SPREAD

@@ -1,0 +1,56 @@
+"""What is said of errors and cannot be seen where rows lie far out: no interval and no error rather than wrong ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.privacy.noise import generator_from_seed
+
+SCHEMA = dpc.Schema({"y": dpc.Bounded(-40, 40), "a": dpc.Levels([0, 1]), "x": dpc.Bounded(-40, 40)})
+
+
+def rows(kind: str, seed: int, n: int = 10_000) -> dict[str, Any]:
+    coins = generator_from_seed(seed)
+    x, e = np.clip(coins.normal(size=n), -4, 4), coins.normal(size=n)
+    a = (coins.random(n) < (0.1 if kind == "skewed arm" else 0.3)).astype(int)
+    if kind == "skewed arm":
+        e = np.where(a == 1, 3 * (coins.exponential(size=n) - 1), e)
+    if kind == "skewed regressor":  # and the outcome goes with its logarithm
+        x = np.where(coins.random(n) < 0.015, 39.0, np.clip(np.exp(0.75 * coins.normal(size=n)), 0, 8))
+    return {"y": np.clip(a + (-2 * np.log1p(x) if kind == "skewed regressor" else x) + e, -40, 40), "a": a, "x": x}
+
+
+def fit(kind: str, seed: int, epsilon: float, **said: bool) -> Any:
+    loss = dpc.ApproxDP(epsilon, 1e-6)
+    table = dpc.Table(rows(kind, seed), SCHEMA, dpc.Ledger.in_memory(loss))
+    with dpc.simulated_noise(seed):
+        return dpc.moments(table, ["y", "a", "x"], loss=loss).ols("y", ["a", "x"], **said)
+
+
+@pytest.mark.parametrize("said", [{"constant_spread": True}, {"normal_rows": True}])
+@pytest.mark.parametrize(("kind", "epsilon"), [("skewed arm", 1.0), ("skewed arm", 4.0), ("skewed regressor", 4.0)])
+def test_rows_far_out_refute_what_was_said(kind: str, epsilon: float, said: dict[str, bool]) -> None:
+    found = [fit(kind, seed, epsilon, **said) for seed in range(4)]
+    assert all(one[name].interval is None and one.interval_reason for one in found for name in "ax")
+    assert all(one[name].standard_error == np.inf for one in found for name in "ax")
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_of_normal_rows_what_is_said_gives_intervals_that_hold(epsilon: float) -> None:
+    found = [fit("normal", seed, epsilon, constant_spread=True)["a"] for seed in range(8)]
+    shown = [one.interval for one in found if one.interval is not None]
+    assert len(shown) >= 5 and sum(low <= 1 <= high for low, high in shown) >= len(shown) - 2
+
+
+def test_one_slope_of_a_rare_skewed_arm_has_no_interval_by_a_wrong_word() -> None:
+    loss = dpc.ApproxDP(2, 1e-6)
+    for word in ("constant_spread", "normal_errors"):
+        table = dpc.Table(rows("skewed arm", 1), SCHEMA, dpc.Ledger.in_memory(loss))
+        with dpc.simulated_noise(1):
+            found = dpc.effect(table, treatment="a", outcome="y", adjust=["x"], loss=loss,
+                               method=dpc.methods.PartiallyLinear(**{word: True}))  # fmt: skip
+        assert found.interval is None and found.standard_error is None and found.interval_reason
