@@ -12,7 +12,7 @@ from dpcausal.asking.method import Answer, Method, Question, Settled
 from dpcausal.asking.progress import while_it_works
 from dpcausal.asking.ready import Ready
 from dpcausal.data.table import Table
-from dpcausal.errors import ParameterError, called
+from dpcausal.errors import InfeasibleError, ParameterError, called
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.call import check_consent, check_large
 from dpcausal.privacy.loss import Loss
@@ -43,8 +43,17 @@ def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unprov
     """Return the question with its settled method: from public arguments, before anything is spent or read."""
     if loss.exact and not method.has_exact:
         raise ParameterError(f"method {method.name} has no form without privacy")
-    spent, note = method.pay(loss, question)
-    ready = method.settle(question, spent)
+    ready: Method[Any, Any] | None = None
+    try:
+        spent, note = method.pay(loss, question)
+        ready = method.settle(question, spent)
+    except ArithmeticError:  # of public numbers alone
+        pass
+    if ready is None:
+        raise InfeasibleError(
+            f"method {method.name!r} cannot work with these numbers of rows and columns at {loss}: give more rows, "
+            "fewer columns or another loss"
+        )
     _check_records(question, ready)
     table = getattr(question, "table", None)
     if isinstance(table, Table) and (ready.needs_all(question) or loss.exact):

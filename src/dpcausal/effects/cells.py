@@ -61,7 +61,7 @@ class CellSums(AboutTable[NoisyCells]):
         chosen = tuple(value_of(name, declared[name]) for name in numbers) or (COUNTS_ONLY,)
         question = cls(table, named, chosen, finer)
         if question.entries > MOST_CELLS:
-            raise InfeasibleError(f"{question.entries:.3g} noisy sums are above {MOST_CELLS}: name fewer columns")
+            raise InfeasibleError(f"these columns make more than {MOST_CELLS} noisy sums, the most: name fewer columns")
         if table.n > (MOST_ROWS if table.unit is Unit.ROW else MOST_HELD):
             raise InfeasibleError(f"sums by cells are exact up to {MOST_ROWS} rows, or {MOST_HELD} persons")
         return question

@@ -72,6 +72,9 @@ LEAST_SHARE, RARE_ARM = 0.95, 0.1
 LEAST_SIGNAL, ENOUGH_SIGNAL = 2.5, 3.6
 """No interval where the moments are nearer to their noise, and no answer where they would be by public numbers; what is
 enough for nearly all intervals to be shown."""
+MOST_TIMES = 1e6
+"""So many times the epsilon are no advice: some numbers of rows and columns no loss helps."""
+
 MOST_CUT = 2.0
 """No interval where counts show that cut scores moved the mean by so many standard errors; where they could have moved
 it by less, it is so much wider at that end."""
@@ -157,12 +160,13 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
                 enough, times = n, 1.0
                 while foretold(d, enough, most) < LEAST_SIGNAL:
                     enough = math.ceil(enough * 1.1)
-                while foretold(d, n, ZCDP(most.rho * times**2)) < LEAST_SIGNAL:
+                while times < MOST_TIMES and foretold(d, n, ZCDP(most.rho * times**2)) < LEAST_SIGNAL:
                     times *= 1.05
+                or_epsilon = f", or {times:.2g} times the epsilon" if times < MOST_TIMES else ""
                 raise InfeasibleError(
                     f"{n} rows at {spent} foretell moments of {d} columns at {max(signal, 0):.2g} times their noise, "
-                    f"and {LEAST_SIGNAL:g} is needed: about {enough} rows would do, or {times:.2g} times the epsilon, "
-                    "or adjust for fewer columns"
+                    f"and {LEAST_SIGNAL:g} is needed: about {enough} rows would do{or_epsilon}, or adjust for "
+                    "fewer columns"
                 )
         return self
 

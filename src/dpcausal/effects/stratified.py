@@ -29,6 +29,7 @@ CLEAR, LEAST_DEVIATION = 32, 0.25
 """With four parts of each number, cells of so many deviations of their noise leave room for more parts."""
 
 
+MOST_CELLS = 2**53
 LEARNT = (
     "{} cut into parts of one width where released counts have records; what varies within a part is not adjusted for"
 )
@@ -47,6 +48,11 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
         return pay_cells(loss)
 
     def settle(self, question: Contrast, spent: Paid) -> Stratified:
+        if question.cells > MOST_CELLS:
+            raise InfeasibleError(
+                "these columns make more than 2^53 cells of treatment and strata, which no number of rows fills: "
+                "adjust for fewer or coarser columns"
+            )
         deviation = _deviation(question, spent)
         least, mean = least_count(deviation), question.n / question.cells
         if mean < least and not spent.exact:
