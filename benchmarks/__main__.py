@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BENCHMARKS = (
     "verdicts", "verdict_attacks",
-    "house", "validation", "plans",
+    "house", "validation", "textbook", "plans",
     "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed",
     "engines", "engines_order", "engines_spark", "igci",
     "paper1_tables", "training_privacy",
