@@ -47,7 +47,8 @@ def sides(run: Any, loss: Any, draws: int, unproven: bool = False) -> list[Any]:
         else dpc.PureDP(loss.exact_epsilon * times)
     )
     with dpc.simulated_noise(1):
-        allotment = dpc.Ledger.in_memory(budget).allot(budget, task="audit", unit=Unit.DONOR, unproven=unproven)
+        ledger = dpc.Ledger.in_memory(budget, unit="unit")
+        allotment = ledger.allot(budget, task="audit", unit=Unit.DONOR, unit_column="unit", unproven=unproven)
         if unproven:
             return [[abs(float(run(X, allotment) @ ONES)) for _ in range(draws)] for X in pair()]
         return [[float(run(X, allotment)[0]) for _ in range(draws)] for X in worst_pair()]

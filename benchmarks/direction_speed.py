@@ -40,7 +40,7 @@ def ask(rows: int, score: str, protect: str) -> tuple[float, float]:
     """Return wall and processor seconds of one call, the making of the data left out."""
     pair = dpc.simulate.anm_pair(rows, seed=1)
     loss = dpc.PureDP(1)
-    table = dpc.Table(pair.columns, pair.schema, dpc.Ledger.in_memory(loss), missing="impute")
+    table = dpc.Table(pair.columns, pair.schema, dpc.Ledger.in_memory(loss, protect=protect), missing="impute")
     wall, processor = time.perf_counter(), processor_seconds()
     dpc.direction(table, "x", "y", score=score, protect=protect, loss=loss)  # type: ignore[arg-type]
     return time.perf_counter() - wall, processor_seconds() - processor

@@ -24,7 +24,7 @@ def main(target: Path) -> int:
     loss = dpc.ApproxDP(1, 1e-6)
     panel = dpc.Panel.from_arrays(
         made.donors, {"state 0": made.target}, start=1989, times=list(range(1969, 1995)), bounds=made.bounds,
-        ledger=dpc.Ledger.in_memory(loss),
+        ledger=dpc.Ledger.in_memory(loss, unit="unit"),
     )  # fmt: skip
     answer = dpc.synthetic_control(panel, loss=loss)
     figure = Figure(figsize=(10, 4), layout="constrained")

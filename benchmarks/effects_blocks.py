@@ -75,7 +75,8 @@ def truth(kind: str) -> tuple[float, float]:
 def ask(columns: tuple[Any, Any, Any], loss: Any, method: Any) -> Any:
     x, a, y = columns
     names = [f"x{place}" for place in range(x.shape[1])]
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+    private = not isinstance(loss, dpc.NoPrivacy)
+    ledger = dpc.Ledger.in_memory(loss, accept_large_epsilon=True) if private else dpc.Ledger.without_privacy()
     bounds = dict.fromkeys(names, dpc.Bounded(-1, 1))
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-REACH, REACH), **bounds})
     table = dpc.Table({"a": a, "y": y, **dict(zip(names, x.T, strict=True))}, schema, ledger)

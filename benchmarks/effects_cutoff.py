@@ -122,7 +122,7 @@ def drawn(design: Design, n: int, seed: int) -> tuple[dict[str, Any], dpc.Schema
 def asked(
     columns: dict[str, Any], schema: dpc.Schema, loss: dpc.PureDP | dpc.NoPrivacy, options: dict[str, Any]
 ) -> Any:
-    ledger = dpc.Ledger.without_privacy() if loss.exact else dpc.Ledger.in_memory(loss)
+    ledger = dpc.Ledger.without_privacy() if loss.exact else dpc.Ledger.in_memory(loss, accept_large_epsilon=True)
     table = dpc.Table(columns, schema, ledger)
     treatment = "a" if "a" in columns else None
     return dpc.discontinuity(

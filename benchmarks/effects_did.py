@@ -143,14 +143,15 @@ def whole(drawn: Drawn, loss: Any) -> Any:
     y, g, _ = drawn
     frame = {"id": np.repeat(np.arange(len(y)), T), "t": np.tile(PERIODS, len(y)), "g": np.repeat(g, T),
              "y": np.clip(y, -12, 12).ravel()}  # fmt: skip
-    table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(loss), person="id")
+    table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(loss, person="id"), person="id")
     return dpc.did(table, time="t", outcome="y", cohort="g", loss=loss)
 
 
 def tables(n: int, loss: Any) -> tuple[dpc.Table, dpc.Table]:
     """Return tables of n persons whose ledgers last for all runs, one without privacy."""
     frame = {"id": np.arange(n), "t": np.ones(n, int), "g": np.full(n, NEVER), "y": np.zeros(n)}
-    ledgers = dpc.Ledger.in_memory(dpc.ApproxDP(1e5, 0.1)), dpc.Ledger.without_privacy()
+    private = dpc.Ledger.in_memory(dpc.ApproxDP(1e5, 0.1), person="id", accept_large_epsilon=True)
+    ledgers = private, dpc.Ledger.without_privacy()
     kept, exact = (dpc.Table(frame, SCHEMA, ledger, person="id") for ledger in ledgers)
     return kept, exact
 

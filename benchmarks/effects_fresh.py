@@ -28,7 +28,7 @@ def coin(rng: Any, p: Any) -> Any:
 
 
 def table_of(columns: dict[str, Any], schema: dict[str, Any], loss: Any, **more: Any) -> dpc.Table:
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss, **more)
     return dpc.Table(columns, dpc.Schema(schema), ledger, **more)
 
 

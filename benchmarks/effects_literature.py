@@ -52,7 +52,8 @@ def features(kind: str, x: Any) -> Any:
 def ask(kind: str, n: int, loss: Any, seed: int, short: bool = True) -> Any:
     x, a, y = drawn(kind, n, seed)
     columns = dict(zip([f"f{place}" for place in range(99)], features(kind, x).T, strict=False))
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+    private = not isinstance(loss, dpc.NoPrivacy)
+    ledger = dpc.Ledger.in_memory(loss, accept_large_epsilon=True) if private else dpc.Ledger.without_privacy()
     bounds = dict.fromkeys(columns, dpc.Bounded(-1, 1))
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-REACH, REACH), **bounds})
     table = dpc.Table({"a": a, "y": y, **columns}, schema, ledger)

@@ -83,7 +83,8 @@ def told(title: str, study: tuple[Any, Any, dict[str, Any]], loss: Any, runs: in
     columns, schema, question = study
 
     def ask(loss: Any) -> Any:
-        ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+        private = not isinstance(loss, dpc.NoPrivacy)
+        ledger = dpc.Ledger.in_memory(loss, accept_large_epsilon=True) if private else dpc.Ledger.without_privacy()
         table = dpc.Table(columns, schema, ledger, missing="drop")
         return dpc.effect(table, **question, loss=loss, accept_large_epsilon=True)
 
@@ -127,7 +128,7 @@ def resampled(study: tuple[Any, Any, dict[str, Any]], epsilon: float, runs: int)
         rows = {name: values[drawn] for name, values in columns.items()}
         loss = dpc.ApproxDP(epsilon, 1e-6)
         with dpc.simulated_noise(seed):
-            table = dpc.Table(rows, schema, dpc.Ledger.in_memory(loss))
+            table = dpc.Table(rows, schema, dpc.Ledger.in_memory(loss, accept_large_epsilon=True))
             found.append(dpc.effect(table, **question, loss=loss, accept_large_epsilon=True))
     shown = [one.interval for one in found if one.interval is not None]
     held = np.mean([low <= truth <= high for low, high in shown])

@@ -105,7 +105,7 @@ def asked(shape: str, n: int, loss: Any, seed: int, method: Any) -> Any:
         columns = {name: column[owner["id"]] for name, column in columns.items()}
         a, y = a[owner["id"]], (y + 0.7 * rng.normal(size=n))[owner["id"]] + 0.7 * rng.normal(size=int(rows.sum()))
     schema = dict.fromkeys(columns, dpc.Bounded(-4, 4)) | {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-REACH, REACH)}
-    ledger = dpc.Ledger.without_privacy() if loss.exact else dpc.Ledger.in_memory(loss)
+    ledger = dpc.Ledger.without_privacy() if loss.exact else dpc.Ledger.in_memory(loss, accept_large_epsilon=True)
     table = dpc.Table({**columns, "a": a, "y": y, **owner}, dpc.Schema(schema), ledger, **more)
     return dpc.effect(table, treatment="a", outcome="y", adjust=list(columns), loss=loss, method=method,
                       accept_large_epsilon=True)  # fmt: skip

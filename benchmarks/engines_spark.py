@@ -137,7 +137,7 @@ def asked(master: str, home: Path) -> None:
         measured("own counts", lambda: own_counts(frame))
         measured("own sums", lambda: own_sums(frame))
     for tasks, person in ((TASKS, None), (PERSONS, "id")):
-        ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))
+        ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4), person=person, accept_large_epsilon=True)
         table = measured(
             f"table{', person=' if person else ''}", lambda ledger=ledger, person=person: dpc.Table(
                 frame, SCHEMA, ledger, person=person

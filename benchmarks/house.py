@@ -213,8 +213,8 @@ def depths() -> Iterator[tuple[str, int]]:
     """Yield the frames of each task's calls."""
     loss, gaussian = dpc.PureDP(2), dpc.ApproxDP(2, 1e-6)
     rows, made = dpc.simulate.smooth_design(500, seed=1), dpc.simulate.factor_panel(1000, seed=1)
-    table = dpc.Table(rows.columns, rows.schema, dpc.Ledger.in_memory(dpc.ApproxDP(1000, 1e-3)))
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(100))
+    table = dpc.Table(rows.columns, rows.schema, dpc.Ledger.in_memory(dpc.ApproxDP(20, 1e-3)))
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(20), unit="unit")
     panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
     yield "direction", frames(dpc.direction, table, "x", "y", loss=loss)
     yield "ci_test", frames(dpc.ci_test, table, "x", "y", given=["z1"], loss=loss)

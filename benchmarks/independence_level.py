@@ -105,8 +105,9 @@ def rejected(shape: str | Draw, n: int, repetitions: int) -> Iterator[list[float
                     sums[blocks] = [term(score, reach_of(blocks)) for score in scores]
                 found.append(sums[blocks])
             else:
-                paid = dpc.Ledger.in_memory(dpc.PureDP(epsilon))
-                own = dpc.Table(data.columns, data.schema, paid, person=getattr(data, "person", None))
+                person = getattr(data, "person", None)
+                paid = dpc.Ledger.in_memory(dpc.PureDP(epsilon), person=person)
+                own = dpc.Table(data.columns, data.schema, paid, person=person)
                 with dpc.simulated_noise(seed):
                     t = dpc.ci_test(own, "x", "y", given=data.given, loss=PureDP(epsilon), method=test)
                 found.append(float(t.decision == "dependent"))

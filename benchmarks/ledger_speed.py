@@ -18,7 +18,7 @@ import numpy as np
 
 from dpcausal.errors import BudgetExceededError
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.ledger_file import sealed
+from dpcausal.privacy.ledger_lines import sealed
 from dpcausal.privacy.loss import ApproxDP, PureDP, loss_text
 
 LOSS = PureDP(0.001)
@@ -27,7 +27,7 @@ BUDGET = ApproxDP(100_000, 1e-6)
 
 def fill(path: Path, count: int) -> None:
     """Write the lines that ``count`` spends would write, at once."""
-    with Ledger.create(path, budget=BUDGET) as ledger:
+    with Ledger.create(path, budget=BUDGET, accept_large_epsilon=True) as ledger:
         head = ledger.head
     told = {"task": "direction", "loss": loss_text(LOSS), "zcdp": None, "unit": "row", "relation": "replace-one"}
     told |= {"detail": {"columns": ["x", "y"]}, "once": {}, "caveats": ""}

@@ -8,11 +8,17 @@ import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import dpcausal as dpc
 from benchmarks.pairs import DATA, DataAbsentError
+
+
+def paid(loss: Any) -> dpc.Ledger:
+    """Return a ledger in memory of just the loss, for the units of arrays."""
+    return dpc.Ledger.in_memory(loss, unit="unit", accept_large_epsilon=True)
 
 
 @dataclass(frozen=True)
@@ -26,10 +32,10 @@ class RealPanel:
     target: str
     start: int
 
-    def of(self, target: str, loss: object, start: int | None = None) -> dpc.Panel:
+    def of(self, target: str, loss: Any, start: int | None = None) -> dpc.Panel:
         """Return the panel with one unit as its target, and a ledger of exactly the loss."""
         place = self.units.index(target)
-        ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+        ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else paid(loss)
         return dpc.Panel.from_arrays(
             np.delete(self.values, place, axis=0), {target: self.values[place]}, start=start or self.start,
             bounds=self.bounds, ledger=ledger, times=self.times,

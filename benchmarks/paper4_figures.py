@@ -48,7 +48,8 @@ def published(panel: Panel, penalty: float, first: Any, second: Any, objective: 
     X, Y, y, _ = panel
     whole = dpc.ApproxDP(first.exact_epsilon + second.exact_epsilon, getattr(first, "exact_delta", 0) or 0)
     budget: Any = whole if isinstance(first, dpc.ApproxDP) else dpc.PureDP(whole.exact_epsilon)
-    allotment = dpc.Ledger.in_memory(budget).allot(budget, task="replication", unit=dpc.Unit.DONOR, unproven=objective)
+    ledger = dpc.Ledger.in_memory(budget, unit="unit", accept_large_epsilon=True)
+    allotment = ledger.allot(budget, task="replication", unit=dpc.Unit.DONOR, unit_column="unit", unproven=objective)
     weights = (dpsc.objective_weights if objective else dpsc.output_weights)(X, y, penalty, allotment, first)
     return dpsc.printed_path(weights, Y, allotment, second)
 
@@ -59,7 +60,7 @@ def ours(panel: Panel, epsilon: float) -> Any:
     target = np.concatenate([y, truth])
     half = max(1.0, float(np.abs(target).max()))  # the authors' own panels pass 1, the range of their proofs
     made = dpc.Panel.from_arrays(np.hstack([X, Y]), target, start=len(y), bounds=dpc.Bounded(-half, half),
-                                 ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+                                 ledger=dpc.Ledger.in_memory(loss, unit="unit", accept_large_epsilon=True))  # fmt: skip
     return dpc.synthetic_control(made, loss=loss, force=True, accept_large_epsilon=True).counterfactual
 
 

@@ -44,7 +44,7 @@ def table(columns: dict[str, Any], reach: float = 6.0, **words: Any) -> dpc.Tabl
         whole = values.dtype.kind in "iu"
         schema[name] = dpc.Levels(sorted(set(values.tolist()))) if whole else dpc.Bounded(-reach, reach)
     held = {name: one if one.dtype.kind in "iu" else one.clip(-reach, reach) for name, one in columns.items()}
-    return dpc.Table(held, dpc.Schema(schema), dpc.Ledger.in_memory(dpc.ApproxDP(1_000, 0.1)), **words)
+    return dpc.Table(held, dpc.Schema(schema), dpc.Ledger.in_memory(dpc.ApproxDP(20, 0.1)), **words)
 
 
 def skewed(coins: Coins, *shape: int) -> Any:
@@ -161,7 +161,7 @@ def treated_later(law: Any, share: float, periods: int, trend: float) -> Callabl
         schema = dpc.Schema({"t": dpc.Levels(range(periods)), "g": dpc.Levels([periods // 2, periods]),
                              "y": dpc.Bounded(-0.5, 0.5)})  # fmt: skip
         frame = {"id": person, "t": time, "g": start, "y": y.clip(-0.5, 0.5)}
-        ledger = dpc.Ledger.in_memory(dpc.ApproxDP(1_000, 0.1))
+        ledger = dpc.Ledger.in_memory(dpc.ApproxDP(20, 0.1), person="id")
         found = dpc.did(dpc.Table(frame, schema, ledger, person="id"), time="t", outcome="y", cohort="g", loss=loss)
         return None if found.att is None else half(found.att.interval)
 
@@ -174,7 +174,7 @@ def controlled(law: Any, common: Callable[[int], Any], noise: float) -> Callable
         course = common(13) + np.where(np.arange(13) >= 10, 0.2, 0.0)
         rows = coins.uniform(-0.3, 0.3, (n + 1, 1)) + coins.normal(1, 0.35, (n + 1, 1)) * course
         rows = (rows + noise * law(coins, n + 1, 13)).clip(-1, 1)
-        ledger = dpc.Ledger.in_memory(dpc.ApproxDP(1_000, 0.1))
+        ledger = dpc.Ledger.in_memory(dpc.ApproxDP(20, 0.1), unit="unit")
         panel = dpc.Panel.from_arrays(rows[1:], rows[0], start=10, bounds=dpc.Bounded(-1, 1), ledger=ledger)
         return half(dpc.synthetic_control(panel, loss=loss).interval)
 
@@ -202,7 +202,7 @@ def uneven(coins: Coins, *shape: int) -> Any:
 def pointed(**law: Any) -> Callable[[int, Any, Coins], float]:
     def run(n: int, loss: Any, coins: Coins) -> float:
         pair = dpc.simulate.anm_pair(n, seed=int(coins.integers(2**62)), **law)
-        made = dpc.Table(pair.columns, pair.schema, dpc.Ledger.in_memory(dpc.ApproxDP(1_000, 0.1)))
+        made = dpc.Table(pair.columns, pair.schema, dpc.Ledger.in_memory(dpc.ApproxDP(20, 0.1)))
         return float(dpc.direction(made, "x", "y", loss=loss).verdict == "x causes y")
 
     return run

@@ -42,8 +42,9 @@ def rejected(columns: Columns, schema: dpc.Schema, seed: int, epsilon: float = 1
     """Return whether x and y are called dependent, given z if there is one."""
     given = ["z"] if "z" in schema else []
     method = how.pop("method", "auto")
+    whose = {name: how[name] for name in ("person", "ids") if name in how}
     with dpc.simulated_noise(seed):
-        table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(20)), **how)
+        table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(20), **whose), **how)
         found = dpc.ci_test(table, "x", "y", given=given, method=method, alpha=ALPHA, loss=dpc.PureDP(epsilon))
     return found.decision == "dependent"
 

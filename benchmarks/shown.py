@@ -126,7 +126,7 @@ def did(n: int, epsilon: float, shape: str, seed: int) -> Told:
                "y": y.ravel()}  # fmt: skip
     schema = dpc.Schema({"t": dpc.Levels([1, 2, 3, 4]), "g": dpc.Levels([3, 4, 9]), "y": dpc.Bounded(0, 1)})
     loss = dpc.ApproxDP(epsilon, 1e-6)
-    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(loss), person="who")
+    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(loss, person="who"), person="who")
     with dpc.simulated_noise(seed):
         found = dpc.did(table, time="t", outcome="y", cohort="g", loss=loss)
     each = [(one, truth if (one.event or 0) >= 0 else 0.0) for one in found.event_study]

@@ -22,8 +22,13 @@ def loss_of(epsilon: float) -> Any:
     return dpc.ApproxDP(epsilon, DELTA)
 
 
+def paid(loss: Any) -> dpc.Ledger:
+    """Return a ledger in memory of just the loss, for the units of arrays."""
+    return dpc.Ledger.in_memory(loss, unit="unit", accept_large_epsilon=True)
+
+
 def panel(made: dpc.simulate.SimulatedPanel, loss: Any) -> dpc.Panel:
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else paid(loss)
     return dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
 
 

@@ -212,7 +212,7 @@ def setting(make, n: int, epsilon: float, panels: int, most: int) -> tuple[Tally
             seed += 1
             loss = dpc.ApproxDP(epsilon, DELTA)
             panel = dpc.Panel.from_arrays(donors, target, start=start, bounds=dpc.Bounded(low, high),
-                                          ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+                                          ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
             exact = np.full(len(target) - start, np.nan)
             if n <= 1000:
                 seen = panel.donors()

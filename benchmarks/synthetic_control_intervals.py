@@ -214,7 +214,7 @@ FAMILIES: dict[str, tuple[Panel, float]] = {
 def ask(rows: Any, target: Any, half: float, epsilon: float, seed: int, start: int = BEFORE) -> Any:
     loss = dpc.ApproxDP(epsilon, DELTA)
     panel = dpc.Panel.from_arrays(rows, target, start=start, bounds=dpc.Bounded(-half, half),
-                                  ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+                                  ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
     with dpc.simulated_noise(seed):
         return dpc.synthetic_control(panel, loss=loss, force=True)
 
@@ -275,7 +275,8 @@ def intervals(rows: Any, n: int, half: float, epsilon: float, seed: int, start: 
     with dpc.simulated_noise(seed):
         # Each p-value is paid for as that of a target alone.
         whole = dpc.ZCDP(base.exact_rho * (2 + PLACEBO_TEST * len(rows)))
-        allotment = dpc.Ledger.in_memory(whole).allot(whole, task="benchmark", unit=dpc.Unit.DONOR)
+        ledger = dpc.Ledger.in_memory(whole, unit="unit")
+        allotment = ledger.allot(whole, task="benchmark", unit=dpc.Unit.DONOR, unit_column="unit")
         scaled = to_scale(rows, dpc.Bounded(-half, half))
         grid = Grid.of([donor_free(scaled[n][:start], after).last_error], start, rows.shape[1])
         path = 1 - MIXING - INTERVAL - PLACEBO_TEST

@@ -19,7 +19,7 @@ def million() -> int:
     made = dpc.simulate.factor_panel(1_000_000, before=34, after=6, effect=0.2, seed=1)
     loss, start = dpc.ApproxDP(1, 1e-6), time.perf_counter()
     panel = dpc.Panel.from_arrays(made.donors, made.target, start=34, bounds=made.bounds,
-                                  ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+                                  ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
     answer = dpc.synthetic_control(panel, loss=loss)
     spent, most = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"1,000,000 donors x 40 periods: {spent:.1f} s, {most:.2f} GiB at most; effect {answer.att:.3f}")
@@ -45,7 +45,7 @@ def main() -> int:
     loss = dpc.ApproxDP(1, 1e-6)
     start, busy = time.perf_counter(), time.process_time()
     panel = dpc.Panel(long, unit="unit", time="year", outcome="sales", target="u000000", start=1960 + BEFORE,
-                      bounds=made.bounds, ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+                      bounds=made.bounds, ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
     ready = time.perf_counter()
     answer = dpc.synthetic_control(panel, loss=loss, method="factor")
     end, spent = time.perf_counter(), time.process_time() - busy

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import sys
 from functools import lru_cache
 from importlib.metadata import version
@@ -67,10 +68,12 @@ def again(found: dpc.Discovery) -> list[Any]:
     return [found.release, asked(alpha=0.2), searched, *found.with_support(5).edges()]
 
 
-def words(design: str, kind: str) -> dict[str, Any]:
-    """Return what a call on record may name."""
+def words(design: str, kind: str, call: str) -> dict[str, Any]:
+    """Return what a call on record may name; its ledger protects whom the call does."""
     budget = LOSSES[kind](8)
-    ledger = dpc.Ledger.without_privacy() if kind == "NoPrivacy" else dpc.Ledger.in_memory(budget)
+    half = re.search(r"protect='(test|training)'", call)
+    unit = {"protect": half[1]} if half else {"unit": "unit"} if "panel(" in call else {}
+    ledger = dpc.Ledger.without_privacy() if kind == "NoPrivacy" else dpc.Ledger.in_memory(budget, **unit)
     return {
         "dpc": dpc, "m": m, "p": p, "loss": LOSSES[kind], "again": again, "known": KNOWN, "drawn": DRAWN,
         "rows": lambda n=180: dpc.Table(*columns(design, n), ledger, missing="impute"),

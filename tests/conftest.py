@@ -6,16 +6,23 @@ from one that follows from the test's name.  OpenDP's own samplers cannot be see
 states its false alarm.  ``make fuzz`` searches from fresh seeds instead.
 """
 
+import atexit
 import os
 import random
 import re
+import shutil
 import signal
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+# No test writes into the user's state directory.
+os.environ["DPCAUSAL_WITNESS"] = tempfile.mkdtemp(prefix="witnesses-")
+atexit.register(shutil.rmtree, os.environ["DPCAUSAL_WITNESS"], ignore_errors=True)
 
 # Before numpy is loaded: the last bits of a product, and the time of a run, are those of one thread on any machine.
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):

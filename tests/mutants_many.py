@@ -80,7 +80,7 @@ def of_halves(around: Callable[[], Any]) -> bool:
 
     def ask(rows: Any) -> Any:
         with around():
-            asked = table(rows, dpc.Ledger.in_memory(PURE))
+            asked = table(rows, dpc.Ledger.in_memory(PURE, protect="test"))
             return dpc.direction_all(asked, scores=("kendall", "spearman"), loss=PURE, protect="test")
 
     return compare(lambda: ask(rows), lambda: ask(other)).violated

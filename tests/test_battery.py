@@ -47,7 +47,7 @@ def answer(name: str, call: str, design: str, kind: str) -> str:
     noted = lambda *asked, **options: seen.append(allot(*asked, **options)) or seen[-1]  # noqa: E731
     with dpc.simulated_noise(crc32(f"{name}/{design}".encode())), mock.patch.object(dpc.Ledger, "allot", noted):
         try:
-            released = [part for part in told(eval(call, words(design, kind))) if part[1] not in (None, "", [])]
+            released = [part for part in told(eval(call, words(design, kind, call))) if part[1] not in (None, "", [])]
         except dpc.errors.DpCausalError as refusal:
             return type(refusal).__name__
     events = [event for allotment in seen for event in allotment.events]

@@ -206,7 +206,7 @@ def threads_and_processes_on_one_ledger(directory: Path) -> None:
 
 
 def a_fork_with_a_live_ledger(directory: Path) -> None:
-    ledger = dpc.Ledger.create(directory / "study.ledger", budget=dpc.PureDP(8))
+    ledger = dpc.Ledger.create(directory / "study.ledger", budget=dpc.PureDP(8), protect="test")
     table = table_of(ledger)
     reading, writing = os.pipe()
 

@@ -100,7 +100,7 @@ def _compiled() -> None:
     # A compiler that runs while all loggers speak would write millions of lines.
     for score in ("hsic", "kendall"):
         ask(made(TABLE), score=score)
-        ask(made(TABLE), score=score, protect="test").plot()
+        ask(made(TABLE, protect="test"), score=score, protect="test").plot()
 
 
 @pytest.fixture
@@ -126,9 +126,10 @@ def quiet(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
     clean(capfd.readouterr())
 
 
-def made(frame: Any, ledger: dpc.Ledger | None = None, **arguments: Any) -> dpc.Table:
+def made(frame: Any, ledger: dpc.Ledger | None = None, protect: str = "everyone", **arguments: Any) -> dpc.Table:
     return dpc.Table(
-        frame, SCHEMA, ledger or dpc.Ledger.in_memory(dpc.ApproxDP(50, 0.5)), **arguments, missing="impute"
+        frame, SCHEMA, ledger or dpc.Ledger.in_memory(dpc.ApproxDP(20, 0.5), protect=protect), **arguments,
+        missing="impute",
     )
 
 
@@ -176,7 +177,7 @@ def ask_all(table: dpc.Table, **arguments: Any) -> dpc.Directions:
 @pytest.mark.parametrize("backend", sorted(BACKENDS))
 @pytest.mark.parametrize("protect", ["everyone", "test"])
 def test_nothing_planted_comes_out_of_a_result(backend: str, protect: str, tmp_path: Path, quiet: None) -> None:
-    table = made(BACKENDS[backend](TABLE, tmp_path))
+    table = made(BACKENDS[backend](TABLE, tmp_path), protect=protect)
     result = ask(table, score="spearman", protect=protect)
     clean(shown(result))
     clean([repr(table), str(table), repr(table.ledger), repr(table.schema), repr(table.ledger.entries())])
@@ -208,8 +209,8 @@ def test_nothing_planted_comes_out_of_many_answers(
 
 
 def test_nothing_planted_is_in_the_files_of_a_ledger(tmp_path: Path, quiet: None) -> None:
-    with dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.ApproxDP(50, 0.5)) as ledger:
-        for call in ({"score": "spearman"}, {"score": "kendall", "protect": "test"}):
+    with dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.ApproxDP(20, 0.5)) as ledger:
+        for call in ({"score": "spearman"}, {"score": "kendall"}):
             result = dpc.direction(made(TABLE, ledger), "x", "y", loss=dpc.PureDP(1), **call)  # type: ignore[arg-type]
             clean(shown(result))
         clean(shown(dpc.direction_all(made(TABLE, ledger), scores=["spearman", "igci"], loss=dpc.PureDP(1))))
@@ -310,7 +311,7 @@ def broken_parquet(path: Path) -> Path:
 
 
 def read(frame: Any, schema: dpc.Schema = SCHEMA) -> Any:
-    table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(50)), missing="impute")
+    table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(50), accept_large_epsilon=True), missing="impute")
     return table.columns(schema.names)
 
 
@@ -461,7 +462,7 @@ def test_nothing_planted_comes_out_of_the_command(backend: str, json: list[str],
 
 
 def test_the_hunt_finds_what_is_planted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    result = ask(made(TABLE), score="spearman", protect="test")
+    result = ask(made(TABLE, protect="test"), score="spearman", protect="test")
     assert not holds_data(result)
     for planted in (X, list(X), float(X[2]), made(TABLE), TABLE):
         object.__setattr__(result, "scores", planted)

@@ -63,9 +63,14 @@ def pair(start: str, replacement: Row, rows: int) -> tuple[pa.Table, pa.Table]:
     return table(columns), table(others)
 
 
+def paid(budget: dpc.PureDP, protect: str) -> dpc.Ledger:
+    return dpc.Ledger.in_memory(budget, protect=protect, accept_large_epsilon=True)
+
+
 def outside(frame: Any, ask: Callable[[dpc.Table], Any], budget: dpc.PureDP | None = BUDGET) -> tuple[Any, ...]:
     """Return all that an adversary may see of a call, apart from what was released with noise."""
-    ledger = dpc.Ledger.without_privacy() if budget is None else dpc.Ledger.in_memory(budget)
+    protect = getattr(ask, "protect", "everyone")
+    ledger = dpc.Ledger.without_privacy() if budget is None else paid(budget, protect)
     outcome = observe(lambda: ask(dpc.Table(frame, SCHEMA, ledger, missing="impute")))
     public: tuple[Any, ...] = ()
     if isinstance(outcome.answer, dpc.Direction):
@@ -106,6 +111,12 @@ def direction(**arguments: Any) -> Callable[[dpc.Table], Any]:
         with dpc.simulated_noise(5):
             return dpc.direction(table, "x", "y", **({"loss": dpc.PureDP(1), "score": "spearman"} | spelled(arguments)))
 
+    return protecting(ask, arguments)
+
+
+def protecting(ask: Any, arguments: dict[str, Any]) -> Any:
+    """Return a question that says which rows its ledger is to protect."""
+    ask.protect = arguments.get("protect", "everyone")
     return ask
 
 
@@ -153,7 +164,7 @@ def direction_all(**arguments: Any) -> Callable[[dpc.Table], Any]:
         with dpc.simulated_noise(5):
             return dpc.direction_all(table, **({"loss": dpc.PureDP(1), "scores": ["kendall", "igci"]} | arguments))
 
-    return ask
+    return protecting(ask, arguments)
 
 
 MANY_WAYS: list[dict[str, Any]] = [{}, {"protect": "test", "scores": ["iqr", "hsic"]}, {"alpha": 0.3}]
@@ -194,7 +205,8 @@ def test_a_replaced_row_does_not_show_with_real_noise(way: dict[str, Any]) -> No
         return dpc.direction(table, "x", "y", **({"loss": dpc.PureDP(1), "score": "kendall"} | way))
 
     for start in ("random", "constant"):
-        alike(ask, start, 8, arrays, budget=None if isinstance(way.get("loss"), dpc.NoPrivacy) else BUDGET)
+        budget = None if isinstance(way.get("loss"), dpc.NoPrivacy) else BUDGET
+        alike(protecting(ask, way), start, 8, arrays, budget=budget)
 
 
 FIELDS = ("", "zz", "nan", "1e999", "-inf", '"0,5"', '"a\nb"', " 0.5 ", "0x1p3", "9" * 500, "1_000", "True", "\u0660")

@@ -25,12 +25,12 @@ assert False, "never reached under -O"
 path = sys.argv[1]
 schema = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 1)})
 x = np.linspace(-1, 1, 24)
-ledger = dpc.Ledger.create(path, budget=dpc.PureDP(2))
+ledger = dpc.Ledger.create(path, budget=dpc.PureDP(2), protect="test")
 table = dpc.Table({"x": x, "y": x**3}, schema, ledger, missing="impute")
 ask = lambda **arguments: dpc.direction(table, "x", "y", **({"score": "spearman", "loss": dpc.PureDP(1)} | arguments))
 claim = Sensitivity(1, Norm.L1, Relation.REPLACE_ONE, "example")
 other = Sensitivity(1, Norm.L1, Relation.ADD_OR_REMOVE_ONE, "example")
-memory = dpc.Ledger.in_memory(dpc.PureDP(100))
+memory = dpc.Ledger.in_memory(dpc.PureDP(100), accept_large_epsilon=True)
 allotment = memory.allot(dpc.PureDP(1), task="example")
 
 def twice():
@@ -84,6 +84,12 @@ for kind, call in refusals:
 if ledger.entries():
     raise SystemExit("a refusal spent")
 
+try:
+    ask()
+except errors.LedgerError:
+    pass
+else:
+    raise SystemExit("a spend of another unit was granted")
 answers = [ask(protect="test").margin for _ in range(2)]
 if answers[0] == answers[1]:
     raise SystemExit("the same noise twice")

@@ -135,7 +135,7 @@ def lacking(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def table_of(columns: dict[str, np.ndarray], ids: str, budget: dpc.Loss = dpc.ApproxDP(20, 1e-5)) -> dpc.Table:  # noqa: B008
-    return dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(budget), person="id", ids=ids)
+    return dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(budget, person="id", ids=ids), person="id", ids=ids)
 
 
 @pytest.mark.parametrize("ids", ["private", "public"])

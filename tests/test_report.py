@@ -39,7 +39,7 @@ def guarantee(ledger: dpc.Ledger | None = None, loss: Any = None, **options: Any
 
 
 def test_a_guarantee_says_what_was_allotted() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1), protect="test")
     found = guarantee(ledger, unit=Unit.TEST_ROW)
     assert found.loss == dpc.PureDP(0.5) and found.unit is Unit.TEST_ROW and found.private
     assert found.relation is dpc.Relation.REPLACE_ONE and found.ledger_head == ledger.head

@@ -121,7 +121,7 @@ def run(folder: str | os.PathLike[str], told: Told | None = None) -> tuple[Study
         How its questions stand, and the report.
     """
     study = Study.open(write(folder))
-    found = study.run(told=told)
+    found = study.run(told=told, new_ledger=True)
     return found, study.report()
 
 

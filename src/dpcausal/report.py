@@ -17,7 +17,7 @@ from dpcausal.codec import storable
 from dpcausal.errors import MissingDependencyError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.loss import Loss
-from dpcausal.privacy.neighbours import PERSONS, Relation, Unit
+from dpcausal.privacy.neighbours import Relation, Unit
 
 
 @storable("Guarantee")
@@ -81,7 +81,7 @@ class Guarantee:
     @property
     def records(self) -> str:
         """What the records are, in a word."""
-        return "persons" if self.unit.value in PERSONS else "rows"
+        return "persons" if self.unit in (Unit.PERSON, Unit.LISTED_PERSON) else "rows"
 
     @property
     def subgroup(self) -> str:

@@ -16,7 +16,7 @@ import dpcausal as dpc
 from dpcausal.privacy.noise import generator_from_seed
 
 HERE = Path(__file__).parent
-BUDGET = dpc.ApproxDP(50, 1e-4)
+BUDGET = dpc.ApproxDP(20, 1e-4)
 N, PERSONS = 2500, 900
 SCHEMA = dpc.Schema({
     "a": dpc.Levels([0, 1]), "b": dpc.Levels(["no", "yes"], other="no"), "u": dpc.Bounded(-4, 4),
@@ -86,14 +86,19 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 
 def ledger_of(call: str) -> Path:
-    """Return the ledger that keeps a call's answer: rows and persons do not share one."""
-    return HERE / ("golden_persons.ledger" if call == "did" else "golden_rows.ledger")
+    """Return the ledger that keeps a call's answer: a ledger protects one unit."""
+    return HERE / f"golden_{'persons' if call == 'did' else 'units' if call == 'synthetic_control' else 'rows'}.ledger"
+
+
+def unit_of(call: str) -> dict[str, str]:
+    """Return whom that ledger protects, in the words of ``Ledger.create``."""
+    return {"did": {"person": "id"}, "synthetic_control": {"unit": "unit"}}.get(call, {})
 
 
 def main() -> None:
     """Add the answers that are not kept yet."""
     for name, call in CALLS.items():
-        with dpc.Ledger.open_or_create(ledger_of(name), budget=BUDGET) as ledger:
+        with dpc.Ledger.open_or_create(ledger_of(name), budget=BUDGET, **unit_of(name)) as ledger:
             print(name, call(ledger, 5).guarantee.kept or "paid for")
 
 

@@ -26,8 +26,8 @@ from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.report import Guarantee
 from tests.asking import golden
 
-LEDGER = dpc.Ledger.in_memory(dpc.ApproxDP(50, 1e-4))
-LEDGER_OF_DONORS = dpc.Ledger.in_memory(dpc.ApproxDP(50, 1e-4))
+LEDGER = dpc.Ledger.in_memory(dpc.ApproxDP(20, 1e-4))
+LEDGER_OF_DONORS = dpc.Ledger.in_memory(dpc.ApproxDP(20, 1e-4), unit="unit")
 
 
 def form(call: Callable[[], Any], loss: dpc.PureDP = golden.PURE) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -96,7 +97,7 @@ def test_five_questions_are_answered_and_the_sixth_is_refused(study: Path) -> No
     assert refused.returncode == 3 and refused.stdout == ""
     assert "asked PureDP(0.2), spent epsilon 1, left epsilon 0" in refused.stderr
 
-    verified = run("ledger", "verify", "study.ledger", "--head", answers[-1]["ledger_head"])
+    verified = run("ledger", "verify", "study.ledger", "--fingerprint", answers[-1]["ledger_head"])
     assert verified.exit_code == 0 and "5 entries verified" in verified.stdout
 
 
@@ -108,20 +109,24 @@ def test_plain_output_says_verdict_counts_lean_cost_and_what_remains(study: Path
 
 
 def test_the_test_half_is_named_first(study: Path) -> None:
-    answered = ask("--epsilon", "0.5", "--protect", "test", *FILLED, "--score", "kendall")
+    assert ask("--epsilon", "0.5", "--protect", "test", *FILLED, "--score", "kendall").exit_code == 2
+    assert run("ledger", "create", "half.ledger", "--epsilon", "1", "--protect", "test").exit_code == 0
+    answered = ask("--epsilon", "0.5", "--protect", "test", *FILLED, "--score", "kendall", ledger="half.ledger")
     assert "TEST HALF ONLY" in answered.stdout.splitlines()[0]
     both = ("--method", "holdout", "--release-scores", "--json")
-    with_scores = ask("--epsilon", "0.5", "--protect", "test", *FILLED, *both)
+    with_scores = ask("--epsilon", "0.5", "--protect", "test", *FILLED, *both, ledger="half.ledger")
     assert len(json.loads(with_scores.stdout)["scores"]) == 2
 
 
-def ask_all(*arguments: str) -> Result:
-    return run("direction-all", "data.csv", "--schema", "schema.toml", "--ledger", "study.ledger", *arguments)
+def ask_all(*arguments: str, ledger: str = "study.ledger") -> Result:
+    return run("direction-all", "data.csv", "--schema", "schema.toml", "--ledger", ledger, *arguments)
 
 
 def test_the_training_half_is_named_first_and_its_penalty_may_be_given(study: Path) -> None:
     options = "--penalty", "0.5", "--width", "0.4"
-    answered = ask("--epsilon", "0.5", "--protect", "training", *FILLED, "--method", "training", *options)
+    assert run("ledger", "create", "half.ledger", "--epsilon", "1", "--protect", "training").exit_code == 0
+    way = ("--protect", "training", *FILLED, "--method", "training", *options)
+    answered = ask("--epsilon", "0.5", *way, ledger="half.ledger")
     assert answered.output.startswith("PROTECTS THE TRAINING HALF ONLY")
     assert "training-difference, laplace" in answered.output
     assert ask("--epsilon", "0.1", "--penalty", "0.7").exit_code == 2  # blocks have no protected regressions
@@ -139,10 +144,11 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
     shares = ask_all("--epsilon", "0.25", *uneven, "--json")
     assert [one["spent"]["epsilon"] for one in json.loads(shares.stdout)["directions"]] == [0.05, 0.2]
     half = ("--protect", "test", *FILLED, "--scores", "kendall")
-    plain = ask_all("--epsilon", "0.25", "--alpha", "0.01", *half)
+    assert run("ledger", "create", "half.ledger", "--epsilon", "1/4", "--protect", "test").exit_code == 0
+    plain = ask_all("--epsilon", "0.25", "--alpha", "0.01", *half, ledger="half.ledger")
     assert plain.exit_code == 0 and "TEST HALF ONLY" in plain.stdout.splitlines()[0]
     assert "1 pair, 1 score, 200 rows" in plain.stdout and "remaining budget: epsilon 0" in plain.stdout
-    assert ask_all("--epsilon", "0.1").exit_code == 3
+    assert ask_all("--epsilon", "0.3").exit_code == 3
     shown = run("ledger", "show", "study.ledger").stdout
     assert "direction_all y, x, spearman, igci  PureDP(0.5)" in shown
 
@@ -184,7 +190,7 @@ BAD: dict[str, tuple[Callable[[], Result], str]] = {
     "a ledger without an amount": (lambda: run("ledger", "create", "other.ledger"), "say how large the budget is"),
     "a share without a number": (lambda: ask_all("--epsilon", "0.1", "--shares", "x,y"), "a share is written"),
     "a share of nothing asked": (lambda: ask_all("--epsilon", "0.1", "--shares", "igci=2"), "was not asked for"),
-    "a head that is none": (lambda: run("ledger", "verify", "study.ledger", "--head", "abc"), "64 hexadecimal"),
+    "a head that is none": (lambda: run("ledger", "verify", "study.ledger", "--fingerprint", "abc"), "64 hexadecimal"),
     "an unknown claim": (lambda: run("explain", "everything"), "no claim of that name"),
 }  # fmt: skip
 
@@ -215,8 +221,14 @@ def test_a_ledger_that_was_rolled_back_ends_with_4_where_its_head_was_noted(stud
     for path in study.glob("study.ledger*"):
         path.unlink()
     (study / "study.ledger").write_bytes(old)
+    for call in (("verify",), ("show",), ("verify", "--fingerprint", head)):
+        assert run("ledger", call[0], "study.ledger", *call[1:]).exit_code == 4
+    assert ask("--epsilon", "0.1").exit_code == 4
+    for witness in Path(os.environ["DPCAUSAL_WITNESS"]).iterdir():
+        if "study.ledger" in witness.read_text() and str(study) in witness.read_text():
+            witness.unlink()
     assert run("ledger", "verify", "study.ledger").exit_code == 0
-    assert run("ledger", "verify", "study.ledger", "--head", head).exit_code == 4
+    assert run("ledger", "verify", "study.ledger", "--fingerprint", head).exit_code == 4
 
 
 def test_a_ledger_shows_budget_rest_and_every_spend(study: Path) -> None:
@@ -335,10 +347,9 @@ def test_a_pattern_and_a_database_are_data_of_one_line(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text("[a]\nlevels = [0, 1]\n[b]\nlevels = [0, 1]\n")
     for name in ("visits/*.parquet", "duckdb"):
         data = f"duckdb:///{tmp_path}/t.db?table=visits" if name == "duckdb" else str(tmp_path / name)
-        ledger = tmp_path / "ledger"
+        ledger = tmp_path / f"{name[0]}.ledger"
         dpc.Ledger.create(ledger, budget=dpc.PureDP(1)).close()
         asked = ("discover", data, "--schema", str(tmp_path / "s.toml"), "--ledger", str(ledger), "--epsilon", "1")
         found = run(*asked, "--json")
         assert found.exit_code == 0, found.output
         assert json.loads(found.output)["graph"]["undirected"] == [["a", "b"]]
-        ledger.unlink()

@@ -28,7 +28,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(2).uniform(-1, 1, (300, 4))
     Path("data.csv").write_text("\n".join([",".join(NAMES), *(",".join(map(repr, row)) for row in rows.tolist())]))
     Path("schema.toml").write_text("".join(f"[{name}]\nlower = -1\nupper = 1\n" for name in NAMES))
-    dpc.Ledger.create("study.ledger", budget=dpc.ApproxDP(100, 1e-3)).close()
+    dpc.Ledger.create("study.ledger", budget=dpc.ApproxDP(100, 1e-3), accept_large_epsilon=True).close()
 
 
 def ask(*arguments: str, x: str = "x", epsilon: str = "1") -> Result:
@@ -72,14 +72,15 @@ def test_a_law_of_x_on_the_command_is_that_of_python_and_of_a_study() -> None:
     """Seen to fail: a model of x was for Python alone."""
     words = {"mean": {"intercept": 0.1, "Age": 0.5}, "sd": 0.6}
     Path("study.toml").write_text(
-        'title = "t"\ndata = "data.csv"\nledger = "study.ledger"\nbudget = { epsilon = 100.0, delta = 0.001 }\n'
+        'title = "t"\ndata = "data.csv"\nledger = "study.ledger"\nbudget = { epsilon = 100.0, delta = 0.001, '
+        'accept_large_epsilon = true }\n'
         + "".join(f"[columns.{name}]\nlower = -1\nupper = 1\n" for name in NAMES)
         + '[[question]]\nname = "q"\ntask = "ci_test"\nx = "x"\ny = "y"\ngiven = ["Age"]\nepsilon = 1.0\n'
         'method = { name = "crt", model_x = { mean = { intercept = 0.1, Age = 0.5 }, sd = 0.6 } }\n'
     )
     told = ask("--given", "Age", "--method", "crt", "--model-x", LAW, "--name", "data.csv", "--json")
     assert told.exit_code == 0, told.stderr
-    (of_study,) = dpc.Study.open("study.toml").run().standings
+    (of_study,) = dpc.Study.open("study.toml").run(new_ledger=True).standings
     assert of_study.answer.statistic == json.loads(told.stdout)["statistic"]  # one question: the kept answer
     ledger = dpc.Ledger.open("study.ledger")
     table = dpc.Table("data.csv", dpc.Schema.from_toml("schema.toml"), ledger, name="data.csv")

@@ -126,7 +126,9 @@ def plain(found: Any) -> Any:
 
 def outcome(task: str, made: Callable[[pa.Table], Any]) -> Any:
     """Return what a task releases of a frame, or the words in which it is refused before the spend."""
-    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))
+    whose = {"person": "id"} if task in PERSONS or task == "`did`" else {}
+    whose |= {"unit": "unit"} if task == "`synthetic_control`" else {}
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4), **whose, accept_large_epsilon=True)
     reason = ""
     with dpc.simulated_noise(5):
         try:

@@ -107,14 +107,14 @@ def test_an_answer_that_needs_an_order_is_refused_of_rows_and_the_same_of_keys(
 ) -> None:
     keyed = hostile().append_column("id", pa.array(np.arange(N)))
     frame = frame_of(spark, home, keyed).repartition(3)
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(100))
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(100), accept_large_epsilon=True)
     with pytest.raises(ParameterError, match="this spark query gives them none: tell them apart by a column, person="):
         dpc.ci_test(dpc.Table(frame, SCHEMA, ledger), "x", "y", given=[], loss=dpc.PureDP(1))
     assert not ledger.entries()
     found = []
     for one in (frame, keyed.to_pandas()):
         with dpc.simulated_noise(3):
-            table = dpc.Table(one, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(100)), person="id")
+            table = dpc.Table(one, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(20), person="id"), person="id")
             test = dpc.ci_test(table, "x", "y", given=[], loss=dpc.PureDP(1))
             told = dpc.direction(table, "x", "y", loss=dpc.PureDP(1)).to_dict()
             found.append((test.statistic, test.pvalue, told["counts"], told["p_values"], told["verdict"]))
@@ -164,7 +164,7 @@ def test_a_model_of_your_own_runs_in_dask_s_threads(monkeypatch: pytest.MonkeyPa
     method = dpc.methods.Crt(model_x=dpc.ModelX(mean=lambda Z: Z[:, 0] / 2, sd=1.0))
 
     def asked(frame: Any) -> None:
-        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), person="id")
+        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1), person="id"), person="id")
         with dpc.simulated_noise(1):
             found.append(dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=method).statistic)
 
@@ -210,7 +210,7 @@ def test_spark_columns_of_other_types_partitions_without_rows_and_nulls_alone_ar
     known = rows.append_column("nothing", pa.nulls(N)).append_column("a.b`c", rows["x"])
     for one in (frame, known.append_column("exact", rows["arm"].cast(pa.decimal128(38, 9)))):
         with dpc.simulated_noise(3):
-            table = dpc.Table(one, schema, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4)), person="id")
+            table = dpc.Table(one, schema, dpc.Ledger.in_memory(dpc.ApproxDP(20, 1e-4), person="id"), person="id")
             test = dpc.ci_test(table, *names[:2], given=[], loss=dpc.PureDP(1), method=dpc.methods.Gcm(blocks=5))
             sums = [dpc.moments(table, names, loss=LOSS), dpc.cells(table, by=["day"], loss=dpc.PureDP(1))]
             found.append(([one.numbers() for one in sums], test.statistic))
@@ -237,7 +237,7 @@ def test_what_the_library_does_leaves_no_row_in_what_spark_writes(spark: SparkSe
     schema = dpc.Schema({"g": dpc.Levels(["a", "b"], other="rest"), "x": dpc.Bounded(0, 1)})
     frame = frame_of(spark, home / "in", rows)
     alone = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    people = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), person="id")
+    people = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1), person="id"), person="id")
     dpc.cells(alone, by=["g"], values=["x"], loss=dpc.PureDP(1))
     dpc.ci_test(people, "x", "g", given=[], loss=dpc.PureDP(1))
     logs = [file.read_bytes() for file in (home / "events").rglob("*") if file.is_file()]
@@ -257,7 +257,7 @@ def test_a_cast_that_fails_is_refused_and_its_value_is_nowhere(spark: SparkSessi
             yield pa.RecordBatch.from_pydict({"t": [text] * batch.num_rows})
 
     frame = spark.range(300).mapInArrow(read, "t string").select(functions.col("t").cast("double").alias("x"))
-    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4), accept_large_epsilon=True)
     schema = dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1)))
     table = dpc.Table(frame.withColumn("y", functions.col("x")), schema, ledger)
     flag.touch()
@@ -277,7 +277,7 @@ def test_rows_that_are_no_longer_those_counted_give_no_figure(spark: SparkSessio
         for batch in batches:
             yield pa.RecordBatch.from_pydict(dict.fromkeys("xy", [0.5] * (batch.num_rows + more.exists())))
 
-    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4), accept_large_epsilon=True)
     frame = spark.range(30).mapInArrow(read, "x double, y double")
     table = dpc.Table(frame, dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1))), ledger)
     more.touch()
@@ -316,7 +316,8 @@ def test_a_worker_killed_while_it_makes_up_blocks_leaves_the_same_answer_or_none
     schema, gcm = dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1))), dpc.methods.Gcm(blocks=5)
 
     def asked(frame: Any) -> tuple[Any, Any]:
-        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(100)), person="id")
+        ledger = dpc.Ledger.in_memory(dpc.PureDP(100), person="id", accept_large_epsilon=True)
+        table = dpc.Table(frame, schema, ledger, person="id")
         with dpc.simulated_noise(1), monkeypatch.context() as patch:
             patch.setattr(DyingApart, "always", always)
             patch.setattr(DyingApart, "flag", str(home / f"dead-apart-{always}"))
@@ -342,9 +343,9 @@ def test_a_worker_killed_in_the_middle_leaves_the_right_answer_or_none_and_one_s
         with dpc.simulated_noise(1):
             return dpc.moments(frame, ["x", "y"], loss=LOSS).numbers()
 
-    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4), accept_large_epsilon=True)
     table = dpc.Table(frame_of(spark, home, rows), schema, ledger)
-    expected = asked(dpc.Table(rows, schema, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))))
+    expected = asked(dpc.Table(rows, schema, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4), accept_large_epsilon=True)))
     monkeypatch.setattr(Dying, "always", always)
     monkeypatch.setattr(Dying, "flag", str(home / f"dead-{always}"))
     monkeypatch.setattr(in_spark, "Partition", Dying)

@@ -85,7 +85,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def released(frame: Any, seed: int = 5) -> list[Any]:
     """Return every number that the tasks which sum release of one frame, under one noise."""
     with dpc.simulated_noise(seed):
-        table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4)))
+        table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4), accept_large_epsilon=True))
         loss = dpc.ApproxDP(8, 1e-6)
         estimates: list[Any] = []
         about: Any = {"table": table, "treatment": "arm", "outcome": "y"}
@@ -126,7 +126,7 @@ def test_rows_that_are_no_longer_those_counted_give_no_figure(tmp_path: Path) ->
     connection = duckdb.connect()
     connection.from_arrow(hostile()).create("people")
     relation, loss = connection.table("people"), dpc.ApproxDP(8, 1e-6)
-    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4))
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4), accept_large_epsilon=True)
     table = dpc.Table(relation, SCHEMA, ledger)
     connection.sql("INSERT INTO people SELECT * FROM people LIMIT 1")
     with pytest.raises(SchemaError, match="no longer has the number of rows"):
@@ -226,7 +226,8 @@ def test_rows_in_an_order_that_one_record_may_change_are_not_dealt_by_place(engi
     loss, asked = dpc.PureDP(8), dpc.methods.Gcm(blocks=5)
 
     def table(of: dict[str, Any], **how: Any) -> dpc.Table:
-        return dpc.Table(GROUPED[engine](of), schema, dpc.Ledger.in_memory(dpc.ApproxDP(99, 1e-6)), **how)
+        ledger = dpc.Ledger.in_memory(dpc.ApproxDP(20, 1e-6), **how)
+        return dpc.Table(GROUPED[engine](of), schema, ledger, **how)
 
     def compared(call: Callable[[dict[str, Any]], Any]) -> greybox.GreyBoxAudit:
         return greybox.compare(lambda: call(rows), lambda: call(other), answers="high")
@@ -260,7 +261,7 @@ def test_ctrl_c_in_the_middle_of_a_pass_leaves_the_spend_and_no_file(
 
     connection = duckdb.connect(config={"temp_directory": str(tmp_path / "spilled")})
     frame: Any = connection.from_arrow(hostile()) if engine == "duckdb" else pl.from_arrow(hostile()).lazy()
-    ledger = dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.ApproxDP(100, 1e-4))
+    ledger = dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.ApproxDP(100, 1e-4), accept_large_epsilon=True)
     table = dpc.Table(frame, SCHEMA, ledger)
     monkeypatch.setattr(module, "batches", interrupted)
     monkeypatch.chdir(tmp_path)
@@ -288,7 +289,7 @@ def test_a_batch_that_fails_is_refused_without_a_word_of_the_rows(
 ) -> None:
     """The table was fit when it was made; then a record comes that the engine's own cast refuses, and quotes."""
     canary, schema = "canary-7177", dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(0, 1)})
-    texts, ledger, ears = ["0.5"] * 300, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4)), Ears()
+    texts, ledger, ears = ["0.5"] * 300, dpc.Ledger.in_memory(dpc.ApproxDP(20, 1e-4)), Ears()
     if engine == "duckdb":
         connection = duckdb.connect()
         connection.from_arrow(pa.table({"t": texts})).create("told")

@@ -31,7 +31,7 @@ DONORS = np.array([[3.0, 6, 9, 12], [1, 4, 7, 10]])
 
 
 def ledger() -> dpc.Ledger:
-    return dpc.Ledger.in_memory(dpc.PureDP(1))
+    return dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit")
 
 
 def make(frame: Any = FRAME, **arguments: Any) -> dpc.Panel:

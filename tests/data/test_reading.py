@@ -81,7 +81,8 @@ def test_a_file_that_is_written_to_after_the_spend_gives_no_figure(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(apart, "HELD", 0)
-    path, ledger = written(tmp_path / "t.parquet", 1), dpc.Ledger.in_memory(dpc.PureDP(9))
+    path, whose = written(tmp_path / "t.parquet", 1), {"person": "id"} if how == "in blocks" else {}
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(9), **whose)
     if how == "in blocks":
         table = dpc.Table(path, SCHEMA, ledger, person="id")
         monkeypatch.setattr(type(table._source), "ordered", False)

@@ -201,7 +201,7 @@ def test_a_panel_reads_units_and_values_together(columns: list[str]) -> None:
     frame = panel_frame()
     panel = Panel(
         frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12),
-        ledger=dpc.Ledger.in_memory(dpc.PureDP(1)),
+        ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"),
     )  # fmt: skip
     before = panel.donors()
     order = np.random.default_rng(5).permutation(len(frame))
@@ -214,7 +214,7 @@ def test_a_panel_with_units_that_it_did_not_have_is_refused_without_naming_them(
     frame = panel_frame()
     panel = Panel(
         frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12),
-        ledger=dpc.Ledger.in_memory(dpc.PureDP(1)),
+        ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"),
     )  # fmt: skip
     frame.loc[5, "state"] = CANARY
     with pytest.raises(SchemaError, match="no longer has the units") as caught:

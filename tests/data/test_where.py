@@ -110,7 +110,8 @@ def test_an_empty_subgroup_is_answered_as_one_that_says_nothing() -> None:
 
 def test_whether_a_person_is_in_a_subgroup_is_asked_of_each_row() -> None:
     frame = {"id": np.repeat(np.arange(4), 2), "age": np.array([10.0, 30, 10, 15, 40, 50, 30, 10])}
-    table = dpc.Table(frame, dpc.Schema({"age": SCHEMA["age"]}), dpc.Ledger.in_memory(dpc.PureDP(1)), person="id")
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1), person="id")
+    table = dpc.Table(frame, dpc.Schema({"age": SCHEMA["age"]}), ledger, person="id")
     rows = table.where("age", at_least=20).rows(["age"])
     assert rows.n == 4 and rows.kept.sum() == 3 and (rows.values["age"][rows.kept] >= 20).all()
 

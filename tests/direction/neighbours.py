@@ -69,11 +69,16 @@ def table(rows: Rows, ledger: dpc.Ledger, schema: dpc.Schema = SCHEMA) -> dpc.Ta
     return dpc.Table({"x": rows[:, 0].copy(), "y": rows[:, 1].copy()}, schema, ledger, missing="impute")
 
 
+def paid(loss: Any, protect: str = "everyone", **_: Any) -> dpc.Ledger:
+    """Return a ledger in memory of just the loss, which protects the rows that the question does."""
+    return dpc.Ledger.in_memory(loss, protect=protect)
+
+
 def ask(rows: Rows, *, schema: dpc.Schema = SCHEMA, **arguments: Any) -> dpc.Direction:
     """Ask for a direction at ε = 1 from a ledger of that budget in memory."""
     arguments = {"score": None if arguments.get("method") == "verdict" else "hsic"} | spelled(arguments)
     loss = arguments.pop("loss", dpc.PureDP(1))
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else paid(loss, **arguments)
     return dpc.direction(table(rows, ledger, schema), "x", "y", loss=loss, **arguments)
 
 

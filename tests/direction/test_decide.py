@@ -64,7 +64,8 @@ FRAMES: dict[str, Callable[[Rows], Any]] = {
 def test_the_same_table_gives_the_identical_result_from_every_frame(mode: str) -> None:
     results = {}
     for name, frame in FRAMES.items():
-        table = dpc.Table(frame(easy(90)), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
+        ledger = dpc.Ledger.in_memory(dpc.PureDP(1), protect=MODES[mode].get("protect", "everyone"))
+        table = dpc.Table(frame(easy(90)), SCHEMA, ledger, missing="impute")
         with dpc.simulated_noise(7):
             r = dpc.direction(table, "x", "y", loss=dpc.PureDP(1), **spelled(MODES[mode]))
         results[name] = r.to_dict()
@@ -207,7 +208,7 @@ def test_scores_are_there_only_where_they_were_released() -> None:
 
 @pytest.mark.fresh_bits
 def test_two_calls_draw_different_splits_and_noise() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(2), protect="test")
     table = dpc.Table(FRAMES["numpy"](easy(60)), SCHEMA, ledger, missing="impute")
     first, second = (dpc.direction(table, "x", "y", protect="test", loss=dpc.PureDP(1)) for _ in range(2))
     assert first.seed != second.seed and first.margin != second.margin

@@ -72,7 +72,7 @@ def test_arrows_are_corrected_for_their_number_and_stand_by_it(correction: Any) 
 
 
 def test_a_half_has_no_arrow_that_stands_only_leans() -> None:
-    r = all_of(table(), PAIRS, scores=["iqr"], protect="test")
+    r = all_of(table(protect="test"), PAIRS, scores=["iqr"], protect="test")
     assert r.arrows == () or all(p is not None for p in r.adjusted)
     assert set(r.adjusted) == {None} and all(one.cause for one in r)
 

@@ -32,10 +32,11 @@ def columns(n: int = 80, seed: int = 1) -> dict[str, Any]:
     return {"a": a, "b": b, "c": c, "d": d, "z": np.array(["no"] * n, dtype=object)}
 
 
-def table(budget: Any = None, n: int = 80, **other: Any) -> dpc.Table:
+def table(budget: Any = None, n: int = 80, protect: str = "everyone", **other: Any) -> dpc.Table:
     if isinstance(budget, dpc.NoPrivacy):
         return dpc.Table(columns(n) | other, SCHEMA, dpc.Ledger.without_privacy(), missing="impute")
-    return dpc.Table(columns(n) | other, SCHEMA, dpc.Ledger.in_memory(budget or dpc.PureDP(1)), missing="impute")
+    ledger = dpc.Ledger.in_memory(budget or dpc.PureDP(1), protect=protect)
+    return dpc.Table(columns(n) | other, SCHEMA, ledger, missing="impute")
 
 
 def all_of(asked: dpc.Table, pairs: Any = None, **arguments: Any) -> dpc.Directions:
@@ -135,11 +136,13 @@ def test_each_column_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("way", [{}, {"protect": "test"}, {"blocks": 3}, {"alpha": 0.55}], ids=str)
 def test_each_answer_is_that_of_a_direction_with_its_seed_and_its_part(way: dict[str, Any]) -> None:
     """The same noise (none), the same split: only what the answers share differs."""
+    protect = way.get("protect", "everyone")
     with recording_gate(lambda event, value: value):
-        r = all_of(table(), [("a", "b"), ("b", "c")], scores=["spearman", "kendall"], **way)
+        r = all_of(table(protect=protect), [("a", "b"), ("b", "c")], scores=["spearman", "kendall"], **way)
     for one in r.directions:
         with recording_gate(lambda event, value: value):
-            alone = dpc.direction(table(), *one.columns, score=one.score, loss=one.spent, **spelled(way))  # type: ignore[arg-type]
+            asked = table(protect=protect)
+            alone = dpc.direction(asked, *one.columns, score=one.score, loss=one.spent, **spelled(way))  # type: ignore[arg-type]
         assert (one.seed, one.margin, one.cause) == (alone.seed, alone.margin, alone.cause)
         assert (one.p_coins, one.blocks) == (alone.p_coins, alone.blocks)
         assert one.guarantee.loss == r.guarantee.loss == dpc.PureDP(1)
@@ -152,7 +155,7 @@ def test_without_privacy_every_answer_is_exact() -> None:
 
 
 def test_test_set_privacy_is_stamped_on_the_whole_and_on_each_answer() -> None:
-    r = all_of(table(), protect="test")
+    r = all_of(table(protect="test"), protect="test")
     assert r.guarantee.unit is Unit.TEST_ROW
     for one in (r, *r.directions):
         assert "training half are NOT protected" in one.guarantee.caveats[0]
@@ -171,7 +174,7 @@ def test_all_answers_about_a_test_half_split_the_rows_alike(monkeypatch: pytest.
         return parts
 
     monkeypatch.setattr(holdout, "split_rows", watched)
-    all_of(table(), protect="test", scores=["kendall", "iqr"])
+    all_of(table(protect="test"), protect="test", scores=["kendall", "iqr"])
     assert len(seen) == 12 and len(set(seen)) == 1
 
 
@@ -186,7 +189,7 @@ def test_all_answers_about_a_training_half_learn_from_the_same_rows(monkeypatch:
         return parts
 
     monkeypatch.setattr(stable, "split_rows", watched)
-    asked = table()
+    asked = table(protect="training")
     with recording_gate() as recording:
         r = all_of(asked, protect="training", scores=["hsic", "iqr"], penalty=0.5)
     assert len(seen) == 12 and len(set(seen)) == 1
@@ -205,7 +208,7 @@ def test_halves_of_several_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) ->
         return of_size(dataclasses.replace(self, training_share=share), question, spent)
 
     monkeypatch.setattr(Holdout, "settle", settled)
-    asked = table()
+    asked = table(protect="test")
     with pytest.raises(ParameterError, match="one half for all"):
         all_of(asked, protect="test", scores=["kendall", "iqr"])
     assert not asked.ledger.entries()
@@ -253,7 +256,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_answered_is_refused_before_the_spend(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, error, rule = REFUSED[name]
-    asked = table(dpc.ApproxDP(100, 1e-3))
+    asked = table(dpc.ApproxDP(20, 1e-3))
     monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(error, match=rule):
         all_of(asked, **arguments)

@@ -105,7 +105,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_refusal_names_the_rule_and_spends_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, error, rule = REFUSED[name]
-    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-3))
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-3), accept_large_epsilon=True)
     asked_of = table(ledger)
     monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(error) as raised:
@@ -148,7 +148,8 @@ def test_bounds_at_the_limit_are_answered_without_a_warning(score: str, both: bo
     for kind in (rng.uniform(0, scale, 40), np.full(40, scale), np.where(np.arange(40) % 2, 0.0, scale)):
         schema = dpc.Schema({"x": dpc.Bounded(0, scale), "y": dpc.Bounded(-scale, scale)})
         asked_of = dpc.Table(
-            {"x": kind, "y": kind[::-1].copy()}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute"
+            {"x": kind, "y": kind[::-1].copy()}, schema, dpc.Ledger.in_memory(dpc.PureDP(1), protect="test"),
+            missing="impute",
         )
         with dpc.simulated_noise(1):
             r = ask(asked_of, score=score, protect="test", release_scores=both)
@@ -164,7 +165,7 @@ def test_more_rows_than_the_sums_are_proved_for_are_refused(monkeypatch: pytest.
     assert not ledger.entries()
     with dpc.simulated_noise(1):
         ask(table(ledger), blocks=5, score="hsic")
-        ask(table(ledger), protect="test", score="kendall")
+        ask(table(dpc.Ledger.in_memory(dpc.PureDP(1), protect="test")), protect="test", score="kendall")
 
 
 def test_a_refused_budget_reads_nothing_and_says_asked_spent_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,15 +202,15 @@ def test_a_ledger_without_privacy_takes_no_privacy_only() -> None:
 
 
 def test_a_large_epsilon_runs_with_consent() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(100))
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(100), accept_large_epsilon=True)
     assert ask(table(ledger), loss=dpc.PureDP(21), accept_large_epsilon=True).guarantee.loss == dpc.PureDP(21)
 
 
 def test_the_plan_says_all_that_goes_into_the_ledger() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
-    ask(table(ledger), protect="test", score="kendall")
-    ask(table(ledger), blocks=5)
-    of_half, of_all = ledger.entries()
+    ledgers = [dpc.Ledger.in_memory(dpc.PureDP(1), protect=protect) for protect in ("test", "everyone")]
+    ask(table(ledgers[0]), protect="test", score="kendall")
+    ask(table(ledgers[1]), blocks=5)
+    of_half, of_all = (ledger.entries()[0] for ledger in ledgers)
     assert of_half.unit == "row of the test half" and of_all.unit == "row"
     assert of_half.to_dict()["detail"]["protect"] == "test" and of_all.to_dict()["detail"]["blocks"] == 5
     assert all(entry.relation == "replace-one" and entry.task == "direction" for entry in (of_half, of_all))

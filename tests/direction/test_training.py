@@ -28,7 +28,7 @@ RANKS = dpc.ApproxDP(1, 1e-6)
 
 def ask(loss: Any = None, columns: Any = PAIR.columns, **arguments: Any) -> dpc.Direction:
     loss = dpc.PureDP(1) if loss is None else loss
-    table = dpc.Table(columns, PAIR.schema, dpc.Ledger.in_memory(loss), missing="impute")
+    table = dpc.Table(columns, PAIR.schema, dpc.Ledger.in_memory(loss, protect="training"), missing="impute")
     return dpc.direction(table, "x", "y", loss=loss, **spelled({"protect": "training", **arguments}))
 
 
@@ -137,7 +137,8 @@ def test_an_easy_pair_is_told_at_a_moderate_loss() -> None:
     right = 0
     for seed in range(6):
         pair = dpc.simulate.anm_pair(4000, mechanism="quadratic", noise="uniform", seed=seed)
-        table = dpc.Table(pair.columns, pair.schema, dpc.Ledger.in_memory(dpc.PureDP(4)), missing="impute")
+        ledger = dpc.Ledger.in_memory(dpc.PureDP(4), protect="training")
+        table = dpc.Table(pair.columns, pair.schema, ledger, missing="impute")
         with dpc.simulated_noise(seed):
             r = dpc.direction(
                 table, "x", "y", loss=dpc.PureDP(4), protect="training",
@@ -163,7 +164,7 @@ def test_what_has_no_route_is_refused_and_the_message_says_where_it_goes() -> No
 
 
 def test_published_noise_that_cannot_be_drawn_is_refused_before_the_spend() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1), protect="training")
     asked_of = dpc.Table({"x": np.linspace(0, 1, 40), "y": np.linspace(1, 0, 40)}, SMALL, ledger, missing="impute")
     with pytest.raises(LossError, match="larger penalty"):
         dpc.direction(

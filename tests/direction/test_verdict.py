@@ -398,7 +398,8 @@ def test_persons_who_are_known_to_be_in_the_data_move_one_block_and_others_two()
     for method in ("verdict", "votes"):
         coins = {}
         for ids, blocks in (("public", 1), ("private", 2)):
-            table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(2)), person="id", ids=ids)
+            ledger = dpc.Ledger.in_memory(dpc.PureDP(2), person="id", ids=ids)
+            table = dpc.Table(frame, schema, ledger, person="id", ids=ids)
             with recording_gate(lambda event, value: value * 0 + 5) as recording:
                 r = dpc.direction(table, "x", "y", loss=dpc.PureDP(blocks), method=VOTING[method])
             assert r.n == 400 and r.guarantee.unit is table.unit and recording.passages[0].bound == blocks

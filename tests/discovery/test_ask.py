@@ -250,7 +250,7 @@ def test_an_approximate_loss_of_a_table_is_spent_without_delta() -> None:
 def test_public_arguments_are_refused_before_anything_is_spent(arguments: dict[str, Any], error: type) -> None:
     frame = chain(50)
     schema = arguments.pop("schema", None) or dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
-    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(50, 1e-3))
+    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(50, 1e-3), accept_large_epsilon=True)
     with pytest.raises(error):
         dpc.discover(dpc.Table(frame, schema, ledger, missing="impute"), **({"loss": dpc.PureDP(1)} | arguments))
     assert not ledger.entries()

@@ -20,7 +20,7 @@ def frame(rows: int = 600) -> dict[str, np.ndarray]:
 
 def asked(loss: dpc.PureDP | dpc.NoPrivacy, **more: object) -> dpc.Discovery:
     without = isinstance(loss, dpc.NoPrivacy)
-    ledger = dpc.Ledger.without_privacy() if without else dpc.Ledger.in_memory(loss)
+    ledger = dpc.Ledger.without_privacy() if without else dpc.Ledger.in_memory(loss, accept_large_epsilon=True)
     table = dpc.Table(frame(), SCHEMA, ledger)
     question = {"knowledge": more.pop("knowledge", None)}
     way = dpc.methods.CiTest(**more)  # type: ignore[arg-type]

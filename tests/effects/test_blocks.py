@@ -38,8 +38,12 @@ def rows_of(n: int, seed: int = 1) -> dict[str, Any]:
     return {"a": a, "y": y, "x": x, "w": w, "site": np.array(["n", "s", "e"])[site], "ill": ill}
 
 
+def paid(loss: Any, person: Any = None, ids: str = "private", **_: Any) -> dpc.Ledger:
+    return dpc.Ledger.in_memory(loss, person=person, ids=ids)
+
+
 def table_of(columns: dict[str, Any], loss: Any, **more: Any) -> dpc.Table:
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else paid(loss, **more)
     return dpc.Table(columns, SCHEMA, ledger, **more)
 
 

@@ -37,7 +37,7 @@ def frame(y: Any, g: Any) -> dict[str, Any]:
 
 def table(columns: Any, loss: Any, person: str | None = "id") -> dpc.Table:
     exact = isinstance(loss, dpc.NoPrivacy)
-    ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(loss)
+    ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(loss, person=person)
     return dpc.Table(columns, SCHEMA, ledger, person=person)
 
 
@@ -229,13 +229,13 @@ def test_who_has_no_cohort_is_never_treated_where_that_is_declared_and_otherwise
     columns["g"][columns["g"] == "never"] = None
     for levels, control in ((dpc.Levels(["3", "5"]), "never"), (dpc.Levels(["3", "1"]), "not-yet")):
         schema = dpc.Schema({**SCHEMA, "g": levels})
-        made_of = dpc.Table(columns, schema, dpc.Ledger.in_memory(LOSS), person="id")
+        made_of = dpc.Table(columns, schema, dpc.Ledger.in_memory(LOSS, person="id"), person="id")
         with pytest.raises(ParameterError, match="other='never'"):
             dpc.did(made_of, time="t", outcome="y", cohort="g", loss=LOSS, control=control)
         assert made_of.ledger.entries() == []
     schema = dpc.Schema({**SCHEMA, "g": dpc.Levels(["3", "5"], other="never")})
     with dpc.simulated_noise(1):
-        made_of = dpc.Table(columns, schema, dpc.Ledger.in_memory(LOSS), person="id")
+        made_of = dpc.Table(columns, schema, dpc.Ledger.in_memory(LOSS, person="id"), person="id")
         found = dpc.did(made_of, time="t", outcome="y", cohort="g", loss=LOSS)
         void = asked(columns)
     assert {one.cohort for one in found.by_cohort} == {"3", "5"} and found.att.interval is not None

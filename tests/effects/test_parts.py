@@ -175,7 +175,7 @@ def test_the_intervals_of_persons_with_many_rows_hold_the_truth() -> None:
         y = np.clip(5 + 0.5 * arm[ids] + own[ids] + 0.5 * rng.normal(size=len(ids)), 0, 10)
         columns = {"id": ids, "a": arm[ids], "y": y, "x": np.zeros(len(ids))}
         with dpc.simulated_noise(run):
-            asked = table(columns, dpc.Ledger.in_memory(dpc.PureDP(2)), person="id")
+            asked = table(columns, dpc.Ledger.in_memory(dpc.PureDP(2), person="id"), person="id")
             found = dpc.effect(asked, treatment="a", outcome="y", adjust=[], loss=dpc.PureDP(2), coverage=0.9)
         assert found.interval is not None
         hits += found.interval[0] <= 0.5 <= found.interval[1]

@@ -26,7 +26,7 @@ def effect(n: int, loss: Any, cuts: list[float] | None = None, seed: int = 1, **
         "took": dpc.Levels([0, 1]), "age": dpc.Bounded(LOWER, UPPER, cuts=cuts), "y": dpc.Bounded(0, 250),
     })  # fmt: skip
     private = not isinstance(loss, dpc.NoPrivacy)
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(100)) if private else dpc.Ledger.without_privacy()
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(20)) if private else dpc.Ledger.without_privacy()
     table = dpc.Table(clinic(n, seed), schema, ledger)
     with dpc.simulated_noise(seed):
         return dpc.effect(table, treatment="took", outcome="y", adjust=["age"], loss=loss, method="cells", **asked)

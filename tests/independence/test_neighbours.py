@@ -123,7 +123,7 @@ def test_means_that_rise_in_steps_keep_the_level_at_a_thousand_rows() -> None:
 def test_copies_of_rows_are_named_where_no_person_is_declared() -> None:
     frame = {**columns(500, 1), "id": np.arange(500) // 2}
     for person in (None, "id"):
-        table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), person=person)
+        table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1), person=person), person=person)
         found = dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1))
         assert any("copies of rows" in caveat for caveat in found.guarantee.caveats) == (person is None)
 

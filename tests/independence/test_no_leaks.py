@@ -24,7 +24,7 @@ FRAME = FRAME.append_column("second", FRAME["z"])
 def ask(method: str, **arguments: Any) -> Any:
     loss = arguments.pop("loss", dpc.PureDP(1))
     exact = isinstance(loss, dpc.NoPrivacy)
-    ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(dpc.ApproxDP(50, 0.5))
+    ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(dpc.ApproxDP(20, 0.5))
     table = dpc.Table(FRAME, SCHEMA, ledger, missing="impute")
     model = {"model_x": dpc.ModelX(mean=lambda Z: 50 + 0 * Z[:, 0], sd=20.0)} if method in WITH_MODEL else {}
     asked = way(method, **model)

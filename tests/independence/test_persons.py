@@ -29,7 +29,8 @@ def frame(seed: int) -> Frame:
 
 def passages(columns: Frame, method: Any, ids: str) -> Any:
     with recording_gate("low") as recording:
-        table = dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(10)), person="id", ids=ids)
+        ledger = dpc.Ledger.in_memory(dpc.PureDP(10), person="id", ids=ids)
+        table = dpc.Table(columns, SCHEMA, ledger, person="id", ids=ids)
         dpc.ci_test(table, "x", "y", given=["z"], method=method, loss=dpc.PureDP(1.0))
     return recording.passages
 
@@ -70,7 +71,7 @@ def test_no_row_but_the_persons_own_decides_which_one_stands_for_the_person() ->
     line = rng.uniform(-4, 4, 20_000)
     many = {"id": np.full(20_000, 3), "x": line, "y": line, "z": rng.uniform(-4, 4, 20_000)}
     both = {name: np.concatenate([loud[name], many[name]]) for name in loud}
-    table = dpc.Table(both, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(10)), person="id")
+    table = dpc.Table(both, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(10), person="id"), person="id")
     with dpc.simulated_noise(1):
         found = dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(5))
     assert found.n == PERSONS and found.pvalue > 0.001

@@ -39,7 +39,8 @@ def drawn(n: int, seed: int) -> tuple[Any, Any, Any]:
 def table(n: int, loss: Any, **more: Any) -> dpc.Table:
     x, a, y = drawn(n, 5)
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-1, 1), "u": dpc.Bounded(-1, 1)})
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+    whose = {name: more[name] for name in ("person", "ids") if name in more}
+    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss, **whose)
     return dpc.Table({"a": a.astype(int), "y": y, "u": x[:, 0]} | more.pop("columns", {}), schema, ledger, **more)
 
 

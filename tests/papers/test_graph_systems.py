@@ -38,7 +38,7 @@ def spent(method: Any, answers: str) -> tuple[list[tuple[str, float]], dpc.Disco
     """Return what came to the gate, and its cost, when every answer is low or high."""
     loss = dpc.PureDP(3)
     with recording_gate(answers) as recording:  # type: ignore[arg-type]
-        ledger = dpc.Ledger.in_memory(loss)
+        ledger = dpc.Ledger.in_memory(loss, accept_large_epsilon=True)
         found = dpc.discover(dpc.Table(frame(), SCHEMA, ledger, missing="impute"), loss=loss, method=method)
     return [(p.event.mechanism, p.event.loss.epsilon) for p in recording.passages], found  # type: ignore[union-attr]
 
@@ -56,7 +56,7 @@ def test_a_run_that_fires_no_test_reports_the_whole_allotment(kind: Any) -> None
     """Four copies of one column: nothing is near independence at this ε, so one round finds nothing."""
     same = frame()["a"]
     loss = dpc.PureDP(18)
-    ledger = dpc.Ledger.in_memory(loss)
+    ledger = dpc.Ledger.in_memory(loss, accept_large_epsilon=True)
     table = dpc.Table(dict.fromkeys("abcd", same), SCHEMA, ledger, missing="impute")
     found = dpc.discover(table, loss=loss, method=kind(constants="corrected", max_order=0))
     assert len(found.graph.skeleton) == 6
@@ -71,7 +71,8 @@ def test_enough_budget_finds_the_graph() -> None:
     loss = dpc.PureDP(2_000)
     for method in PROVED:
         with dpc.simulated_noise(2):
-            table = dpc.Table(frame(20_000), SCHEMA, dpc.Ledger.in_memory(loss), missing="impute")
+            ledger = dpc.Ledger.in_memory(loss, accept_large_epsilon=True)
+            table = dpc.Table(frame(20_000), SCHEMA, ledger, missing="impute")
             found = dpc.discover(table, loss=loss, method=method, accept_large_epsilon=True)
         assert found.graph.skeleton == {frozenset("ab")}
 

@@ -25,6 +25,12 @@ def directory() -> Iterator[Path]:
 
 
 @pytest.fixture
+def unwitnessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No witness: what a ledger file tells by itself."""
+    monkeypatch.setenv("DPCAUSAL_WITNESS", "/dev/null/none")
+
+
+@pytest.fixture
 def path(directory: Path) -> Path:
     """A closed ledger of budget 1 with four spends of 0.125, the second with its answer."""
     path = directory / "study.ledger"

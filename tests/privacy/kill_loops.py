@@ -204,7 +204,7 @@ def kill_loop(
     for number in range(rounds):
         if number % ROUNDS_A_FILE == 0:
             remove(path)
-            Ledger.create(path, budget=PureDP(1000)).close()
+            Ledger.create(path, budget=PureDP(1000), accept_large_epsilon=True).close()
             names, before = names_of(path), 0
         awaited = int(generator.integers(releases[0], releases[1] + 1))
         pause = float(generator.uniform(0, longest_pause))

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from dpcausal.privacy.composition import (
-    SATURATED,
     Cost,
     Totals,
     admit,
@@ -78,20 +77,40 @@ def spends(draw: Any, most: int = 12) -> list[tuple[Loss, ZCDP | None]]:
 @pytest.mark.proves("cost-accounts")
 @settings(deadline=None)
 @given(amounts, deltas)
-def test_costs_are_rounded_up_and_caps_down(amount: Any, delta: Any) -> None:
+def test_costs_and_caps_are_exact_but_for_a_rho_that_is_rounded_down(amount: Any, delta: Any) -> None:
     epsilon, exact = exact_amount(amount, "epsilon"), exact_amount(delta, "delta")
-    cost = cost_of(ApproxDP(amount, delta))
-    assert cost.epsilon is not None and cost.rho is not None
-    assert 0 <= cost.epsilon * EPSILON_UNIT - epsilon < EPSILON_UNIT
-    assert 0 <= cost.rho * EPSILON_UNIT - epsilon**2 / 2 < EPSILON_UNIT
-    assert cost.delta == cost.rho_delta
-    assert 0 <= cost.delta * DELTA_UNIT - exact < DELTA_UNIT
-    caps = caps_of(ApproxDP(amount, delta))
-    assert caps.epsilon is not None and caps.rho is not None
-    assert 0 <= epsilon - caps.epsilon * EPSILON_UNIT < EPSILON_UNIT
-    assert 0 <= exact / 2 - caps.delta * DELTA_UNIT < DELTA_UNIT
-    assert 0 <= exact / 4 - caps.rho_delta * DELTA_UNIT < DELTA_UNIT
+    cost, caps = cost_of(ApproxDP(amount, delta)), caps_of(ApproxDP(amount, delta))
+    assert cost.epsilon is not None and cost.rho is not None and caps.epsilon is not None and caps.rho is not None
+    assert (cost.epsilon * EPSILON_UNIT, cost.rho * EPSILON_UNIT) == (epsilon, epsilon**2 / 2)
+    assert cost.delta * DELTA_UNIT == cost.rho_delta * DELTA_UNIT == exact
+    assert (caps.epsilon * EPSILON_UNIT, caps.delta * DELTA_UNIT) == (epsilon, exact / 2)
+    assert caps.rho_delta * DELTA_UNIT == exact / 4
     assert caps.rho * EPSILON_UNIT == largest_rho(epsilon, exact / 4)
+
+
+@given(st.fractions(min_value=Fraction(1, 100), max_value=10), st.integers(1, 60), st.sampled_from(["pure", "rho"]))
+def test_equal_parts_of_a_budget_are_all_granted_and_nothing_more(whole: Fraction, parts: int, kind: str) -> None:
+    budget: PureDP | ZCDP = PureDP(whole) if kind == "pure" else ZCDP(whole)
+    _, granted = run(budget, [(part, None) for part in budget.split(parts)])
+    assert len(granted) == parts
+    totals, granted = run(budget, [(budget / parts, None)] * (parts + 1))
+    assert len(granted) == parts
+    assert admit(budget, totals, cost_of(type(budget)(Fraction(1, 10**15)))) is None
+
+
+@given(st.sampled_from([1.0, 2.0, 0.5, 3.0]), st.integers(1, 500))
+def test_a_quotient_of_floats_stands_for_the_fraction(total: float, parts: int) -> None:
+    assert PureDP(total / parts) == PureDP(total) / parts
+    _, granted = run(PureDP(total), [(PureDP(total / parts), None)] * parts)
+    assert len(granted) == parts
+
+
+def test_sums_of_many_denominators_stay_short_and_are_rounded_up() -> None:
+    odd = [Fraction(1, 10**9 + 2 * k + 1) for k in range(60)]
+    totals, granted = run(PureDP(1), [(PureDP(amount), None) for amount in odd])
+    assert len(granted) == 60
+    slack = Fraction(totals.epsilon) * EPSILON_UNIT - sum(odd)
+    assert 0 <= slack <= Fraction(60, 10**40) and Fraction(totals.epsilon).denominator <= 2**256
 
 
 def test_each_loss_has_the_accounts_that_a_theorem_gives_it() -> None:
@@ -100,15 +119,6 @@ def test_each_loss_has_the_accounts_that_a_theorem_gives_it() -> None:
     assert cost_of(ApproxDP(0.5, 1e-6)) == Cost(500_000_000, 10**12, 125_000_000, 10**12)
     assert cost_of(ApproxDP(0.5, 1e-6), ZCDP(0.01)) == Cost(500_000_000, 10**12, 10_000_000, 0)
     assert cost_of(NoPrivacy()) == Cost(None, 0, None, 0)
-
-
-@pytest.mark.parametrize("budget", [PureDP(10**12), ZCDP(10**12), ApproxDP(10**12, 0.5)], ids=str)
-def test_a_saturated_total_is_above_every_cap(budget: Loss) -> None:
-    step = ZCDP(10**9) if isinstance(budget, ZCDP) else PureDP(10**9)
-    _, granted = run(budget, [(step, None)] * 5)
-    assert len(granted) == 2  # the cap is at 2^61 units of 1e-9, about 2.3e9
-    assert admit(budget, Totals(), cost_of(PureDP(10**11) if step == PureDP(10**9) else ZCDP(10**11))) is None
-    assert admit(budget, Totals(5, SATURATED, 0, SATURATED, 0), cost_of(PureDP(1e-9))) is None
 
 
 # The filters
@@ -216,11 +226,11 @@ def test_what_remains_is_granted_and_one_unit_more_is_not(budget: Any, steps: An
 
 def test_what_remains_is_written_so_that_it_can_be_asked_for() -> None:
     left = remaining(ApproxDP(1.234567891234, 1e-6), Totals())
-    assert str(left).startswith("either epsilon 1.234567891 with delta 1e-06 or rho 0.0")
+    assert str(left).startswith("either epsilon 1.234567891234 with delta 1e-06 or rho 0.0")
     assert str(remaining(PureDP(3), Totals())) == "epsilon 3"
     assert str(remaining(ZCDP(0.5), Totals())) == "either epsilon 1 or rho 0.5"
     assert str(remaining(NoPrivacy(), Totals())) == "no limit (no privacy)"
-    assert remaining(PureDP(Fraction(1, 3)), Totals()).epsilon == 0.333333333
+    assert remaining(PureDP(Fraction(1, 3)), Totals()).epsilon == 1 / 3
     # A large delta makes zCDP pay for a pure loss above epsilon: the filter grants it, so it is what remains.
     assert remaining(ApproxDP(0.1, 0.1), Totals()).epsilon == pytest.approx(0.28, abs=0.1)
     assert (remaining(ApproxDP(0.1, 0.1), Totals()).epsilon or 0) > 0.1

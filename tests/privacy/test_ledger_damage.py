@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from hashlib import sha256
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 from dpcausal.cli import app
 from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.ledger_file import sealed
+from dpcausal.privacy.ledger_lines import sealed
 from dpcausal.privacy.loss import PureDP
 from tests.privacy.conftest import SPENDS, seen
 
@@ -24,9 +25,10 @@ def forged(
     path: Path, kind: str = "spend", of: str = "PureDP(0.5)", first: str = "PureDP(0.1)", **changes: Any
 ) -> None:
     """Write a ledger whose third line says what it must not; its hashes and their chain are in order."""
-    spend = {"task": "t", "loss": first, "zcdp": None, "unit": "row", "relation": "replace-one"}
+    spend = {"task": "t", "loss": first, "zcdp": None, "unit": "row", "column": "", "relation": "replace-one"}
     spend |= {"detail": {}, "once": {"seed": 7}, "caveats": "", "number": 1}
-    told = [("ledger", {"budget": of}), ("spend", spend)]
+    first_told = {"nonce": "", "budget": of, "unit": "row", "column": ""}
+    told = [("ledger", first_told), ("spend", spend)]
     told.append((kind, spend | {"loss": "PureDP(0.1)", "number": 2} | changes))
     lines: list[bytes] = []
     for each, what in told:
@@ -56,14 +58,17 @@ def test_lines_that_were_not_forged_pass(directory: Path) -> None:
         ({"number": 3}, "not spend 2"),
         ({"number": 1}, "not spend 2"),
         ({"previous": "0" * 64}, "does not follow"),
-        ({"unit": "nobody"}, "unknown unit"),
-        ({"relation": "any"}, "unknown unit or relation"),
+        ({"unit": "nobody"}, "malformed"),
+        ({"unit": "donor"}, "do not add up"),
+        ({"column": "id"}, "do not add up"),
+        ({"relation": "any"}, "unknown relation"),
         ({"relation": "add-or-remove-one"}, "would not add up"),
         ({"once": {"seed": 8}}, "declared otherwise"),
         ({"once": []}, "malformed"),
         ({"kind": "answer", "answer": {}, "number": 2}, "beside a spend"),
         ({"kind": "answer", "answer": {}, "number": 0}, "beside a spend"),
-        ({"kind": "ledger", "budget": "PureDP(100)"}, "not those of a line"),
+        ({"kind": "answer", "answer": {}, "number": 1, "at": "2026-01-01T00:00+00:00"}, "time of an answer"),
+        ({"kind": "ledger", "budget": "PureDP(100)", "nonce": ""}, "not those of a line"),
     ],
 )
 def test_a_forged_line_is_found_at_every_opening(directory: Path, changes: dict[str, Any], problem: str) -> None:
@@ -107,7 +112,7 @@ ALTERED: dict[str, Callable[[bytes], bytes]] = {
     "zeros": lambda text: bytes(len(text)),
     "foreign text": lambda text: b"epsilon 1\n" * 1000,
     "foreign bytes": lambda text: np.random.default_rng(1).bytes(20_000),
-    "a newer format": lambda text: text.replace(b'"format":2', b'"format":3'),
+    "a newer format": lambda text: text.replace(b'"format":3', b'"format":4'),
 }
 
 
@@ -122,9 +127,10 @@ def test_a_file_that_was_altered_is_refused_and_left_alone(path: Path, kind: str
 
 
 def test_a_newer_format_and_an_older_one_say_so(path: Path, directory: Path) -> None:
-    path.write_bytes(path.read_bytes().replace(b'"format":2', b'"format":17'))
-    with pytest.raises(LedgerDamagedError, match="newer version of this library: format 17"):
-        Ledger.open(path)
+    for number in (2, 17):
+        path.write_bytes(re.sub(rb'"format":\d+', b'"format":%d' % number, path.read_bytes()))
+        with pytest.raises(LedgerDamagedError, match=f"version of this library, format {number}"):
+            Ledger.open(path)
     connection = sqlite3.connect(directory / "old.ledger")
     connection.execute("CREATE TABLE entries (number INTEGER PRIMARY KEY)")
     connection.close()
@@ -172,7 +178,9 @@ def lost_power(content: bytes, start: int) -> dict[str, list[bytes]]:
 
 
 @pytest.mark.parametrize("before", [1, 3, 5], ids=["the first spend", "an answer", "the last spend"])
-def test_power_that_fails_while_a_line_is_written_costs_no_spend(path: Path, directory: Path, before: int) -> None:
+def test_power_that_fails_while_a_line_is_written_costs_no_spend(
+    path: Path, directory: Path, before: int, unwitnessed: None
+) -> None:
     whole = path.read_bytes().splitlines(keepends=True)
     content, start = b"".join(whole[: before + 1]), len(b"".join(whole[:before]))
     (directory / "granted.ledger").write_bytes(content[:start])
@@ -227,7 +235,7 @@ def test_an_end_that_no_unfinished_write_leaves_is_refused(path: Path, directory
                 Ledger.open(damaged)
 
 
-def test_a_torn_line_is_left_out_by_readers_and_cut_off_by_the_next_spend(path: Path) -> None:
+def test_a_torn_line_is_left_out_by_readers_and_cut_off_by_the_next_spend(path: Path, unwitnessed: None) -> None:
     content = path.read_bytes()
     for torn in (b'{"kind":"spend","number":5,"at":"2025', bytes(300), b'{"kind":"spe' + bytes(50)):
         path.write_bytes(content + torn)
@@ -245,7 +253,7 @@ def test_a_torn_line_is_left_out_by_readers_and_cut_off_by_the_next_spend(path: 
         assert Ledger.open(path).verify().torn == 0
 
 
-def test_a_file_cut_short_is_an_older_copy_which_a_noted_head_tells(path: Path) -> None:
+def test_a_file_cut_short_is_an_older_copy_which_a_noted_head_tells(path: Path, unwitnessed: None) -> None:
     """Every beginning of a file that only grows was once the whole file: nothing in it can say that more was there."""
     content, head = path.read_bytes(), Ledger.open(path).head
     for length in range(len(content.splitlines(keepends=True)[0]), len(content) - 1, 7):

@@ -201,7 +201,7 @@ def test_a_live_ledger_goes_on_in_parent_and_child_after_a_fork(directory: Path)
 
 
 def test_a_fork_amid_another_threads_spends_leaves_both_sides_working(directory: Path) -> None:
-    ledger = Ledger.create(directory / "study.ledger", budget=PureDP(1000))
+    ledger = Ledger.create(directory / "study.ledger", budget=PureDP(1000), accept_large_epsilon=True)
     stop = threading.Event()
     spent: list[int] = []
 

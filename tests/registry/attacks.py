@@ -11,9 +11,9 @@ drawn, so nothing is left to chance.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 from unittest import mock
@@ -51,6 +51,8 @@ class Way:
         Records that lie close together, well inside the declared domain.
     declared : Schema or Bounded
     loss : Loss
+    unit : mapping
+        Whom it protects, in the words of ``Ledger.in_memory``.
     """
 
     task: str
@@ -59,6 +61,11 @@ class Way:
     data: Data
     declared: Declared
     loss: Loss
+    unit: Mapping[str, str] = field(default_factory=dict)
+
+    def ledger(self) -> dpc.Ledger:
+        """Return a ledger that holds just the loss."""
+        return dpc.Ledger.in_memory(self.loss, **self.unit)
 
     def with_first(self, *values: float) -> Data:
         """Return neighbouring data: the first record holds these values, or the one value everywhere."""
@@ -76,7 +83,7 @@ class Way:
 
         def run(data: Data) -> Callable[[], Any]:
             declared = self.declared if declare is None else declare(data)
-            return lambda: self.ask(data, declared, dpc.Ledger.in_memory(self.loss))
+            return lambda: self.ask(data, declared, self.ledger())
 
         audits = [compare(run(self.data), run(other), answers=answers) for answers in ("low", "high")]  # type: ignore[arg-type]
         if not all(audit.passages for audit in audits):
@@ -102,7 +109,7 @@ def planted_nan(way: Way, broken: Broken = nullcontext, prepare: Callable[[Data]
 
 def spent_twice(way: Way, broken: Broken = nullcontext) -> bool:
     """Ask once and count what the noise costs; then ask again of a ledger that has paid for one call."""
-    ledger = dpc.Ledger.in_memory(way.loss)
+    ledger = way.ledger()
     with broken():
         first = passages(lambda: way.ask(way.data, way.declared, ledger))
         losses = [paid(each.event, each.value) for each in first]
@@ -181,7 +188,7 @@ def never_booked() -> Iterator[None]:
     allot = dpc.Ledger.allot
 
     def unbooked(self: dpc.Ledger, loss: Any, **details: Any) -> Any:
-        return allot(dpc.Ledger.in_memory(loss), loss, **details)
+        return allot(dpc.Ledger.in_memory(loss, **self.protects.words), loss, **details)
 
     with mock.patch.object(dpc.Ledger, "allot", unbooked):
         yield
@@ -236,12 +243,12 @@ def _columns(constant: bool) -> dict[str, Any]:
 
 
 def _of_table(
-    task: str, name: str, call: Callable[[dpc.Table], Any], loss: Loss = PURE, constant: bool = False
+    task: str, name: str, call: Callable[[dpc.Table], Any], loss: Loss = PURE, constant: bool = False, **unit: str
 ) -> Way:
     def ask(data: Data, schema: dpc.Schema, ledger: dpc.Ledger) -> Any:
         return plain(call(dpc.Table(data, schema, ledger, missing="impute")))
 
-    return Way(task, name, ask, _columns(constant), SCHEMA, loss)
+    return Way(task, name, ask, _columns(constant), SCHEMA, loss, unit)
 
 
 def _of_levels(task: str, name: str, call: Callable[[dpc.Table], Any]) -> Way:
@@ -296,7 +303,8 @@ def _of_paths() -> Way:
         return plain(dpc.did(table, time="t", outcome="y", cohort="g", loss=LARGE))
 
     outcomes = np.random.default_rng(6).uniform(-0.15, 0.15, 3 * persons)
-    return Way("did", "paths", ask, {"y": outcomes}, dpc.Schema({"y": dpc.Bounded(-1, 1)}), LARGE)
+    return Way("did", "paths", ask, {"y": outcomes}, dpc.Schema({"y": dpc.Bounded(-1, 1)}), LARGE,
+               {"person": "id"})  # fmt: skip
 
 
 LINE = np.array([0.1, 0.3, -0.2, 0.2, 0.0, 0.1, 0.4, 0.5, -0.1])
@@ -312,13 +320,15 @@ def _of_panel(task: str, method: Any, loss: Loss = PURE) -> Way:
         return plain(getattr(dpc, task)(given, loss=loss, method=method, force=True))
 
     name = str(getattr(method, "name", method))
-    return Way(task, name, ask, 0.4 * LINE + 0.02 * rng.uniform(-1, 1, (40, len(LINE))), dpc.Bounded(-1, 1), loss)
+    return Way(task, name, ask, 0.4 * LINE + 0.02 * rng.uniform(-1, 1, (40, len(LINE))), dpc.Bounded(-1, 1), loss,
+               {"unit": "unit"})  # fmt: skip
 
 
 WAYS = (
     _of_table("direction", "iqr", lambda of: dpc.direction(
-        of, "x", "y", loss=PURE, score="iqr", protect="test")),
-    _of_table("direction", "hsic", lambda of: dpc.direction(of, "x", "y", loss=PURE, score="hsic", protect="test")),
+        of, "x", "y", loss=PURE, score="iqr", protect="test"), protect="test"),
+    _of_table("direction", "hsic", lambda of: dpc.direction(
+        of, "x", "y", loss=PURE, score="hsic", protect="test"), protect="test"),
     _of_table("direction", "votes", lambda of: dpc.direction(
         of, "x", "y", loss=PURE, method=dpc.methods.Votes(blocks=3))),
     _of_table("direction", "votes, last column constant", lambda of: dpc.direction(

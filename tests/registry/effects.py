@@ -288,7 +288,7 @@ def paths_table(rows: Rows, loss: Any) -> dpc.Table:
     levels = np.column_stack([np.zeros(n), rows[:, 2], np.where(rows[:, 1] > 1.5, np.nan, rows[:, 3])])
     columns = {"id": np.repeat(np.arange(n), 3), "t": np.tile(np.arange(3), n), "y": levels.ravel(),
                "g": np.repeat(np.where(rows[:, 0] >= 0.5, 1, 9), 3)}  # fmt: skip
-    return dpc.Table(columns, PERIODS, dpc.Ledger.in_memory(loss), person="id")
+    return dpc.Table(columns, PERIODS, dpc.Ledger.in_memory(loss, person="id"), person="id")
 
 
 def of_paths(side: int, epsilon: float, size: int) -> list[Any]:

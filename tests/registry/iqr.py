@@ -13,7 +13,7 @@ from dpcausal.papers.iqr_intervals import interval_sensitivity, proposal, propos
 from dpcausal.papers.mechanisms.propose_test_release import propose_test_release
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
-from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.neighbours import PrivacyUnit, Relation, Unit
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from tests.registry import asked
 from tests.registry.rows import MechanismRow, Neighbours, SensitivityRow, TaskRow
@@ -33,7 +33,7 @@ def granted(loss: Loss, times: int, unit: Unit = Unit.ROW) -> Allotment:
         whole = ApproxDP(loss.exact_epsilon * times, loss.exact_delta * times)
     else:
         whole = PureDP(loss.exact_epsilon * times)  # type: ignore[union-attr]
-    return Ledger.in_memory(whole).allot(whole, task="audit", unit=unit)
+    return Ledger.in_memory(whole, **PrivacyUnit(unit).words).allot(whole, task="audit", unit=unit)
 
 
 def in_batches(run: Any, loss: Loss, size: int, unit: Unit = Unit.ROW) -> list[Any]:

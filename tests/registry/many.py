@@ -32,7 +32,7 @@ def asked_on_neighbours(loss: Any, protect: str, scores: tuple[str, ...]) -> Nei
     places = np.arange(size) if protect == "everyone" else halves(size)[1]
 
     def ask(rows: Any) -> Any:
-        asked = table(rows, Ledger.in_memory(loss))
+        asked = table(rows, Ledger.in_memory(loss, protect=protect))
         return dpc.direction_all(asked, scores=scores, loss=loss, protect=protect)  # type: ignore[arg-type]
 
     def audit(seed: int, answers: Any) -> GreyBoxAudit:
@@ -74,7 +74,7 @@ def on_scored_rows(side: int, epsilon: float, size: int) -> list[Any]:
     from tests.registry.tasks import ONE_DOWN_ONE_UP  # that page makes its rows with this one
 
     part, whole = PureDP(epsilon).part(Fraction(1, 2)), PureDP(PureDP(epsilon).exact_epsilon * size)
-    allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=Unit.TEST_ROW)
+    allotment = Ledger.in_memory(whole, protect="test").allot(whole, task="audit", unit=Unit.TEST_ROW)
     rules = [holdout.RULES[score].direction for score in TEST_SCORES]
     rest = ONE_DOWN_ONE_UP[side]
     return [all((rule(rest, allotment, part).margin or 0) > 0 for rule in rules) for _ in range(size)]

@@ -230,7 +230,8 @@ def _settled(method: IndependenceTest[Any], row: LawRow, n: int) -> tuple[Any, C
     loss, schema, (x, y, given) = dpc.PureDP(row.epsilon), dpc.Schema(null.schema), null.names
     columns = {name: np.zeros(n, dtype=np.int64) for name in null.schema}
     missing = "impute" if row.kept == 1 else "drop"
-    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(10**6)), missing=missing)
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(10**6), accept_large_epsilon=True)
+    table = dpc.Table(columns, schema, ledger, missing=missing)
     question = Hypothesis.of(table, x, y, given, 0.05)
 
     def rows(seed: int) -> Sample:

@@ -201,7 +201,7 @@ def allotted(loss: Any, times: int) -> Any:
         budget = dpc.ApproxDP(loss.exact_epsilon * times, loss.exact_delta * times)
     else:
         budget = dpc.PureDP(loss.exact_epsilon * times)
-    return dpc.Ledger.in_memory(budget).allot(budget, task="audit", unit=Unit.DONOR)
+    return dpc.Ledger.in_memory(budget, unit="unit").allot(budget, task="audit", unit=Unit.DONOR, unit_column="unit")
 
 
 def drawn(name: str) -> Callable[[int, float, int], list[float]]:

@@ -68,7 +68,7 @@ def of_rule(release: Callable[..., Released], pair: tuple[Residuals, Residuals])
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
         loss = PureDP(epsilon)
         whole = PureDP(loss.exact_epsilon * size)
-        allotment = Ledger.in_memory(whole).allot(whole, task="audit", unit=Unit.TEST_ROW)
+        allotment = Ledger.in_memory(whole, protect="test").allot(whole, task="audit", unit=Unit.TEST_ROW)
         return [release(pair[side], allotment, loss).margin for _ in range(size)]
 
     return draw

@@ -58,11 +58,15 @@ def run_under_fire(study: Path, *, kills: int, seed: int) -> Outcome:
 
 
 def run(study: Path) -> None:
-    dpc.Study.open(study).run()
+    dpc.Study.open(study).run(new_ledger=True)
 
 
 def new_ledger(study: Path) -> None:
-    dpc.Study.open(study).ledger_path.unlink()
+    with dpc.Ledger.open(path := dpc.Study.open(study).ledger_path, read_only=True) as ledger:
+        witness = ledger.verify().witness
+    for one in (path, witness):
+        if one is not None:
+            one.unlink(missing_ok=True)
 
 
 def look(study: Path, outcome: Outcome) -> list[str]:

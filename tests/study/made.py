@@ -58,7 +58,7 @@ def main(folder: Path) -> None:
     beyond = '[[question]]\nname="beyond"\ntask="ci_test"\nx="u"\ny="v"\ngiven=["a"]\nepsilon=15\n'
     cannot = '[[question]]\nname="cannot"\ntask="effect"\ntreatment="u"\noutcome="v"\nadjust=[]\nepsilon=1\n'
     study = dpc.Study.open(write(folder, asked() + beyond + cannot, n=3000, title="Every kind of question"))
-    study.run(partial=True)
+    study.run(new_ledger=True, partial=True)
     print(study.report("table.html"))
     made = dpc.simulate.factor_panel(1000, effect=0.3, seed=1)
     series = np.vstack([made.target, made.donors])
@@ -71,7 +71,7 @@ def main(folder: Path) -> None:
         '[[question]]\nname = "path"\ntask = "synthetic_control"\nepsilon = 1.0\n'
     )
     panel = dpc.Study.open(folder / "p.toml")
-    print(panel.run().summary())
+    print(panel.run(new_ledger=True).summary())
     print(panel.report("panel.html"))
 
 

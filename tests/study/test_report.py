@@ -27,7 +27,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> dpc.Study:
     folder = tmp_path_factory.mktemp("study")
     path = write(folder, asked(), n=N, title='A <study> & its "report"')
     found = dpc.Study.open(path)
-    assert found.run().done
+    assert found.run(new_ledger=True).done
     return found
 
 
@@ -149,7 +149,7 @@ def test_pictures_of_counts_and_paths_are_drawn_of_what_was_released(study: dpc.
     assert wide == [121.0, 208.3, 336]  # of 336 for 100 blocks; noise beyond them is cut at the scale's end
     made = dpc.simulate.factor_panel(1000, effect=0.3, seed=1)
     panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds,
-                                  ledger=dpc.Ledger.in_memory(dpc.PureDP(1)))  # fmt: skip
+                                  ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"))  # fmt: skip
     answer = dpc.synthetic_control(panel, loss=dpc.PureDP(1))
     path = drawn(answer)
     assert path is not None and path[0].count("<polyline") == 3
@@ -176,7 +176,7 @@ def test_spends_sources_and_persons_are_told_as_people_write_them(tmp_path: Path
         '[[question]]\nname = "q"\ntask = "ci_test"\nx = "a"\ny = "b"\ngiven = []\nepsilon = 0.5\n'
     )
     study = dpc.Study.open(tmp_path / "s.toml")
-    study.run()
+    study.run(new_ledger=True)
     told = study.report("r.html").with_suffix(".md").read_text()
     assert "| ε = 0.5 |" in told and "PureDP" not in told and "400 persons." in told and "400 rows" not in told
 

@@ -29,7 +29,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.fixture
 def study(tmp_path: Path) -> dpc.Study:
     found = dpc.Study.open(write(tmp_path, LINKED, n=600))
-    found.run()
+    found.run(new_ledger=True)
     return found
 
 
@@ -41,7 +41,7 @@ def test_a_report_replaces_its_own_study_s_and_no_other_file(study: dpc.Study) -
     other = folder / "other.toml"
     other.write_text(study.path.read_text().replace("s.ledger", "other.ledger"))
     second = dpc.Study.open(other)
-    second.run()
+    second.run(new_ledger=True)
     (folder / "notes.md").write_text("mine")
     (folder / "link.html").symlink_to(folder / "notes.md")
     (folder / "taken.html").mkdir()
@@ -61,7 +61,7 @@ def test_a_report_replaces_its_own_study_s_and_no_other_file(study: dpc.Study) -
 
 def test_a_report_of_fewer_spends_replaces_none_of_more(study: dpc.Study) -> None:
     old = study.ledger_path.read_bytes()
-    study.run(again=["linked"])
+    study.run(new_ledger=True, again=["linked"])
     study.report()
     before = contents(study.path.parent)
     study.ledger_path.write_bytes(old)
@@ -117,7 +117,7 @@ def test_what_stands_in_a_title_is_no_mark_of_a_report(study: dpc.Study) -> None
     other = study.path.parent / "other.toml"
     other.write_text(study.path.read_text().replace("A study", mark).replace("s.ledger", "other.ledger"))
     second = dpc.Study.open(other)
-    second.run()
+    second.run(new_ledger=True)
     second.report("second.html")
     with pytest.raises(ParameterError):
         study.report("second.html")
@@ -140,7 +140,7 @@ def test_a_byte_order_mark_before_study_schema_or_data_is_no_part_of_them(tmp_pa
     path = write(tmp_path, LINKED, n=600)
     for file in (path, tmp_path / "d.csv"):
         file.write_text(mark + file.read_text(), encoding="utf-8")
-    assert dpc.Study.open(path).run().done
+    assert dpc.Study.open(path).run(new_ledger=True).done
     schema = tmp_path / "schema.toml"
     schema.write_text(mark + "[a]\nlevels = [0, 1]\n", encoding="utf-8")
     assert dpc.Schema.from_toml(schema).names == ("a",)

@@ -28,12 +28,12 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def ledger_of(loss: Any) -> dpc.Ledger:
     """Return a ledger that holds just the loss."""
-    return dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+    return dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss, unit="unit")
 
 
 def granted(loss: Any) -> Any:
     """Return an allotment of the whole loss."""
-    return ledger_of(loss).allot(loss, task="test", unit=Unit.DONOR)
+    return ledger_of(loss).allot(loss, task="test", unit=Unit.DONOR, unit_column="unit")
 
 
 def panel_of(donors: Any, target: Any, loss: Any, start: int = 10) -> dpc.Panel:

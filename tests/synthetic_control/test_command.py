@@ -20,7 +20,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = np.vstack([made.target, made.donors])
     lines = [f"u{k},{1980 + t},{value!r}" for k, row in enumerate(rows.tolist()) for t, value in enumerate(row)]
     (tmp_path / "long.csv").write_text("state,year,sales\n" + "\n".join(lines) + "\n")
-    dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.PureDP(1)).close()
+    dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.PureDP(1), unit="state").close()
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -64,4 +64,4 @@ def test_a_rule_of_treated_units_and_a_placebo_in_time_are_asked_for_by_flags(st
     answered = run(*words, "--placebo", "1987")
     assert answered.exit_code == 0 and "a placebo in time" in answered.output, answered.output
     with dpc.Ledger.open("study.ledger") as ledger:
-        assert ledger.entries()[0].to_dict()["once"] == {"targets of panels": "unit in ['u0', 'u1', 'u2']"}
+        assert ledger.entries()[0].to_dict()["once"]["targets of panels"] == "unit in ['u0', 'u1', 'u2']"

@@ -155,7 +155,7 @@ def test_a_hundred_donors_at_half_an_epsilon_have_no_interval_and_say_why() -> N
     ],
 )
 def test_public_faults_are_told_before_anything_is_spent(arguments: Any, error: Any, words: str) -> None:
-    panel = simulated(dpc.simulate.factor_panel(50, seed=1), dpc.PureDP(40))
+    panel = simulated(dpc.simulate.factor_panel(50, seed=1), dpc.PureDP(20))
     with pytest.raises(error, match=words):
         dpc.synthetic_control(panel, **arguments)
     assert not panel.ledger.entries()
@@ -176,7 +176,7 @@ def test_the_published_variant_without_proof_is_stamped_and_refused_by_a_durable
     arguments: Any = {"method": dpc.papers.DpscObj(), "accept_unproven": True}
     answer = dpc.synthetic_control(simulated(made, ONE), loss=ONE, **arguments)
     assert not answer.guarantee.private and answer.summary().startswith("NOT PRIVATE")
-    with dpc.Ledger.create(tmp_path / "study.ledger", budget=ONE) as ledger:
+    with dpc.Ledger.create(tmp_path / "study.ledger", budget=ONE, unit="unit") as ledger:
         panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
         with pytest.raises(UnprovenError):
             dpc.synthetic_control(panel, loss=ONE, **arguments)
@@ -241,10 +241,10 @@ def test_several_targets_share_one_budget_whenever_they_were_treated() -> None:
 def test_covariates_serve_matching_and_the_exact_references_only() -> None:
     rng = np.random.default_rng(5)
     units = np.repeat([f"u{k}" for k in range(60)], 6)
-    frame = {"u": units, "t": np.tile(np.arange(6), 60), "y": rng.uniform(-1, 1, 360), "c": rng.uniform(0, 1, 360)}
+    frame = {"unit": units, "t": np.tile(np.arange(6), 60), "y": rng.uniform(-1, 1, 360), "c": rng.uniform(0, 1, 360)}
     for loss, method, fits in ((dpc.PureDP(2), "auto", True), (dpc.NoPrivacy(), "simplex", True),
                                (dpc.PureDP(2), dpc.papers.OutputPerturbation(), False)):  # fmt: skip
-        panel = dpc.Panel(frame, unit="u", time="t", outcome="y", target="u0", start=4, bounds=dpc.Bounded(-1, 1),
+        panel = dpc.Panel(frame, unit="unit", time="t", outcome="y", target="u0", start=4, bounds=dpc.Bounded(-1, 1),
                           ledger=ledger_of(loss), covariates={"c": dpc.Bounded(0, 1)})  # fmt: skip
         if fits:
             assert dpc.synthetic_control(panel, loss=loss, method=method, force=True).n == 59

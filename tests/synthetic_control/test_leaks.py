@@ -54,7 +54,7 @@ def test_nothing_that_is_read_holds_a_donor(
 ) -> None:
     path = tmp_path / "study.ledger"
     with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as warned:
-        with dpc.Ledger.create(path, budget=arguments["loss"]) as ledger:
+        with dpc.Ledger.create(path, budget=arguments["loss"], unit="unit") as ledger:
             panel = make(long(), ledger)
             answer = dpc.synthetic_control(panel, force=True, **arguments)
             entries = "".join(str(entry.to_dict()) for entry in ledger.entries())
@@ -87,7 +87,7 @@ def test_what_a_donor_holds_never_decides_whether_a_panel_can_be_made_or_asked()
         frame.loc[6:11, "y"] = np.roll(odd, seed)
         frame.loc[6:11, "t"] = [-(10**12), 3, 3, 3, 10**15, 2]
         answer = dpc.synthetic_control(
-            make(frame, dpc.Ledger.in_memory(dpc.PureDP(2))), loss=dpc.PureDP(2), force=True
+            make(frame, dpc.Ledger.in_memory(dpc.PureDP(2), unit="unit")), loss=dpc.PureDP(2), force=True
         )
         assert np.isfinite(answer.counterfactual).all()
 
@@ -98,7 +98,7 @@ def test_a_time_of_a_donor_that_no_calendar_holds_is_no_time(time: Any) -> None:
     frame["t"] = [*frame["t"].tolist()[:-1], time]
     plain = long()
     plain = plain.iloc[:-1]
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(2), unit="unit")
     np.testing.assert_array_equal(make(frame, ledger).donors(), make(plain, ledger).donors())
 
 
@@ -111,7 +111,7 @@ def test_a_timestamp_of_a_donor_that_python_has_no_object_for_is_no_time(engine:
     for last in (far, None):
         times = pa.array([*(frame["t"].to_numpy() * day).tolist()[:-1], last], pa.int64()).cast(pa.timestamp(unit))
         table = pa.table({"unit": frame["unit"].tolist(), "t": times, "y": frame["y"].to_numpy()})
-        panels.append(make(engine(table), dpc.Ledger.in_memory(dpc.PureDP(2)), start=dt.date(1970, 1, 5)))
+        panels.append(make(engine(table), dpc.Ledger.in_memory(dpc.PureDP(2), unit="unit"), start=dt.date(1970, 1, 5)))
     np.testing.assert_array_equal(panels[0].donors(), panels[1].donors())
 
 
@@ -120,7 +120,7 @@ def test_bounds_of_a_covariate_whose_sums_overflow_are_refused() -> None:
     frame = long({"x": np.zeros(1806)})
     for bounds in (dpc.Bounded(-8e307, 8e307), dpc.Bounded(0, 1e-200)):
         with pytest.raises(ParameterError, match="declare another unit"):
-            make(frame, dpc.Ledger.in_memory(dpc.PureDP(2)), covariates={"x": bounds})
+            make(frame, dpc.Ledger.in_memory(dpc.PureDP(2), unit="unit"), covariates={"x": bounds})
 
 
 def test_donors_too_large_for_a_float_cause_no_warning() -> None:

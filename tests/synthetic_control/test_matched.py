@@ -154,7 +154,8 @@ def test_the_stated_noise_is_the_noise(loss: dpc.PureDP | dpc.ZCDP) -> None:
     runs = 3_000
     whole = type(loss)(runs * (loss.exact_epsilon if isinstance(loss, dpc.PureDP) else loss.exact_rho))
     with dpc.simulated_noise(5):
-        allotment = dpc.Ledger.in_memory(whole).allot(whole, task="test", unit=Unit.DONOR)
+        ledger = dpc.Ledger.in_memory(whole, unit="unit")
+        allotment = ledger.allot(whole, task="test", unit=Unit.DONOR, unit_column="unit")
         alone = np.array([200.0, -300.0])
         add: Any = l2_ball if isinstance(loss, dpc.PureDP) else gaussian
         query = matched.matched_query(weights, changes, by, loss)

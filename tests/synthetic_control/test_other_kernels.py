@@ -15,7 +15,7 @@ made = dpc.simulate.factor_panel(400, effect=0.3, seed=5)
 told = []
 for method, loss in (("factor", dpc.ApproxDP(4, 1e-6)), ("matched", dpc.PureDP(4))):
     panel = dpc.Panel.from_arrays(np.round(made.donors, 6), np.round(made.target, 6), start=made.start,
-                                  bounds=made.bounds, ledger=dpc.Ledger.in_memory(loss))
+                                  bounds=made.bounds, ledger=dpc.Ledger.in_memory(loss, unit="unit"))
     with dpc.simulated_noise(2):
         answer = dpc.synthetic_control(panel, loss=loss, method=method, force=True)
     loadings = None if answer.loadings is None else answer.loadings.tolist()

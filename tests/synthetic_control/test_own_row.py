@@ -41,7 +41,7 @@ def ask(names: list[str], rows: Any, target: Any, start: int, covariate: bool = 
         columns["x"] = columns["y"] / 3
     panel = dpc.Panel(
         pd.DataFrame(columns), unit="unit", time="time", outcome="y", target="target", start=start, bounds=BOUNDS,
-        ledger=dpc.Ledger.in_memory(arguments["loss"]), covariates={"x": BOUNDS} if covariate else None,
+        ledger=dpc.Ledger.in_memory(arguments["loss"], unit="unit"), covariates={"x": BOUNDS} if covariate else None,
     )  # fmt: skip
     return dpc.synthetic_control(panel, force=True, **arguments)
 

@@ -12,7 +12,7 @@ import dpcausal as dpc
 from dpcausal.errors import LedgerError
 
 UNITS, PERIODS, START = 40, 6, 4
-ONE = dpc.PureDP(1)
+ONE, UNIT = dpc.PureDP(1), dpc.Unit.DONOR
 
 
 def panel(ledger: dpc.Ledger, target: Any, **arguments: Any) -> dpc.Panel:
@@ -29,7 +29,7 @@ def ask(panel: dpc.Panel, loss: Any = ONE, **arguments: Any) -> Any:
 
 
 def test_each_unit_in_turn_as_the_target_is_refused_and_nothing_is_spent() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(100))
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(100), unit="unit", accept_large_epsilon=True)
     ask(panel(ledger, 0))
     for unit in range(1, UNITS):
         with pytest.raises(LedgerError, match="targets of panels"):
@@ -42,7 +42,7 @@ def test_each_unit_in_turn_as_the_target_is_refused_and_nothing_is_spent() -> No
 
 
 def test_the_same_targets_are_answered_again_in_any_order_and_one_by_one() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(100))
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(100), unit="unit", accept_large_epsilon=True)
     ask(panel(ledger, [3, 7]), target=7)
     ask(panel(ledger, [7, 3]), target=3)
     dpc.synthetic_controls(panel(ledger, [np.int64(3), 7.0]), loss=ONE, force=True)
@@ -53,7 +53,7 @@ def test_the_same_targets_are_answered_again_in_any_order_and_one_by_one() -> No
 
 def test_a_ledger_file_remembers_its_targets_and_says_so_in_every_result(tmp_path: Path) -> None:
     path = tmp_path / "study.ledger"
-    with dpc.Ledger.create(path, budget=dpc.PureDP(100)) as ledger:
+    with dpc.Ledger.create(path, budget=dpc.PureDP(100), unit="unit", accept_large_epsilon=True) as ledger:
         answer = ask(panel(ledger, 5))
     assert "no other targets" in answer.summary() and "targets of panels" in str(ledger_of(path))
     with dpc.Ledger.open(path) as ledger:
@@ -68,10 +68,10 @@ def ledger_of(path: Path) -> list[Any]:
 
 
 def test_other_questions_on_the_same_ledger_and_exact_answers_are_not_held_back() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(100))
-    ledger.allot(ONE, task="something else", detail={"targets": ["x"]})
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(100), unit="unit", accept_large_epsilon=True)
+    ledger.allot(ONE, task="something else", unit=UNIT, unit_column="unit", detail={"targets": ["x"]})
     ask(panel(ledger, 5))
-    ledger.allot(ONE, task="something else")
+    ledger.allot(ONE, task="something else", unit=UNIT, unit_column="unit")
     exact = dpc.Ledger.without_privacy()
     for unit in range(3):
         ask(panel(exact, unit), dpc.NoPrivacy())

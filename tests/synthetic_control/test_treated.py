@@ -26,8 +26,8 @@ def panel(ledger: dpc.Ledger, target: Any, start: Any = 1999, **arguments: Any) 
                      bounds=dpc.Bounded(-1, 1), ledger=ledger, **arguments)  # fmt: skip
 
 
-def ledger(epsilon: float = 100) -> dpc.Ledger:
-    return dpc.Ledger.in_memory(dpc.ApproxDP(epsilon, 1e-3))
+def ledger(epsilon: float = 20) -> dpc.Ledger:
+    return dpc.Ledger.in_memory(dpc.ApproxDP(epsilon, 1e-3), unit="unit")
 
 
 def test_a_treated_unit_that_is_no_target_is_no_donor_either() -> None:
@@ -146,7 +146,7 @@ def test_the_average_effect_is_that_of_the_answers_and_as_wide_as_they_are_on_av
     made = dpc.simulate.factor_panel(2_000, effect=0.3, seed=1)
     targets = {"early": made.target, "late": made.donors[0]}
     both = dpc.Panel.from_arrays(made.donors[1:], targets, start={"early": 10, "late": 11}, bounds=made.bounds,
-                                 ledger=dpc.Ledger.in_memory(dpc.ApproxDP(2, 1e-6)))  # fmt: skip
+                                 ledger=dpc.Ledger.in_memory(dpc.ApproxDP(2, 1e-6), unit="unit"))  # fmt: skip
     with dpc.simulated_noise(4):
         answers = dpc.synthetic_controls(both, loss=dpc.ApproxDP(2, 1e-6))
     found = dpc.average_effect(answers)

@@ -34,6 +34,10 @@ class AboutTable(Question[Answer]):
         return self.table.unit
 
     @property
+    def unit_column(self) -> str:
+        return str(self.table.declared.get("person", ""))
+
+    @property
     def leaves_out(self) -> bool:
         return self.table.missing != "impute"
 

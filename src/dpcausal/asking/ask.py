@@ -95,8 +95,9 @@ def ask(
     origin = subject_of(question).origin
     ready = Ready([settled])
     allotment = ledger.allot(
-        settled.spent, task=question.task, unit=question.unit, relation=Relation.REPLACE_ONE,
-        detail=settled.detail(), once=question.once, unproven=bool(settled.method.unproven), asked=asked, again=again,
+        settled.spent, task=question.task, unit=question.unit, unit_column=question.unit_column,
+        relation=Relation.REPLACE_ONE, detail=settled.detail(), once=question.once,
+        unproven=bool(settled.method.unproven), asked=asked, again=again,
         before=ready,
     )  # fmt: skip
     (settled,) = ready.plans

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, TypeVar
 from warnings import warn
@@ -142,7 +141,7 @@ def keep(ledger: Ledger, origin: Origin, asked: str, allotment: Allotment, answe
     if not (asked and allotment.private):
         return answer
     try:
-        stamp = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+        stamp = allotment.at[:16].replace("T", " ") + " UTC"
         ledger.keep(allotment.number, {"released": encode(answer), "at": stamp, "data": origin.mark})
         _frames[_place(ledger), asked] = origin
     except (NotStorableError, LedgerError, ParameterError) as error:

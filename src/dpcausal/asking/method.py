@@ -43,6 +43,11 @@ class Question(ABC, Generic[Answer]):
         return Unit.ROW
 
     @property
+    def unit_column(self) -> str:
+        """The column that names persons or units; empty for rows."""
+        return ""
+
+    @property
     def leaves_out(self) -> bool:
         """Whether records that lack a column are to be left out."""
         return False

@@ -66,7 +66,8 @@ def paid_together(
     }  # fmt: skip
     ready = Ready(plans)
     allotment = ledger.allot(
-        division.spent, task=task, unit=question.unit, relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
+        division.spent, task=task, unit=question.unit, unit_column=question.unit_column,
+        relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
         detail={**detail, **public, **question.table.declared},
         unproven=any(plan.method.unproven for plan in plans), asked=asked, again=again, before=ready,
     )  # fmt: skip

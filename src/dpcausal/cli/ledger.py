@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpcausal.cli.records import IdsOption, PersonOption
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
     JsonOption,
+    LargeOption,
     RhoOption,
     exit_codes,
     ledger_app,
@@ -20,7 +22,7 @@ from dpcausal.cli.shared import (
 from dpcausal.errors import LedgerDamagedError
 
 if TYPE_CHECKING:
-    from dpcausal.privacy.ledger import Ledger
+    from dpcausal.privacy.ledger import Ledger, Verification
 
 
 @ledger_app.command("create")
@@ -29,15 +31,21 @@ def ledger_create(
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
+    person: PersonOption = None,
+    unit: Annotated[str | None, typer.Option("--unit", help="It protects units of this column of panels.")] = None,
+    ids: IdsOption = "private",
+    protect: Annotated[str, typer.Option(help="Of rows: everyone; of one half, test or training.")] = "everyone",
+    accept_large_epsilon: LargeOption = False,
 ) -> None:
-    """Create a ledger with a total budget."""
+    """Create a ledger with a total budget, for rows, for persons of a column or for units of a column."""
     with exit_codes():
         from dpcausal.privacy.ledger import Ledger
         from dpcausal.privacy.loss import PureDP
 
         budget = loss_from(epsilon, delta, rho, "how large the budget is")
-        with Ledger.create(path, budget=budget) as ledger:
-            print(f"{path.name}: budget {ledger.budget}, remaining {ledger.remaining}")
+        with Ledger.create(path, budget=budget, person=person, unit=unit, ids=ids, protect=protect,
+                           accept_large_epsilon=accept_large_epsilon) as ledger:  # fmt: skip
+            print(f"{path.name}: protects {ledger.protects}, budget {ledger.budget}, remaining {ledger.remaining}")
             if isinstance(ledger.budget, PureDP):
                 print("It pays for no method with Gaussian noise, as wide tables need: with --delta 1e-6 it would.")
 
@@ -65,13 +73,15 @@ def ledgershow(
         elif as_json:
             answer = {
                 "budget": repr(ledger.budget),
+                "protects": str(ledger.protects),
                 "remaining": vars(left),
                 "head": ledger.head,
                 "entries": [entry.to_dict() for entry in entries],
             }
             print(json.dumps(answer, allow_nan=False, ensure_ascii=False))
         else:
-            print(f"{path.name}: budget {ledger.budget}, remaining {left}, head {ledger.head}")
+            whole = f"protects {ledger.protects}, budget {ledger.budget}, remaining {left}"
+            print(f"{path.name}: {whole}, head {ledger.head}")
             for entry in entries:
                 kept = "" if ledger.answer(entry.number) is None else "  answer kept"
                 what = asked_in_words(json.loads(entry.detail))
@@ -106,15 +116,29 @@ def asked_in_words(detail: dict[str, Any]) -> str:
 @ledger_app.command("verify")
 def ledger_verify(
     path: Annotated[Path, typer.Argument(help="A ledger.")],
-    head: Annotated[str | None, typer.Option(help="A head printed earlier: refuses a restored old file.")] = None,
+    fingerprint: Annotated[str | None, typer.Option(help="The head noted earlier: refuses an older file.")] = None,
 ) -> None:
     """Check the hash chain, the sums and the budget of every entry.  The ledger need not be writable."""
-    with exit_codes(), _opened(path, head) as ledger:
+    with exit_codes(), _opened(path, fingerprint) as ledger:
         verification = ledger.verify()
         if not verification.ok:
             raise LedgerDamagedError(f"{path.name}: {'; '.join(verification.problems)}")
         print(f"{path.name}: {verification.entries} entries verified, head {verification.head}")
         if verification.torn:
             print(f"Left out: {verification.torn} bytes after the last line, of a write that failed.")
-        if head is None:
-            print("Whether an older copy was put back shows only against a head noted earlier: --head.")
+        print(_witnessed(verification))
+        if fingerprint is None:
+            print("Whether both were put back shows only against a head noted elsewhere: --fingerprint.")
+
+
+def _witnessed(found: Verification) -> str:
+    """Return what the witness says, and what it cannot tell."""
+    if not found.witnessed:
+        place = "there is no place for one" if found.witness is None else f"nothing is at {found.witness}"
+        return f"It has no witness here, {place}: whether an older copy was put back is not known."
+    if found.witnessed == found.lines:
+        return f"Its witness {found.witness} saw all {found.lines} lines."
+    return (
+        f"Its witness {found.witness} saw {found.witnessed} of its {found.lines} lines: later ones could not be noted, "
+        "and whether more were cut off is not known."
+    )

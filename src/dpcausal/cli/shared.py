@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import warnings
@@ -48,8 +49,13 @@ def _version(asked: bool) -> None:
 @app.callback()
 def program(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+    witness: Annotated[str | None, typer.Option(help="The folder of the ledgers' witnesses.")] = None,
 ) -> None:
     """Differentially private causal inference."""
+    if witness is not None:
+        from dpcausal.privacy.witness import VARIABLE
+
+        os.environ[VARIABLE] = witness
 
 
 ledger_app = Program(help="Create, show and verify a privacy ledger.", no_args_is_help=True)
@@ -62,9 +68,25 @@ DATA = (
 )
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 LedgerOption = Annotated[Path, typer.Option("--ledger", help="The ledger that pays; see 'dpcausal ledger create'.")]
-EpsilonOption = Annotated[float | None, typer.Option("--epsilon", help="Most that the call may cost, ε.")]
-DeltaOption = Annotated[float | None, typer.Option("--delta", help="δ beside ε.")]
-RhoOption = Annotated[float | None, typer.Option("--rho", help="Most that the call may cost, ρ of zCDP.")]
+
+
+def _amount(text: str) -> Any:
+    """Return an amount as it is written: a number, or a fraction as 1/3."""
+    if "/" not in text:
+        return float(text)
+    from dpcausal.privacy.loss import written_amount
+
+    try:
+        return written_amount(text)
+    except LossError as error:
+        raise ValueError(str(error)) from None
+
+
+EpsilonOption = Annotated[
+    float | None, typer.Option("--epsilon", parser=_amount, help="Most that the call may cost, ε, as 0.5 or 1/3.")
+]
+DeltaOption = Annotated[float | None, typer.Option("--delta", parser=_amount, help="δ beside ε.")]
+RhoOption = Annotated[float | None, typer.Option("--rho", parser=_amount, help="Most that it may cost, ρ of zCDP.")]
 LargeOption = Annotated[bool, typer.Option("--accept-large-epsilon", help="Consent to epsilon above 20.")]
 NameOption = Annotated[
     str, typer.Option("--name", help="Of the data, for good: the same question is then paid once, its answer kept.")
@@ -123,7 +145,7 @@ def _failures() -> Iterator[None]:
 
 def _fail(error: DpCausalError, code: int) -> None:
     # What the library calls a keyword is an option here.
-    keyword = r"\b(accept_large_epsilon|again|force|partial)=True"
+    keyword = r"\b(accept_large_epsilon|again|force|new_ledger|partial)=True"
     told = re.sub(keyword, lambda m: "--" + m[1].replace("_", "-"), str(error))
     with suppress(OSError):
         print(f"dpcausal: {shown(told)}", file=sys.stderr, flush=True)

@@ -57,7 +57,9 @@ def init_command(
 
 def _interview(names: list[str], said: dict[str, Any]) -> None:
     """Ask for title, person, each column and the budget; what is mistyped is asked again."""
-    from dpcausal.errors import ParameterError, nearest
+    from dpcausal.errors import LossError, ParameterError, nearest
+    from dpcausal.privacy.call import check_budget
+    from dpcausal.privacy.loss import ApproxDP
     from dpcausal.study.draft import declared
 
     said["title"] = typer.prompt("Title, the question of the study")
@@ -79,8 +81,16 @@ def _interview(names: list[str], said: dict[str, Any]) -> None:
             elif told is not None:
                 said["columns"][name] = told
             break
-    said["epsilon"] = typer.prompt("Budget, epsilon", type=float, default=1.0)
-    said["delta"] = typer.prompt("and delta", type=float, default=1e-6)
+    while True:
+        epsilon = typer.prompt("Budget, epsilon", type=float, default=1.0)
+        delta = typer.prompt("and delta", type=float, default=1e-6)
+        try:
+            check_budget(ApproxDP(epsilon, delta))
+        except LossError as error:
+            print(f"    {error}")
+            continue
+        said["epsilon"], said["delta"] = epsilon, delta
+        return
 
 
 @app.command("run")
@@ -88,6 +98,7 @@ def run_command(
     study: StudyArgument,
     again: Annotated[list[str] | None, typer.Option(help="A question to pay for anew, by name; repeatable.")] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Ask what the budget admits if it is not all.")] = False,
+    new_ledger: Annotated[bool, typer.Option("--new-ledger", help="Make the ledger: its budget is a new one.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -95,7 +106,9 @@ def run_command(
     with exit_codes():
         from dpcausal.study.study import Study
 
-        found = Study.open(study).run(again=again or (), partial=partial, told=None if quiet else announce)
+        found = Study.open(study).run(
+            again=again or (), partial=partial, new_ledger=new_ledger, told=None if quiet else announce
+        )
         if as_json:
             show_plan(found, as_json)
         else:
@@ -146,7 +159,7 @@ def answers(found: StudyPlan) -> list[str]:
 
 
 def show_plan(found: StudyPlan, as_json: bool) -> None:
-    text = found.summary().replace("partial=True", "--partial")
+    text = found.summary().replace("partial=True", "--partial").replace("new_ledger=True", "--new-ledger")
     print(shown(found.to_json() if as_json else text))
 
 

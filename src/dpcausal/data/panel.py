@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.origin import Origin
-from dpcausal.data.panel_cells import Cells, array_cells, filled, frame_cells
+from dpcausal.data.panel_cells import Cells, array_cells, filled, frame_cells, public_values
 from dpcausal.data.panel_series import check_target, covariate_means, observed_places, own_covariates, place_of
 from dpcausal.data.periods import Label
 from dpcausal.data.rows import checked_name
@@ -49,7 +49,7 @@ class Panel(Single):
     bounds : Bounded
         Bounds of the outcome.  *Public.*
     ledger : Ledger
-        Where each question about the donors is paid.
+        Where each question about the donors is paid; made with ``unit=`` as here.
     name : str, optional
         Under which answers are kept, as for ``Table``; another series of a target is another question.
     treated : list of units or str, optional
@@ -106,7 +106,7 @@ class Panel(Single):
     ...     "sales": np.arange(9.0),
     ... }
     >>> panel = Panel(frame, unit="state", time="year", outcome="sales", target="A", start=1989,
-    ...               bounds=Bounded(0, 10), ledger=Ledger.in_memory(PureDP(1.0)))
+    ...               bounds=Bounded(0, 10), ledger=Ledger.in_memory(PureDP(1.0), unit="state"))
     >>> panel
     Panel(n=2 donors, 3 periods, target A from 1989)
     """
@@ -115,7 +115,7 @@ class Panel(Single):
 
     __slots__ = (
         "_bounds", "_cells", "_covariates", "_lacking", "_ledger", "_missing", "_n", "_name", "_named", "_places",
-        "_series", "_starts", "_target_covariates", "_times", "_treated",
+        "_public_values", "_series", "_starts", "_target_covariates", "_times", "_treated",
     )  # fmt: skip
 
     _bounds: Bounded
@@ -128,6 +128,7 @@ class Panel(Single):
     _name: str
     _named: tuple[str, ...]
     _places: NDArray[np.int64]
+    _public_values: dict[str, Any]
     _series: dict[Any, Reals]
     _starts: dict[Any, int]
     _target_covariates: dict[Any, Reals]
@@ -169,6 +170,7 @@ class Panel(Single):
         start: Any,
         bounds: Bounded,
         ledger: Ledger,
+        unit: str = "unit",
         times: Sequence[Any] | None = None,
         treated: Sequence[Any] | str = (),
         missing: str = "carry",
@@ -183,6 +185,9 @@ class Panel(Single):
             *Public.*
         start : time
             One of ``times``; a mapping for several targets.
+        unit : str
+            What the rows are, as the ledger names it: ``Ledger.in_memory(budget, unit="unit")``.  A ledger answers for
+            one series of each target, and for arrays alone: any other series may be a donor's.
         times : sequence of T times, optional
             0, …, T−1 by default.  Numbers and dates must increase; texts are in the order given.
         bounds, ledger, treated, missing
@@ -192,7 +197,9 @@ class Panel(Single):
         panel = cls.__new__(cls)
         series = dict(target) if isinstance(target, Mapping) else {"target": target}
         others = checked(treated, list(series))
-        panel._settle(array_cells(donors, series, times), start, bounds, ledger, missing, {}, others)
+        if not isinstance(unit, str) or not unit:
+            raise ParameterError("unit must be the word by which the ledger names the rows")
+        panel._settle(array_cells(donors, series, times), start, bounds, ledger, missing, {}, others, named=(unit,))
         return panel
 
     def _settle(
@@ -224,6 +231,7 @@ class Panel(Single):
             ("_series", series), ("_starts", places), ("_bounds", bounds), ("_ledger", ledger), ("_missing", missing),
             ("_covariates", covariates), ("_target_covariates", kept), ("_name", known_as), ("_named", named),
             ("_treated", treated), ("_places", used), ("_lacking", lacking),
+            ("_public_values", public_values(cells, named[2] if len(named) > 1 else None)),
         ):  # fmt: skip
             object.__setattr__(self, field, value)
 
@@ -245,9 +253,24 @@ class Panel(Single):
     @property
     def identity(self) -> dict[str, Any]:
         """All that is public of it, the targets' own records too: what tells it from another panel; of no donor's."""
-        hidden = ("_cells", "_lacking", "_ledger", "_places", "_series", "_target_covariates")
+        hidden = ("_cells", "_lacking", "_ledger", "_places", "_public_values", "_series", "_target_covariates")
         told = {slot: getattr(self, slot) for slot in Panel.__slots__ if slot not in hidden}
         return told | {"_series": self._cells.target_rows, "_times": self._cells.times}
+
+    @property
+    def unit(self) -> str:
+        """The column that names the units, or the word for the rows of arrays."""
+        return self._named[0]
+
+    @property
+    def of_frame(self) -> bool:
+        """Whether a frame names its units, times and outcome; arrays name none."""
+        return len(self._named) > 1
+
+    @property
+    def public_values(self) -> dict[str, Any]:
+        """The targets' values as a ledger has them once; all of them, also of a placebo in time."""
+        return self._public_values
 
     @property
     def times(self) -> tuple[Label, ...]:
@@ -291,6 +314,7 @@ class Panel(Single):
         panel = Panel.__new__(Panel)
         panel._settle(early, start, self._bounds, self._ledger, self._missing, self._covariates, self._treated,
                       self._name, self._named)  # fmt: skip
+        object.__setattr__(panel, "_public_values", self._public_values)
         return panel
 
     @property

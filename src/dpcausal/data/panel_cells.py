@@ -20,6 +20,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.source import Collected, Kind, withheld
 from dpcausal.data.unchanged import confirm
 from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.privacy.allotment import json_text
 
 Reals = NDArray[np.float64]
 
@@ -54,6 +55,23 @@ class Cells:
     donor_rows: Callable[[int], Reals]
     confirm: Callable[[], None] = lambda: None
     origin: Origin = field(default_factory=Origin)
+
+
+def public_values(cells: Cells, outcome: str | None) -> dict[str, Any]:
+    """Return the targets' values as a ledger records them: what is a target's for good, whatever panel it stands in.
+
+    Of a frame each value under outcome, unit and time; of arrays (``outcome`` None), whose times the caller names, each
+    whole series.
+    """
+    if outcome is None:
+        return {json_text(unit_name(name)): [None if np.isnan(value) else float(value) + 0.0 for value in block[0]]
+                for name, block in cells.target_rows.items()}  # fmt: skip
+    return {
+        json_text([outcome, unit_name(name), time]): float(value) + 0.0
+        for name, block in cells.target_rows.items()
+        for time, value in zip(cells.times, block[0], strict=True)
+        if not np.isnan(value)
+    }
 
 
 def filled(rows: Reals, bounds: Bounded, missing: str) -> Reals:

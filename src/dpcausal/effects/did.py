@@ -277,7 +277,7 @@ def did(
     >>> y = person % 7 + year + (year >= start) + generator_from_seed(1).normal(size=80_000)
     >>> schema = dpc.Schema({"year": dpc.Levels(range(4)), "start": dpc.Levels([2, 9]), "y": dpc.Bounded(-10, 20)})
     >>> frame = {"id": person, "year": year, "start": start, "y": y}
-    >>> table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.ApproxDP(1, 1e-6)), person="id")
+    >>> table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.ApproxDP(1, 1e-6), person="id"), person="id")
     >>> found = dpc.did(table, time="year", outcome="y", cohort="start", loss=dpc.ApproxDP(1, 1e-6))
     >>> abs(found.att.estimate - 1) < 0.3
     True

@@ -64,7 +64,7 @@ class PanelProspect(WidthProspect):
             n, before=self.before, after=self.after, shock=2 * self.shock, noise=2 * self.spread,
             seed=int(coins.integers(2**62)),
         )  # fmt: skip
-        ledger = pays_for_anything()
+        ledger = pays_for_anything(unit="unit")
         panel = Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
         found = synthetic_control(
             panel, loss=loss, method=self.method, coverage=self.coverage, accept_large_epsilon=True

@@ -86,12 +86,13 @@ class TableProspect(Prospect):
         """Return a table of made-up rows."""
         if self.persons:
             columns = columns | {"person": np.arange(len(next(iter(columns.values()))))}
-        return Table(columns, Schema(schema), pays_for_anything(), person="person" if self.persons else None)
+        person = "person" if self.persons else None
+        return Table(columns, Schema(schema), pays_for_anything(person=person), person=person)
 
 
-def pays_for_anything() -> Ledger:
-    """Return a ledger for made-up records."""
-    return Ledger.in_memory(ApproxDP(1_000_000, 0.5))
+def pays_for_anything(**unit: Any) -> Ledger:
+    """Return a ledger for made-up records, which protects this unit, by default rows."""
+    return Ledger.in_memory(ApproxDP(1_000_000, 0.5), **unit, accept_large_epsilon=True)
 
 
 def trials(n: int, most: int, rows: int) -> int:

@@ -83,7 +83,7 @@ class Allotment(Single):
         self,
         loss: Loss,
         zcdp: ZCDP | None,
-        entry: tuple[int, str, Unit, Relation],
+        entry: tuple[int, str, Unit, Relation, str],
         caveats: tuple[str, ...],
         durable: bool,
     ) -> None:
@@ -117,6 +117,11 @@ class Allotment(Single):
     @property
     def relation(self) -> Relation:
         return self._entry[3]
+
+    @property
+    def at(self) -> str:
+        """The minute of the spend, UTC."""
+        return self._entry[4]
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -185,7 +190,9 @@ def caveats_of(private: bool, durable: bool, unproven: bool) -> tuple[str, ...]:
     return tuple(text for holds, text in found if holds)
 
 
-def worded(loss: Loss, zcdp: ZCDP | None, task: str, unit: Unit, relation: Relation) -> dict[str, Any]:
+def worded(
+    loss: Loss, zcdp: ZCDP | None, task: str, unit: Unit, unit_column: str, relation: Relation
+) -> dict[str, Any]:
     """Check what a call asks for, and return it as its entry words it."""
     if zcdp is not None and not isinstance(zcdp, ZCDP):
         raise LossError("zcdp must be a ZCDP amount")
@@ -193,10 +200,12 @@ def worded(loss: Loss, zcdp: ZCDP | None, task: str, unit: Unit, relation: Relat
         raise LossError("zcdp is given beside a PureDP or ApproxDP loss only")
     if not isinstance(unit, Unit) or not isinstance(relation, Relation):
         raise ParameterError("unit must be a Unit and relation a Relation")
+    if not isinstance(unit_column, str):
+        raise ParameterError("unit_column must be the name of a column")
     if not isinstance(task, str) or not 1 <= len(task) <= 200 or not task.isprintable():
         raise ParameterError("task must be 1 to 200 printable characters")
     amounts = {"loss": loss_text(loss), "zcdp": None if zcdp is None else loss_text(zcdp)}
-    return {"task": task, **amounts, "unit": unit.value, "relation": relation.value}
+    return {"task": task, **amounts, "unit": unit.value, "column": unit_column, "relation": relation.value}
 
 
 def json_text(value: object) -> str:

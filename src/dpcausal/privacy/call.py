@@ -21,13 +21,14 @@ def unfit(loss: Any) -> LossError:
     return LossError(f"loss must be PureDP, ApproxDP, ZCDP or NoPrivacy, got {type(loss).__name__}{meant}")
 
 
-def check_budget(budget: Loss) -> Loss:
-    """Refuse what is no budget of a ledger with privacy."""
+def check_budget(budget: Loss, accept_large_epsilon: bool = False) -> Loss:
+    """Refuse what is no budget of a ledger with privacy, and an ε above 20 unless the caller accepts it."""
     if type(budget) not in (PureDP, ApproxDP, ZCDP) or budget.exact:
         raise LossError("budget must be PureDP, ApproxDP or ZCDP")
     amount = budget.exact_rho if isinstance(budget, ZCDP) else budget.exact_epsilon
     if amount > LARGEST_BUDGET:
         raise LossError("a budget's epsilon or rho must be at most one million")
+    check_large(budget, accept_large_epsilon)
     return budget
 
 

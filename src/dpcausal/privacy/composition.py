@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeAlias
 
 from dpcausal.privacy.loss import (
     DELTA_UNITS,
@@ -21,29 +22,34 @@ from dpcausal.privacy.loss import (
     largest_rho,
 )
 
-SATURATED = 2**61
-"""Totals and costs stop here, above every cap (``_cap``), so a total that stopped stays refused; within 64 bits."""
+FINEST, LONGEST = 10**40, 2**256
+"""A total whose denominator passes ``LONGEST`` is rounded up to a multiple of 1/``FINEST``, so that sums stay short."""
+
+
+Amount: TypeAlias = int | Fraction
+"""A number of units, exact."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """One mechanism's cost in whole units under two accounts, each rounded up; ``None`` where nothing is claimed.
+    """One mechanism's cost under two accounts, exact; ``None`` where nothing is claimed.
 
     (ε, δ) in units of 1e-9 and 1e-18; δ-approximate ρ-zCDP likewise.
     """
 
-    epsilon: int | None
-    delta: int
-    rho: int | None
-    rho_delta: int
+    epsilon: Amount | None
+    delta: Amount
+    rho: Amount | None
+    rho_delta: Amount
 
 
-def _units(amount: Fraction, scale: int) -> int:
-    return min(SATURATED, math.ceil(amount * scale))
+def _units(amount: Fraction, scale: int) -> Amount:
+    return _whole(amount * scale)
 
 
-def _cap(amount: Fraction, scale: int) -> int:
-    return min(SATURATED - 1, math.floor(amount * scale))
+def _whole(units: Fraction) -> Amount:
+    """Return a number of units, as an integer where it is one: most are, and integers are faster."""
+    return units.numerator if units.denominator == 1 else units
 
 
 def cost_of(loss: Loss, zcdp: ZCDP | None = None) -> Cost:
@@ -65,17 +71,17 @@ def cost_of(loss: Loss, zcdp: ZCDP | None = None) -> Cost:
 
 @dataclass(frozen=True)
 class Totals:
-    """What a ledger has spent, under both accounts, in whole units.
+    """What a ledger has spent, under both accounts, in units as ``Cost``.
 
     ``sums_open`` and ``zcdp_open`` say whether each account could still speak for every spend so far;
     ``closed`` marks a ledger that a single spend of more than one account's share used up.
     """
 
     spends: int = 0
-    epsilon: int = 0
-    delta: int = 0
-    rho: int = 0
-    rho_delta: int = 0
+    epsilon: Amount = 0
+    delta: Amount = 0
+    rho: Amount = 0
+    rho_delta: Amount = 0
     sums_open: bool = True
     zcdp_open: bool = True
     closed: bool = False
@@ -85,14 +91,14 @@ class Totals:
 class Caps:
     """The filter of a budget: the most that each account may hold; ``None`` where the account is shut."""
 
-    epsilon: int | None
-    delta: int
-    rho: int | None
-    rho_delta: int
+    epsilon: Amount | None
+    delta: Amount
+    rho: Amount | None
+    rho_delta: Amount
 
 
 def caps_of(budget: Loss) -> Caps:
-    """Return the caps of a budget, rounded down.
+    """Return the caps of a budget, exact but for ρ, which is rounded down.
 
     An (ε, δ) budget is the union of two filters, each with half of δ: plain sums within (ε, δ/2); and approximate
     zCDP within a fixed box, δ's within δ/4 and ρ within the largest ρ that implies (ε, δ/4).  The box is fixed in
@@ -101,16 +107,16 @@ def caps_of(budget: Loss) -> Caps:
     if budget.exact:
         return Caps(None, 0, None, 0)
     if isinstance(budget, ZCDP):
-        return Caps(None, 0, _cap(budget.exact_rho, EPSILON_UNITS), 0)
-    epsilon = _cap(budget.exact_epsilon, EPSILON_UNITS)
+        return Caps(None, 0, _units(budget.exact_rho, EPSILON_UNITS), 0)
+    epsilon = _units(budget.exact_epsilon, EPSILON_UNITS)
     if isinstance(budget, PureDP) or budget.exact_delta == 0:
         return Caps(epsilon, 0, None, 0)
     rho = largest_rho(budget.exact_epsilon, budget.exact_delta / 4)
     return Caps(
         epsilon,
-        _cap(budget.exact_delta / 2, DELTA_UNITS),
-        _cap(rho, EPSILON_UNITS),
-        _cap(budget.exact_delta / 4, DELTA_UNITS),
+        _units(budget.exact_delta / 2, DELTA_UNITS),
+        _units(rho, EPSILON_UNITS),
+        _units(budget.exact_delta / 4, DELTA_UNITS),
     )
 
 
@@ -118,15 +124,22 @@ def _single_caps(budget: ApproxDP) -> Caps:
     """Return the caps of one spend that nothing follows: all of δ, under either account.  Claim ``single-spend``."""
     rho = largest_rho(budget.exact_epsilon, budget.exact_delta)
     return Caps(
-        _cap(budget.exact_epsilon, EPSILON_UNITS),
-        _cap(budget.exact_delta, DELTA_UNITS),
-        _cap(rho, EPSILON_UNITS),
+        _units(budget.exact_epsilon, EPSILON_UNITS),
+        _units(budget.exact_delta, DELTA_UNITS),
+        _units(rho, EPSILON_UNITS),
         0,
     )
 
 
-def _plus(left: int, right: int) -> int:
-    return min(SATURATED, left + right)
+def _plus(left: Amount, right: Amount) -> Amount:
+    if not right:
+        return left
+    total = left + right
+    if type(total) is int:
+        return total
+    if total.denominator > LONGEST:
+        total = Fraction(math.ceil(total * FINEST), FINEST)
+    return total.numerator if total.denominator == 1 else total
 
 
 def _within(caps: Caps, totals: Totals) -> bool:
@@ -176,7 +189,7 @@ class Remaining:
     """What a next spend may be: the largest pure ε, the largest δ beside that ε, and the largest ρ; zeros if none.
 
     ``PureDP(epsilon)``, ``ApproxDP(epsilon, delta)`` and ``ZCDP(rho)`` are alternatives: each would be granted, and
-    none of one unit more.  A number that no float writes exactly is rounded down.  ``rho`` is ``None`` for a pure
+    none of a unit of 1e-9 more.  A number that no float writes exactly is rounded down.  ``rho`` is ``None`` for a pure
     budget, ``epsilon`` for no privacy.
     """
 
@@ -196,10 +209,11 @@ def _shortest(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-def _float_below(units: int, scale: int) -> float:
-    """Return the largest float whose shortest decimal is at most ``units / scale``: the next call may ask for it."""
-    value = units / scale
-    while exact_amount(value, "amount", zero=True) > Fraction(units, scale):
+def _float_below(units: Amount, scale: int) -> float:
+    """Return the largest float that stands for at most ``units / scale``: the next call may ask for it."""
+    exact = Fraction(units) / scale
+    value = float(exact)
+    while exact_amount(value, "amount", zero=True) > exact:
         value = math.nextafter(value, 0.0)
     return value
 
@@ -207,22 +221,22 @@ def _float_below(units: int, scale: int) -> float:
 def remaining(budget: Loss, totals: Totals) -> Remaining:
     """Return what is left of a budget: each number is the largest single spend that ``admit`` would grant.
 
-    The largest ε in whole units is the larger of what is left of the plain sums and what the ρ that is left pays
-    for: ⌈ε²/2⌉ ≤ ρ in units ⟺ ε ≤ √(2ρ).
+    The largest ε is the larger of what is left of the plain sums and what the ρ that is left pays for, ε²/2 ≤ ρ:
+    √(2ρ), rounded down to whole units.
     """
     if budget.exact:
         return Remaining(None, 0.0, None)
     filters = [caps_of(budget)]
     if totals.spends == 0 and isinstance(budget, ApproxDP) and budget.exact_delta > 0:
         filters.append(_single_caps(budget))
-    options, rho = [(0, 0)], 0
+    options, rho = list[tuple[Amount, Amount]]([(0, 0)]), Fraction(0)
     for caps in filters if not totals.closed else ():
         if caps.epsilon is not None and totals.sums_open and totals.delta <= caps.delta:
             options.append((caps.epsilon - totals.epsilon, caps.delta - totals.delta))
         if caps.rho is not None and totals.zcdp_open and totals.rho_delta <= caps.rho_delta:
-            left = max(0, caps.rho - totals.rho)
+            left = Fraction(max(0, caps.rho - totals.rho))
             rho = max(rho, left)
-            options.append((math.isqrt(2 * left * EPSILON_UNITS), caps.rho_delta - totals.rho_delta))
+            options.append((math.isqrt(math.floor(2 * left * EPSILON_UNITS)), caps.rho_delta - totals.rho_delta))
     epsilon = max(most for most, _ in options)
     delta = max(beside for most, beside in options if most == epsilon) if epsilon else 0
     return Remaining(

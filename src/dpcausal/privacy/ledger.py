@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
@@ -21,24 +22,28 @@ from dpcausal.privacy.allotment import Allotment, caveats_of, json_text, plain, 
 from dpcausal.privacy.call import check_budget, check_kind
 from dpcausal.privacy.composition import Cost, Remaining, Totals, remaining
 from dpcausal.privacy.confined import Single
-from dpcausal.privacy.ledger_file import ASKED, Account, Spends, Store, sealed, written_cost
-from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_text, loss_text, parse_loss
-from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.ledger_file import Store
+from dpcausal.privacy.ledger_lines import ASKED, Account, Spends, first_line, written_cost
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_text, parse_loss
+from dpcausal.privacy.neighbours import PrivacyUnit, Relation, Unit
+from dpcausal.privacy.witness import check_lost, folder_of
 
 __all__ = ["Allotment", "Detail", "Entry", "Ledger", "Verification"]
 
 Detail = Mapping[str, str | int | float | bool | list[Any] | None]
 """Public arguments of a call, as they go into its entry."""
 
-LONGEST_DETAIL = 2**16  # characters, as JSON
+LONGEST_DETAIL, LONGEST_ONCE = 2**16, 2**24  # characters, as JSON
+DECLARE_UNIT = ("person", "unit", "ids", "protect")  # words of Ledger.create
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One spend, as the ledger keeps it: amounts exact, times UTC (nothing depends on the clock).
+    """One spend, as the ledger keeps it: amounts exact, times UTC to the minute (nothing depends on the clock).
 
-    ``detail`` and ``once`` are JSON with sorted keys: public arguments of the call, and what it declared for the whole
-    ledger.  ``cost`` and ``totals``, in whole units, of this spend and of all up to it, are worked out at each reading.
+    ``unit`` and ``column``: who is protected, as for the whole ledger.  ``detail`` and ``once`` are JSON with sorted
+    keys: public arguments of the call, and what it declared for the whole ledger.  ``cost`` and ``totals``, in units,
+    of this spend and of all up to it, are worked out at each reading.
     """
 
     number: int
@@ -49,6 +54,7 @@ class Entry:
     loss: str
     zcdp: str | None
     unit: str
+    column: str
     relation: str
     detail: str
     once: str
@@ -59,11 +65,15 @@ class Entry:
     hash: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry as plain values for JSON: units of 1e-9, deltas of 1e-18; ``event`` has exact amounts."""
+        """Return the entry as plain values for JSON: units of 1e-9, deltas of 1e-18; ``event`` has exact amounts.
+
+        A number of units is whole, or a text as ``"1000000000/3"``.
+        """
         loss = parse_loss(self.loss)
         amounts = loss.amounts | ({} if self.zcdp is None else parse_loss(self.zcdp).amounts)
         event = {name: exact_text(amount) for name, amount in amounts.items()}
-        sums = {"cost": dict(vars(self.cost)), "totals": dict(vars(self.totals))}
+        sums = {name: {key: str(value) if isinstance(value, Fraction) else value for key, value in vars(part).items()}
+                for name, part in (("cost", self.cost), ("totals", self.totals))}  # fmt: skip
         told = {"detail": json.loads(self.detail), "once": json.loads(self.once)}
         return vars(self) | sums | told | {"event": {"kind": type(loss).__name__} | event}
 
@@ -73,7 +83,8 @@ class Verification:
     """The outcome of checking a ledger from its first line to its last: the first rule that is broken, with its line.
 
     ``entries`` and ``head``: spends found in order, and the hash of the last line that was.  ``torn``: bytes after it,
-    of a write that failed: nothing was released after it.
+    of a write that failed: nothing was released after it.  ``lines``, ``witness`` and ``witnessed``: how many lines
+    there are, the file of the witness, if there is a place for one, and how many it saw, 0 where there is none.
     """
 
     ok: bool
@@ -81,6 +92,9 @@ class Verification:
     head: str
     problems: tuple[str, ...] = ()
     torn: int = 0
+    lines: int = 0
+    witness: Path | None = None
+    witnessed: int = 0
 
     def __bool__(self) -> bool:
         return self.ok
@@ -93,15 +107,19 @@ class Ledger(Single):
     ----------
     budget, private : Loss, bool
         The most that all spends together may cost one unit; ``private`` is False only without privacy.
+    protects : PrivacyUnit
+        That unit: rows, persons of a column, units of a column.  A spend for another one is refused before it happens.
     durable, path : bool, Path or None
         Whether it is a file, which threads, processes and later runs share, and which.
 
     Notes
     -----
     *Guarantee*: all that was released under allotments of one ledger, chosen adaptively, is within ``budget``, for the
-    relation of its entries and the units they name, provided that each method bears out the loss that it asked for.
-    *Source*: claims ``fully-adaptive-sums``, ``fully-adaptive-zcdp``, ``union-of-filters``, ``single-spend``.
-    Not defended: code in the same process, and an older file put back unless a noted head is passed to ``open``.
+    relation of its entries and the unit that it protects, provided that each method bears out the loss that it asked
+    for.  *Source*: claims ``one-unit``, ``fully-adaptive-sums``, ``fully-adaptive-zcdp``, ``union-of-filters``,
+    ``single-spend``.
+    Not defended: code in the same process, and an older file put back together with its witness, unless a noted head
+    is passed to ``open``.
 
     Examples
     --------
@@ -123,52 +141,96 @@ class Ledger(Single):
 
     @classmethod
     @called
-    def create(cls, path: str | os.PathLike[str], *, budget: Loss) -> Ledger:
-        """Make a new ledger file, its owner's alone, where none is yet, on a local disk."""
-        return cls(Store.create(_checked(path), loss_text(check_budget(budget))))
+    def create(
+        cls, path: str | os.PathLike[str], *, budget: Loss, person: str | None = None, unit: str | None = None,
+        ids: str = "private", protect: str = "everyone", accept_large_epsilon: bool = False,
+        witness: str | os.PathLike[str] | None = None,
+    ) -> Ledger:  # fmt: skip
+        """Make a new ledger file, its owner's alone, where none is yet, on a local disk.
+
+        Parameters
+        ----------
+        path : path
+            Of the file.
+        budget : Loss
+            The most that all spends together may cost one unit; ε above 20 needs ``accept_large_epsilon=True``.
+        person, ids : str, optional
+            It protects persons, all rows of one value of this column of tables, as ``Table`` takes both words.
+        unit : str, optional
+            It protects units, the whole series of one value of this column of panels.
+        protect : {"everyone", "test", "training"}
+            Without either it protects rows: all, or those of one half, as ``direction`` takes the word.
+        witness : path of a folder, optional
+            Where it is noted how far the ledger went; by default ``DPCAUSAL_WITNESS``, or the user's state directory.
+
+        Raises
+        ------
+        LedgerDamagedError
+            A witness saw another ledger of this path that had spent, and it is gone.
+        """
+        protects = PrivacyUnit.of(person, unit, ids, protect)
+        first = first_line(check_budget(budget, accept_large_epsilon), protects)
+        return cls(Store.create(_checked(path), first, folder_of(witness)))
 
     @classmethod
     @called
     def open(
-        cls, path: str | os.PathLike[str], expected_head: str | None = None, *, read_only: bool = False
-    ) -> Ledger:
+        cls, path: str | os.PathLike[str], expected_head: str | None = None, *, read_only: bool = False,
+        witness: str | os.PathLike[str] | None = None,
+    ) -> Ledger:  # fmt: skip
         """Open a ledger file under any of its names: check it from its first line and redo its sums.
 
-        A file that is altered, foreign, newer or rolled back is a LedgerDamagedError, any other fault a LedgerError.
+        A file that is altered, foreign, of another version, or less than its witness saw (cut short, put back from a
+        copy, lost) is a LedgerDamagedError, any other fault a LedgerError.  ``witness`` as for ``create``.
         ``expected_head`` is one that was noted earlier, as results print it: a ledger without it was rolled back or is
         another.  With ``read_only`` nothing can be spent and nothing is written; the file need not be writable.
         """
         if expected_head is not None and not re.fullmatch("[0-9a-f]{64}", str(expected_head)):
             raise ParameterError("expected_head must be 64 hexadecimal digits, as results print it")
-        return cls(Store(_checked(path), expected_head, read_only=read_only))
+        place, folder = _checked(path), folder_of(witness)
+        if not os.path.lexists(place):
+            check_lost(folder, place)
+        return cls(Store(place, expected_head, read_only=read_only, witnesses=folder))
 
     @classmethod
     @called
-    def open_or_create(cls, path: str | os.PathLike[str], *, budget: Loss) -> Ledger:
-        """Open the ledger file of this budget, or make it; one of another budget is a LedgerError."""
+    def open_or_create(cls, path: str | os.PathLike[str], *, budget: Loss, **declared: Any) -> Ledger:
+        """Open the ledger file of this budget and unit, or make it as ``create``; one of others is a LedgerError."""
         try:
-            return cls.create(path, budget=budget)
+            return cls.create(path, budget=budget, **declared)
         except LedgerError:
             if not os.path.lexists(path):
                 raise
-        ledger = cls.open(path)
+        ledger = cls.open(path, witness=declared.get("witness"))
         if ledger.budget != budget:
             raise LedgerError(f"ledger {ledger.path}: its budget is {ledger.budget} for good, not {budget}")
+        protects = PrivacyUnit.of(**{name: value for name, value in declared.items() if name in DECLARE_UNIT})
+        if ledger.protects != protects:
+            raise LedgerError(f"ledger {ledger.path}: it protects {ledger.protects} for good, not {protects}")
         return ledger
 
     @classmethod
-    def in_memory(cls, budget: Loss) -> Ledger:
-        """Make a ledger that lives in this process and ends with it."""
-        return cls(Store(BytesIO(sealed("ledger", {"budget": loss_text(check_budget(budget))}))))
+    @called
+    def in_memory(
+        cls, budget: Loss, *, person: str | None = None, unit: str | None = None, ids: str = "private",
+        protect: str = "everyone", accept_large_epsilon: bool = False,
+    ) -> Ledger:  # fmt: skip
+        """Make a ledger that lives in this process and ends with it; arguments as for ``create``."""
+        protects = PrivacyUnit.of(person, unit, ids, protect)
+        return cls(Store(BytesIO(first_line(check_budget(budget, accept_large_epsilon), protects))))
 
     @classmethod
     def without_privacy(cls) -> Ledger:
-        """Make a ledger for exact answers: it takes ``NoPrivacy()`` and nothing else."""
-        return cls(Store(BytesIO(sealed("ledger", {"budget": loss_text(NoPrivacy())}))))
+        """Make a ledger for exact answers, which protects nobody: it takes ``NoPrivacy()`` and nothing else."""
+        return cls(Store(BytesIO(first_line(NoPrivacy(), PrivacyUnit()))))
 
     @property
     def budget(self) -> Loss:
         return self._budget
+
+    @property
+    def protects(self) -> PrivacyUnit:
+        return self._store.declared
 
     @property
     def durable(self) -> bool:
@@ -208,7 +270,12 @@ class Ledger(Single):
             self._open().read_anew(account)
         except LedgerDamagedError as error:
             problems = [str(error)]
-        return Verification(not problems, account.totals.spends, account.head, tuple(problems), account.torn)
+        witness = self._store.witness
+        seen = None if witness is None else witness.seen()
+        return Verification(
+            not problems, account.totals.spends, account.head, tuple(problems), account.torn, account.lines,
+            None if witness is None else witness.path, 0 if seen is None else seen.lines,
+        )  # fmt: skip
 
     def allot(
         self,
@@ -216,6 +283,7 @@ class Ledger(Single):
         *,
         task: str,
         unit: Unit = Unit.ROW,
+        unit_column: str = "",
         relation: Relation = Relation.REPLACE_ONE,
         zcdp: ZCDP | None = None,
         detail: Detail = MappingProxyType({}),
@@ -231,13 +299,14 @@ class Ledger(Single):
         ----------
         loss, task : Loss, str
             The most that the call costs, and what it pays for in 1 to 200 printable characters.
-        unit, relation : Unit, Relation
-            Whose record is protected, against which change.  All entries of one ledger share the relation.
+        unit, unit_column, relation : Unit, str, Relation
+            Whose record is protected, the column that names persons or units, against which change.  All entries share
+            the relation; the unit must be the one that the ledger protects.
         zcdp : ZCDP, optional
             A zCDP guarantee that the same releases also have, beside a PureDP or ApproxDP loss.
         detail, once : mapping
             Public arguments, for the record; and public declarations that stand for the whole ledger: a later spend
-            that changes one is refused.
+            that changes one, or of a mapping one key, is refused.
         unproven : bool
             The call has no valid proof: refused by a ledger file.
         asked, again : str, bool
@@ -252,16 +321,17 @@ class Ledger(Single):
         """
         store = self._open()
         check_kind(loss, self._budget)
-        told = worded(loss, zcdp, task, unit, relation)
+        told = worded(loss, zcdp, task, unit, unit_column, relation)
         detail = {**detail, ASKED: asked} if asked else detail
-        told |= {"detail": plain(detail, "detail", LONGEST_DETAIL), "once": plain(once, "once", LONGEST_DETAIL)}
+        told |= {"detail": plain(detail, "detail", LONGEST_DETAIL), "once": plain(once, "once", LONGEST_ONCE)}
         caveats = caveats_of(self.private, self.durable, unproven)
         record = told | {"caveats": "; ".join(caveats)}
         if before is not None:
             store.append("spend", record, once_only=not again, trial=True)
             before()
         account = store.append("spend", record, once_only=not again)
-        return Allotment(loss, zcdp, (account.totals.spends, account.head, unit, relation), caveats, self.durable)
+        entry = (account.totals.spends, account.head, unit, relation, account.stamps[-1])
+        return Allotment(loss, zcdp, entry, caveats, self.durable)
 
     def keep(self, number: int, answer: Mapping[str, Any]) -> None:
         """Write what was released under a spend beside it, once; a LedgerError where there is no such spend.

@@ -1,12 +1,13 @@
 """Privacy amounts: frozen, exact, and of a named kind.
 
-A float stands for its shortest decimal, so ``PureDP(0.1) + PureDP(0.2) == PureDP(0.3)``.  Amounts are kept as
-exact fractions; the ledger counts them in integer units, a cost rounded up and a budget rounded down.
+A float stands for its shortest decimal, so ``PureDP(0.1) + PureDP(0.2) == PureDP(0.3)``; one that a division made, as
+``1 / 3``, stands for the fraction.  Amounts are exact fractions, and so are their sums in the ledger.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -28,11 +29,20 @@ DELTA_UNITS = 10**18
 LARGE_EPSILON = 20
 """A call above this ε needs ``accept_large_epsilon=True``."""
 
+MOST_PARTS = 10**6
+"""Most parts of a loss."""
+
+LARGEST_DENOMINATOR = 10**6
+"""Of fractions that a float of more than 12 digits may stand for."""
+
 Amount: TypeAlias = int | float | Fraction | Decimal
 
 
 def exact_amount(value: Amount, name: str, *, below_one: bool = False, zero: bool = False) -> Fraction:
     """Return ``value`` as an exact fraction, a float read as its shortest decimal.
+
+    A float of more than 12 digits that is the nearest to a fraction with a denominator of at most 10^6 stands for it:
+    so ``1 / 13`` is a thirteenth, and thirteen of them are the whole.
 
     Refused: a bool, text, NaN, an infinity, a number beyond a float's range (so that ``.epsilon`` is never 0 or
     infinite), below 0, 0 unless ``zero``, and, with ``below_one``, 1 or more.
@@ -54,12 +64,27 @@ def exact_amount(value: Amount, name: str, *, below_one: bool = False, zero: boo
     if isinstance(value, (int, Fraction, np.integer)):
         exact = Fraction(value) if isinstance(value, Fraction) else Fraction(int(value))
     else:
-        exact = Fraction(value) if isinstance(value, Decimal) else Fraction(Decimal(repr(nearest)))
+        exact = Fraction(value) if isinstance(value, Decimal) else _of_float(nearest)
     if exact < 0 or (exact == 0 and not zero):
         raise LossError(f"{name} must be {'at least' if zero else 'above'} 0")
     if below_one and exact >= 1:
         raise LossError(f"{name} must be below 1")
     return exact
+
+
+def _of_float(value: float) -> Fraction:
+    digits = Decimal(repr(value))
+    near = Fraction(value).limit_denominator(LARGEST_DENOMINATOR)
+    return near if len(digits.as_tuple().digits) > 12 and float(near) == value else Fraction(digits)
+
+
+def written_amount(text: str) -> Fraction:
+    """Return an amount that is written as ``0.5``, ``1e-6`` or ``1/3``; a LossError for any other text."""
+    number, parts = r"(\d{1,15}(?:\.\d{1,15})?(?:[eE]-?\d{1,2})?)", r"(?:\s*/\s*([1-9]\d{0,5}))?"
+    found = re.fullmatch(number + parts, text.strip(), re.ASCII)
+    if found is None:
+        raise LossError("an amount is a number above 0, as 0.5, or a fraction, as 1/3")
+    return Fraction(found[1]) / int(found[2] or 1)
 
 
 def format_amount(amount: Fraction) -> str:
@@ -85,6 +110,19 @@ class Counted:
     def part(self, share: Fraction) -> Self:
         """Return a share of each amount, exactly: shares that add up to 1 cost the whole."""
         return self._of(amount * share for amount in self.amounts.values())
+
+    def split(self, parts: int) -> list[Self]:
+        """Return so many equal parts, exact: they add up to the loss, and are never refused for a rounding.
+
+        >>> PureDP(1).split(3)[0] == PureDP(1) / 3 == PureDP(1 / 3)
+        True
+        """
+        if isinstance(parts, bool) or not isinstance(parts, (int, np.integer)) or not 1 <= parts <= MOST_PARTS:
+            raise LossError(f"a loss is divided into a whole number of parts, 1 to {MOST_PARTS}")
+        return [self.part(Fraction(1, int(parts)))] * int(parts)
+
+    def __truediv__(self, parts: int) -> Self:
+        return self.split(parts)[0]
 
     def _of(self, amounts: Iterable[Fraction]) -> Self:
         kind: Any = type(self)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import decimal
 import math
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,6 +79,11 @@ def simulated_noise(seed: int) -> Iterator[None]:
 def simulated() -> bool:
     """Return whether noise is being simulated here."""
     return _simulation.get() is not None
+
+
+def public_name() -> str:
+    """Return 32 hexadecimal digits that nothing else has: public, never simulated, and they decide nothing."""
+    return os.urandom(16).hex()
 
 
 def public_generator() -> tuple[PublicGenerator, int]:

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from dpcausal.data.schema import Schema
 from dpcausal.data.toml_text import toml_in
 from dpcausal.errors import DpCausalError, ParameterError
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, written_amount
 from dpcausal.study.lines import Place, line_of, lines_of
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
-Amount = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
+
+
+def _amount(value: object) -> float | Fraction:
+    """Return an amount that a file writes as a number, or as a fraction in quotes."""
+    if isinstance(value, str):
+        return written_amount(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        raise ValueError('must be a number above 0, or a fraction in quotes, as "1/3"')
+    return value
+
+
+Amount = Annotated[Any, PlainValidator(_amount), WithJsonSchema({"type": ["number", "string"]})]
 
 
 class Part(BaseModel):
@@ -28,7 +50,7 @@ class Price(Part):
     """An amount: ``epsilon``, with ``delta`` or without, or ``rho``."""
 
     epsilon: Amount | None = None
-    delta: Annotated[float, Field(ge=0, lt=1, strict=True)] | None = None
+    delta: Amount | None = None
     rho: Amount | None = None
 
     @model_validator(mode="after")
@@ -43,6 +65,12 @@ class Price(Part):
             return ZCDP(self.rho)
         epsilon = self.epsilon or 0.0
         return PureDP(epsilon) if self.delta is None else ApproxDP(epsilon, self.delta)
+
+
+class Budget(Price):
+    """The budget: an amount, and consent to one above ε = 20."""
+
+    accept_large_epsilon: bool = False
 
 
 class QuestionPart(Price):
@@ -104,7 +132,7 @@ class StudyFile(Part):
     title: Text
     data: Text
     ledger: Text
-    budget: Price
+    budget: Budget
     name: Annotated[str, StringConstraints(max_length=200)] = ""
     n: Annotated[int, Field(ge=1, strict=True)] | None = None
     person: Text | None = None
@@ -171,6 +199,6 @@ class Source:
         return study, Schema(columns) if columns else None
 
     def _problem(self, found: Any) -> ParameterError:
-        place: Place = tuple(part for part in found["loc"] if part != "function-after[_one_kind(), Price]")
+        place: Place = tuple(part for part in found["loc"] if not str(part).startswith("function-"))
         known = {"missing": "is missing", "extra_forbidden": "is not a key of a study"}
         return self.refusal(place, known.get(found["type"], str(found["msg"]).removeprefix("Value error, ")))

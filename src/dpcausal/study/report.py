@@ -24,8 +24,8 @@ def facts_of(study: Study) -> Facts:
     """Return what a study's report is made of; its ledger is looked at only, and must be there."""
     if not study.ledger_path.exists():
         raise LedgerError(
-            f"there is no ledger {study.told.ledger!r}, so there is nothing to report: a run makes it; "
-            "if it was moved, put it back"
+            f"there is no ledger {study.told.ledger!r}, so there is nothing to report: a run with "
+            "new_ledger=True makes it; if it was moved, put it back"
         )
     plan = study.plan(accuracy=False)
     with Ledger.open(study.ledger_path, read_only=True) as ledger:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -106,17 +107,17 @@ def standing(
         return Standing(question, TO_ASK, f"with {counted[found.asked]}, the same question", **told)
     why = None if trial is None else refused(found, trial)
     if why is not None:
-        return Standing(question, BEYOND, in_toml(str(why)), error=why, **told)
+        state = BEYOND if isinstance(why, BudgetExceededError) else CANNOT
+        return Standing(question, state, in_toml(str(why)), error=why, **told)
     return Standing(question, TO_ASK, **told)
 
 
-def replayed(ledger: Ledger | None, budget: Loss) -> Ledger:
-    """Return a ledger in memory with the same budget and spends, to try on what it admits."""
-    trial = Ledger.in_memory(budget)
+def replayed(ledger: Ledger | None, trial: Ledger) -> Ledger:
+    """Return an empty ``trial`` ledger with the spends of another, of the same budget and unit: what does it admit?"""
     for entry in [] if ledger is None else ledger.entries():
         zcdp: Any = None if entry.zcdp is None else parse_loss(entry.zcdp)
-        trial.allot(parse_loss(entry.loss), task=entry.task, unit=Unit(entry.unit), relation=Relation(entry.relation),
-                    zcdp=zcdp)  # fmt: skip
+        trial.allot(parse_loss(entry.loss), task=entry.task, unit=Unit(entry.unit), unit_column=entry.column,
+                    relation=Relation(entry.relation), zcdp=zcdp, once=json.loads(entry.once))  # fmt: skip
     return trial
 
 
@@ -124,7 +125,8 @@ def refused(found: Foreseen, trial: Ledger) -> DpCausalError | None:
     """Return why a trial ledger refuses a call; ``None`` if it admits it, which counts it."""
     question = found.plans[0].question
     try:
-        trial.allot(found.loss, task=found.task, unit=question.unit, zcdp=found.zcdp, once=question.once)
+        trial.allot(found.loss, task=found.task, unit=question.unit, unit_column=question.unit_column,
+                    zcdp=found.zcdp, once=question.once)  # fmt: skip
     except (BudgetExceededError, LedgerError) as error:
         return error
     return None

@@ -18,10 +18,19 @@ from dpcausal.data.rows import LONGEST_NAME
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.table import Table
 from dpcausal.data.unchanged import CLUSTER, Stamp, beside, place_from
-from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerDamagedError, LedgerError, ParameterError, called
+from dpcausal.errors import (
+    BudgetExceededError,
+    DpCausalError,
+    LedgerDamagedError,
+    LedgerError,
+    LossError,
+    ParameterError,
+    called,
+)
 from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.witness import check_lost, folder_of
 from dpcausal.report import Printed
 from dpcausal.study import tasks
 from dpcausal.study.forecast import forecast, stand_in
@@ -79,7 +88,8 @@ class StudyPlan(Printed):
         many = "1 question" if len(self.standings) == 1 else f"{len(self.standings)} questions"
         lines = [f"{self.title}: {many}, {self.n} records; left of the budget: {self.remaining}."]
         if self.missing_ledger:
-            lines.append(f"  There is no ledger {self.missing_ledger!r}: a run makes it. If it was moved, put it back.")
+            absent = f"  There is no ledger {self.missing_ledger!r}: a run with new_ledger=True makes it."
+            lines.append(f"{absent} If it was moved, put it back.")
         lines += [] if self.standings else ["  Nothing is asked yet: add a [[question]] to the file."]
         for one in self.standings:
             lines.append(f"  {one.line()}")
@@ -153,6 +163,10 @@ class Study(Single):
         self.path = source.path
         self.told, self.schema = source.read()
         self._source, self._data = source, data
+        try:
+            self.trial()
+        except LossError as error:
+            raise source.refusal(("budget",), in_toml(str(error))) from None
         for place, question in enumerate(self.told.question):
             try:
                 tasks.check(question)
@@ -181,6 +195,17 @@ class Study(Single):
         return self.told.budget.loss()
 
     @property
+    def unit(self) -> dict[str, str]:
+        """Whom the ledger protects, in the words of ``Ledger.create``."""
+        if self.told.panel is not None:
+            return {"unit": self.told.panel.unit}
+        return {} if self.told.person is None else {"person": self.told.person, "ids": self.told.ids}
+
+    def trial(self) -> Ledger:
+        """Return a new ledger in memory that is declared as the study's."""
+        return Ledger.in_memory(self.budget, **self.unit, accept_large_epsilon=self.told.budget.accept_large_epsilon)
+
+    @property
     def ledger_path(self) -> Path:
         return self.path.parent / self.told.ledger
 
@@ -207,10 +232,12 @@ class Study(Single):
             found = [self._with_forecast(one, subject) if accuracy and one.state == TO_ASK else one
                      for one in self._standings(subject, ledger)]  # fmt: skip
             missing = self.told.ledger if ledger is None else ""
-            return StudyPlan(self.told.title, subject.n, tuple(found), str(trial_left(ledger, self.budget)), missing)
+            return StudyPlan(self.told.title, subject.n, tuple(found), str((ledger or self.trial()).remaining), missing)
 
     @called
-    def run(self, *, again: Collection[str] = (), partial: bool = False, told: Told | None = None) -> StudyPlan:
+    def run(
+        self, *, again: Collection[str] = (), partial: bool = False, new_ledger: bool = False, told: Told | None = None
+    ) -> StudyPlan:
         """Ask every question that has no kept answer, and return how all stand.
 
         Run again, it pays for nothing that was answered: it goes on where it was stopped.
@@ -221,6 +248,8 @@ class Study(Single):
             Paid anew, whatever is kept.
         partial : bool
             Ask the others where one cannot be asked, or is beyond the budget; otherwise nothing is asked then.
+        new_ledger : bool
+            Make the ledger if there is none; a study that is refused leaves none.
         told : function of (done, all, words), optional
             Called after each question, with public words.
         """
@@ -233,14 +262,19 @@ class Study(Single):
                 told(0, len(self.told.question), "another run of this study goes on: this one waits for its end")
 
         with one_at_a_time(self.path, waits):
-            return self._run(again, partial, told)
+            return self._run(again, partial, new_ledger, told)
 
-    def _run(self, again: Collection[str], partial: bool, told: Told | None) -> StudyPlan:
-        with Ledger.open_or_create(self.ledger_path, budget=self.budget) as ledger:
-            subject = self._subject(ledger)
-            self._check_n(subject)
-            if not partial:
-                self._check_all(self._standings(subject, ledger, again))
+    def _run(self, again: Collection[str], partial: bool, new_ledger: bool, told: Told | None) -> StudyPlan:
+        if not self.ledger_path.exists():
+            check_lost(folder_of(), self.ledger_path)
+            if not new_ledger:
+                raise self._source.refusal(("ledger",), f"there is no ledger {self.told.ledger!r}; if it is not a slip "
+                                           "of the pen, and none was lost, new_ledger=True makes one")  # fmt: skip
+            self._checked(self.trial(), again, partial)
+            Ledger.open_or_create(self.ledger_path, budget=self.budget, **self.unit,
+                                  accept_large_epsilon=self.told.budget.accept_large_epsilon).close()  # fmt: skip
+        with self._opened() as ledger:
+            subject = self._checked(ledger, again, partial)
             found = []
             for done, question in enumerate(self.told.question, start=1):
                 found.append(self._asked(question, subject, ledger, question.name in again))
@@ -259,7 +293,7 @@ class Study(Single):
 
     def _standings(self, subject: Table | Panel, ledger: Ledger | None, again: Collection[str] = ()) -> list[Standing]:
         """Return how all questions stand: what plan shows, and what run goes by before it pays for the first."""
-        trial, origin = replayed(ledger, self.budget), self._origin()
+        trial, origin = replayed(ledger, self.trial()), self._origin()
         found, counted = list[Standing](), dict[str, str]()
         for question in self.told.question:
             found.append(standing(question, subject, ledger, origin, trial=trial, counted=counted,
@@ -334,7 +368,7 @@ class Study(Single):
 
     def _public_subject(self) -> Table | Panel:
         """Return what is publicly the same as the data: made-up rows in the stated number, or in that of the data."""
-        ledger = Ledger.in_memory(self.budget)
+        ledger = self.trial()
         if self.told.panel is not None or self.told.n is None:
             return self._subject(ledger)
         return stand_in(self._columns(), self.told.n, ledger, **self._words())
@@ -344,17 +378,31 @@ class Study(Single):
             raise ParameterError("the study declares no columns")
         return self.schema
 
+    def _checked(self, ledger: Ledger, again: Collection[str], partial: bool) -> Table | Panel:
+        """Return the table or panel of a ledger; refuse, unless ``partial``, what cannot all be asked."""
+        subject = self._subject(ledger)
+        self._check_n(subject)
+        if not partial:
+            self._check_all(self._standings(subject, ledger, again))
+        return subject
+
     def _check_n(self, subject: Table | Panel) -> None:
         if self.told.n is not None and self.told.panel is None and subject.n != self.told.n:
             raise self._source.refusal(("n",), f"the data have {subject.n} records, a public number; nothing was spent")
 
     def _looked_at(self) -> Any:
-        if not self.ledger_path.exists():
-            return nullcontext(None)
-        ledger = Ledger.open(self.ledger_path, read_only=True)
+        return self._opened(read_only=True) if self.ledger_path.exists() else nullcontext(None)
+
+    def _opened(self, *, read_only: bool = False) -> Ledger:
+        """Open the ledger; refuse one of another budget or unit."""
+        ledger = Ledger.open(self.ledger_path, read_only=read_only)
         if ledger.budget != self.budget:
-            ledger.close()
             raise self._source.refusal(("budget",), f"the ledger's budget is {ledger.budget} for good")
+        if ledger.protects != self.trial().protects:
+            place = "panel" if self.told.panel is not None else "person"
+            raise self._source.refusal((place,), f"the ledger protects {ledger.protects} for good, the study asks for "
+                                       f"{self.trial().protects}; nothing was spent; another unit needs another "
+                                       "ledger, whose budget comes on top of this one's")  # fmt: skip
         return ledger
 
 
@@ -367,8 +415,3 @@ def question_is_kept(ledger: Ledger, asked: str) -> bool:
         return ledger.kept(asked) is not None
     except LedgerError:
         return False
-
-
-def trial_left(ledger: Ledger | None, budget: Loss) -> Any:
-    """Return what is left of a budget of which a ledger tells, or of all of it."""
-    return (Ledger.in_memory(budget) if ledger is None else ledger).remaining

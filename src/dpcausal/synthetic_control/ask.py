@@ -91,7 +91,7 @@ def synthetic_control(
     >>> import dpcausal as dpc
     >>> made = dpc.simulate.factor_panel(1000, effect=0.3, seed=1)
     >>> panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds,
-    ...                               ledger=dpc.Ledger.in_memory(dpc.PureDP(1)))
+    ...                               ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"))
     >>> with dpc.simulated_noise(4):
     ...     answer = dpc.synthetic_control(panel, loss=dpc.PureDP(1))
     >>> answer.method, answer.interval[0] < 0.3 < answer.interval[1], answer.guarantee.loss
@@ -132,7 +132,7 @@ def synthetic_controls(
     >>> made = dpc.simulate.factor_panel(2000, seed=1)
     >>> targets = {"early": made.target, "late": made.target[::1]}
     >>> panel = dpc.Panel.from_arrays(made.donors, targets, start={"early": 10, "late": 11}, bounds=made.bounds,
-    ...                               ledger=dpc.Ledger.in_memory(dpc.PureDP(2)))
+    ...                               ledger=dpc.Ledger.in_memory(dpc.PureDP(2), unit="unit"))
     >>> with dpc.simulated_noise(4):
     ...     answers = dpc.synthetic_controls(panel, loss=dpc.PureDP(2))
     >>> [(answer.target, len(answer.effect)) for answer in answers]
@@ -171,7 +171,7 @@ def plan_synthetic_control(
     >>> import dpcausal as dpc
     >>> made = dpc.simulate.factor_panel(1000, seed=1)
     >>> panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds,
-    ...                               ledger=dpc.Ledger.in_memory(dpc.PureDP(1)))
+    ...                               ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"))
     >>> print(dpc.plan_synthetic_control(panel, loss=dpc.PureDP(1)).verdict)
     Feasible: the noise in the mean effect is expected to be 0.053 times the error of the target's own mean forecast.
     """

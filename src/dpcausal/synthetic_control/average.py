@@ -77,7 +77,7 @@ def average_effect(answers: Sequence[SyntheticControl]) -> AverageEffect:
     >>> made = dpc.simulate.factor_panel(2000, effect=0.3, seed=1)
     >>> targets = {"early": made.target, "late": made.target + 0.01}
     >>> panel = dpc.Panel.from_arrays(made.donors, targets, start={"early": 10, "late": 11}, bounds=made.bounds,
-    ...                               ledger=dpc.Ledger.in_memory(dpc.ApproxDP(2, 1e-6)))
+    ...                               ledger=dpc.Ledger.in_memory(dpc.ApproxDP(2, 1e-6), unit="unit"))
     >>> with dpc.simulated_noise(4):
     ...     answers = dpc.synthetic_controls(panel, loss=dpc.ApproxDP(2, 1e-6))
     >>> found = dpc.average_effect(answers)

@@ -33,8 +33,9 @@ AT_BOUNDS = "donors outside the bounds count as the nearer bound: where many dri
 
 EARLY = "a placebo in time: nothing was treated yet in the periods that are called treated here"
 
-TARGETS = "targets of panels"
-"""What a ledger that protects donors has declared once: with each unit a target in turn, none would be protected."""
+TARGETS, VALUES, MADE_OF = "targets of panels", "value of a target", "panels are made of"
+"""What a ledger that protects units has declared once: with each unit a target in turn, none would be protected.  Claim
+``public-targets``."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,6 +118,10 @@ class Treated(Question[Any]):
         return Unit.DONOR
 
     @property
+    def unit_column(self) -> str:
+        return self.panel.unit
+
+    @property
     def before(self) -> int:
         """Periods before the first start."""
         return min(self.panel.start(target) for target in self.targets)
@@ -133,7 +138,10 @@ class Treated(Question[Any]):
 
     @property
     def once(self) -> dict[str, Any]:
-        return {TARGETS: declared(self.panel)} if self.panel.ledger.private else {}
+        if not self.panel.ledger.private:
+            return {}
+        made_of = "a frame" if self.panel.of_frame else "arrays"
+        return {TARGETS: declared(self.panel), MADE_OF: made_of, VALUES: self.panel.public_values}
 
     def detail(self) -> dict[str, Any]:
         return {

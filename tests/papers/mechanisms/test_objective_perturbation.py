@@ -29,7 +29,8 @@ def granted(loss: Any, runs: int, unproven: bool = False) -> Any:
         whole: Any = dpc.PureDP(loss.exact_epsilon * runs)
     else:
         whole = dpc.ApproxDP(loss.exact_epsilon * runs, loss.exact_delta * runs)
-    return dpc.Ledger.in_memory(whole).allot(whole, task="audit", unit=Unit.DONOR, unproven=unproven)
+    ledger = dpc.Ledger.in_memory(whole, unit="unit")
+    return ledger.allot(whole, task="audit", unit=Unit.DONOR, unit_column="unit", unproven=unproven)
 
 
 def gradient(X: Any, y: Any, f: Any) -> Any:

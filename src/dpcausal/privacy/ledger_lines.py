@@ -1,0 +1,244 @@
+"""The lines of a ledger: what they hold, and what all of them come to.
+
+Each line is a JSON object.  Its last member ``hash`` is the SHA-256 of the line up to ``,"hash":``; ``previous`` is the
+hash of the line before, so that the last hash, the head, stands for the whole history.  The first line names the
+format, the budget and the unit that is protected; then there is a ``spend`` for each allotment, and an ``answer`` for
+each that was kept beside its spend.  Times are minutes, and an answer's is its spend's: none tells how long one took.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache, partial
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any
+
+from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError
+from dpcausal.privacy.allotment import json_text
+from dpcausal.privacy.call import refusal
+from dpcausal.privacy.composition import Caps, Cost, Totals, admit, caps_of, cost_of
+from dpcausal.privacy.loss import Loss, NoPrivacy, loss_text, parse_loss
+from dpcausal.privacy.neighbours import PrivacyUnit, Relation, Unit
+from dpcausal.privacy.noise import public_name
+
+FORMAT = 3  # of the lines; others are refused
+
+MEMBERS = {
+    "ledger": "kind format at pid library nonce budget unit column previous hash",
+    "spend": "kind number at pid library task loss zcdp unit column relation detail once caveats previous hash",
+    "answer": "kind number at pid library answer previous hash",
+}
+"""What each kind of line holds, in this order."""
+
+Spends = list[tuple[dict[str, Any], Totals]]  # what spends hold but for their kind, and the totals after each
+
+ASKED = "asked"
+"""In a spend's detail: what stands for exactly this question, where its answer is to be kept."""
+
+_library = lru_cache(maxsize=1)(partial(version, "dpcausal"))
+_RELATIONS = {relation.value for relation in Relation}
+
+
+@dataclass
+class Account:
+    """What the lines of a ledger come to, read from the first.
+
+    ``once``: what was declared for the whole ledger, as JSON, by name and, of a mapping, key.  ``asked``: the spends
+    for each question.  ``stamps``: the minute of each spend.  ``heads``: the hash of each line; that of the ``last``,
+    which has its line break, is ``head``.  ``size``: the bytes of all lines; ``torn``: of what follows them.
+    """
+
+    budget: Loss = field(default_factory=NoPrivacy)
+    protects: PrivacyUnit = field(default_factory=PrivacyUnit)
+    caps: Caps | None = None
+    totals: Totals = field(default_factory=Totals)
+    relation: str = ""
+    once: dict[tuple[str, str], str] = field(default_factory=dict)
+    answers: dict[int, str] = field(default_factory=dict)
+    asked: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    stamps: list[str] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)
+    last: bytes = b""
+    size: int = 0
+    torn: int = 0
+
+    @property
+    def head(self) -> str:
+        return self.heads[-1] if self.heads else ""
+
+    @property
+    def lines(self) -> int:
+        return len(self.heads)
+
+    def after(self) -> Account:
+        """Return a copy that goes on by itself."""
+        own = "once", "answers", "asked", "stamps", "heads"
+        return replace(self, **{name: getattr(self, name).copy() for name in own})
+
+    def read(self, raw: bytes, expected_head: str | None = None, spends: Spends | None = None) -> int:
+        """Check and count what a file holds from ``last`` on; return how much of it is whole lines.
+
+        The head that is expected must be among those that are read.  ``spends`` takes those with their totals.
+        """
+        if not self.lines:
+            _check_format(raw)
+        text, kept = _whole_lines(raw)
+        if not text.startswith(self.last):
+            raise LedgerDamagedError(f"line {self.lines} is gone or altered: it was cut short or rolled back")
+        found = expected_head in (None, self.head)
+        for line in text[len(self.last) :].split(b"\n")[:-1]:
+            try:
+                record = self.take(line)
+            except (LedgerError, BudgetExceededError) as error:
+                rule = error if isinstance(error, LedgerError) else "it is above the budget"
+                raise LedgerDamagedError(f"line {self.lines + 1}: {rule}") from None
+            except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
+                raise LedgerDamagedError(f"line {self.lines + 1}: it is malformed") from None
+            found = found or self.head == expected_head
+            if spends is not None and record.pop("kind") == "spend":
+                spends.append((record, self.totals))
+        if not found:
+            raise LedgerDamagedError("the noted head is not in the chain: rolled back, or another ledger")
+        self.torn = len(raw) - kept
+        return kept
+
+    def take(self, line: bytes) -> dict[str, Any]:
+        """Count the next line by the rules that bind its writer and its readers alike; refuse it if it breaks one."""
+        if not _is_sealed(line):
+            raise LedgerError("it was altered: its hash does not match")
+        record: dict[str, Any] = json.loads(line.decode())
+        kind = record["kind"]
+        if [*record] != MEMBERS[kind].split() or (kind == "ledger") != (self.lines == 0):
+            raise LedgerError("its members are not those of a line of this format")
+        if record["previous"] != self.head:
+            raise LedgerError("it does not follow the line before")
+        if kind == "ledger":
+            self.budget = parse_loss(record["budget"])
+            self.protects = privacy_unit(record["unit"], record["column"])
+            self.caps = caps_of(self.budget)
+        elif kind == "spend":
+            self._spend(record)
+        elif 1 <= record["number"] <= self.totals.spends and record["number"] not in self.answers:
+            if record["at"] != self.stamps[record["number"] - 1]:
+                raise LedgerError("the time of an answer is that of its spend")
+            self.answers[record["number"]] = json_text(record["answer"])
+        else:
+            raise LedgerError("an answer is kept once, beside a spend of this ledger")
+        self.heads.append(record["hash"])
+        self.last = line + b"\n"
+        self.size += len(self.last)
+        return record
+
+    def _spend(self, record: dict[str, Any]) -> None:
+        if record["number"] != self.totals.spends + 1:
+            raise LedgerError(f"it is not spend {self.totals.spends + 1}")
+        relation = record["relation"]
+        if relation not in _RELATIONS:
+            raise LedgerError("it names an unknown relation")
+        if self.relation not in ("", relation) and not self.budget.exact:
+            raise LedgerError(f"this ledger counts {self.relation}: a spend under {relation} would not add up")
+        unit = privacy_unit(record["unit"], record["column"])
+        if unit is not self.protects and unit != self.protects and not self.budget.exact:
+            raise LedgerError(self.protects.refusal(unit))
+        once = declarations(record["once"]) if record["once"] != {} else {}
+        for place, text in once.items():
+            if self.once.get(place, text) != text:
+                raise LedgerError(
+                    f"'{' '.join(filter(None, place))}' was declared otherwise, and stands once for a ledger; nothing "
+                    "was spent; what differs needs a new ledger, whose budget comes on top of this one's"
+                )
+        totals = admit(self.budget, self.totals, written_cost(record["loss"], record["zcdp"]), self.caps)
+        if totals is None:
+            raise refusal(parse_loss(record["loss"]), self.budget, self.totals)
+        self.totals, self.relation = totals, relation
+        self.once |= once
+        self.stamps.append(record["at"])
+        asked = record["detail"].get(ASKED)
+        if isinstance(asked, str) and asked:
+            self.asked[asked] = (*self.asked.get(asked, ()), totals.spends)
+
+    def check_unasked(self, asked: str) -> None:
+        """Refuse a question that was spent for."""
+        if asked in self.asked:
+            number = self.asked[asked][-1]
+            raise LedgerError(
+                f"spend {number} paid for exactly this, and no answer is kept: its run was ended in between, or still "
+                "goes on; nothing was spent now, again=True pays anew"
+            )
+
+
+def declarations(once: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """Return what a spend declares for the whole ledger, as JSON: of a mapping each key stands by itself."""
+    told: dict[tuple[str, str], str] = {}
+    for name, value in once.items():
+        parts = value.items() if isinstance(value, Mapping) else [("", value)]
+        told |= {(name, key): json_text(part) for key, part in parts}
+    return told
+
+
+def first_line(budget: Loss, protects: PrivacyUnit) -> bytes:
+    """Return the first line of a ledger; its hash is of this ledger alone, and names it."""
+    declared = {"budget": loss_text(budget), "unit": protects.unit.value, "column": protects.column}
+    return sealed("ledger", {"nonce": public_name(), **declared})
+
+
+def sealed(kind: str, told: Mapping[str, Any]) -> bytes:
+    """Return a line, with its line break, that tells this and when, to the minute, and by what it was written."""
+    stamp = {"at": datetime.now(UTC).isoformat(timespec="minutes"), "pid": os.getpid(), "library": _library()}
+    whole = {"kind": kind, "format": FORMAT, **stamp, "previous": "", **told}
+    record = {name: whole[name] for name in MEMBERS[kind].split()[:-1]}
+    body = json.dumps(record, allow_nan=False, separators=(",", ":")).encode()[:-1]
+    return body + _seal(body) + b"\n"
+
+
+def _seal(body: bytes) -> bytes:
+    return b',"hash":"%s"}' % sha256(body).hexdigest().encode()
+
+
+def _is_sealed(line: bytes, length: int = len(_seal(b""))) -> bool:
+    return line[-length:] == _seal(line[:-length])
+
+
+def _check_format(raw: bytes) -> None:
+    found = re.match(rb'{"kind":"ledger","format":(\d{1,9}),[^\n]*\n', raw)
+    if found is None:
+        sqlite = raw.startswith(b"SQLite format 3\0")
+        raise LedgerDamagedError("an SQLite ledger of version 0.1" if sqlite else "not a ledger of this library")
+    if int(found[1]) != FORMAT:
+        age = "a newer" if int(found[1]) > FORMAT else "an older"
+        raise LedgerDamagedError(f"of {age} version of this library, format {int(found[1])}: read it with that version")
+
+
+def _whole_lines(raw: bytes) -> tuple[bytes, int]:
+    """Return the lines that were written in full, and how many bytes they take.
+
+    What follows the last line break is left of a write that failed, zeros or the beginning of a line: no release came
+    after it.  A line that lacks only its line break counts as written.  Anything else is damage.
+    """
+    end = raw.rfind(b"\n") + 1
+    tail = raw[end:]
+    line = tail[: tail.rfind(b"}") + 1]
+    if _is_sealed(line):
+        return raw[:end] + line + b"\n", end + len(line)
+    if not re.fullmatch(rb"[ -~]*\0*", tail):
+        raise LedgerDamagedError("its end is scrambled")
+    return raw[:end], end
+
+
+@lru_cache(maxsize=1024)
+def privacy_unit(unit: str, column: str) -> PrivacyUnit:
+    """Return the unit that a line words: one object for each."""
+    return PrivacyUnit(Unit(unit), column)
+
+
+@lru_cache(maxsize=1024)
+def written_cost(loss: str, zcdp: str | None) -> Cost:
+    """Return the cost of a loss, and of the zCDP amount beside it, as a line words them."""
+    beside: Any = None if zcdp is None else parse_loss(zcdp)
+    return cost_of(parse_loss(loss), beside)

@@ -1,0 +1,157 @@
+"""The witness of a ledger: how far it was seen to go, in a file of the user's that lies elsewhere.
+
+A ledger that was cut short, put back from a copy, or copied and gone on with is a whole ledger by its own lines; only
+somebody who saw more of it can tell.  Each line that is added to a ledger is noted in its witness afterwards, so a kill
+in between leaves a witness that saw less, which is no fault.  A witness that cannot be written never stops a spend.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from dpcausal.errors import LedgerDamagedError
+from dpcausal.privacy.ledger_lines import Account
+
+VARIABLE = "DPCAUSAL_WITNESS"
+"""Of the environment: the folder of the witnesses."""
+
+TAIL = 4096
+"""Bytes that hold a last line, but for a very long path."""
+
+Lock = Callable[[IO[bytes]], None]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a witness saw: so many lines of a ledger, the last of this hash, under this path."""
+
+    lines: int
+    head: str
+    path: str
+
+
+def folder_of(witness: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the folder of the witnesses: the one named, ``DPCAUSAL_WITNESS``, or the user's state directory."""
+    named = witness or os.environ.get(VARIABLE)
+    if named:
+        return Path(os.path.abspath(named))
+    state = os.environ.get("XDG_STATE_HOME")
+    if state and os.path.isabs(state):
+        return Path(state) / "dpcausal"
+    with suppress(RuntimeError):  # there is no home
+        return Path.home() / ".local" / "state" / "dpcausal"
+    return None
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The file of one ledger's witness; ``ledger`` is the hash of the ledger's first line."""
+
+    folder: Path
+    ledger: str
+
+    @property
+    def path(self) -> Path:
+        return self.folder / f"{self.ledger[:32]}.witness"
+
+    def seen(self) -> Seen | None:
+        """Return what was seen last; ``None`` if nothing, or where it cannot be read."""
+        with suppress(OSError), self.path.open("rb") as file:
+            return _last(file)
+        return None
+
+    @contextmanager
+    def held(self, lock: Lock) -> Iterator[Note]:
+        """Lend the witness while no other has it; where it cannot be written, what is noted goes nowhere."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file: IO[bytes] = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+b", 0)
+        except OSError:
+            yield Note()
+            return
+        with file:
+            seen = None
+            with suppress(OSError):
+                lock(file)
+                seen = _last(file)
+            yield Note(file, seen)
+
+    def check(self, seen: Seen | None, account: Account) -> None:
+        """Refuse a ledger that goes less far than its witness saw, or otherwise."""
+        if seen is None or account.heads[seen.lines - 1 : seen.lines] == [seen.head]:
+            return
+        if seen.lines > account.lines:
+            rule = f"it has {account.lines} lines, and its witness saw {seen.lines}, last at {seen.path}"
+        else:
+            rule = f"its line {seen.lines} is not the one that its witness saw, at {seen.path}"
+        raise LedgerDamagedError(
+            f"{rule}: this file was cut short, put back from an older copy, or is a copy of a ledger that went on; put "
+            f"the newest one back, which the witness {self.path} knows"
+        )
+
+
+@dataclass(frozen=True)
+class Note:
+    """A witness that is held, and what it saw last."""
+
+    file: IO[bytes] | None = None
+    seen: Seen | None = None
+
+    def write(self, account: Account, path: str) -> None:
+        """Note how far a ledger goes, as far as that can be written."""
+        if self.file is None:
+            return
+        told = {"lines": account.lines, "head": account.head, "path": path}
+        line = json.dumps(told, separators=(",", ":")).encode() + b"\n"
+        with suppress(OSError):
+            end = self.file.seek(0, os.SEEK_END)
+            self.file.seek(max(0, end - 1))
+            self.file.write((b"\n" if end and self.file.read(1) != b"\n" else b"") + line)
+
+
+def check_new(folder: Path | None, path: Path) -> None:
+    """Refuse to make a ledger under a path where another was seen that had spent."""
+    known = _at(folder, path)
+    if known is not None:
+        raise LedgerDamagedError(
+            f"ledger {path}: a ledger of this path was seen that had spent, and it is gone: put it back, or name "
+            f"another path; if it was a trial that bears on nobody, delete its witness {known}"
+        )
+
+
+def check_lost(folder: Path | None, path: Path) -> None:
+    """Say of a ledger that is not there that it was seen there."""
+    if (known := _at(folder, path)) is not None:
+        raise LedgerDamagedError(f"ledger {path}: it was seen here, by its witness {known}, and is gone: put it back")
+
+
+def _at(folder: Path | None, path: Path) -> Path | None:
+    """Return the witness of a ledger that was last seen under a path, and had more than its first line."""
+    place = os.path.realpath(path)
+    with suppress(OSError):
+        for one in sorted(folder.glob("*.witness")) if folder else ():
+            with one.open("rb") as file:
+                seen = _last(file)
+            if seen is not None and seen.path == place and seen.lines > 1:
+                return one
+    return None
+
+
+def _last(file: IO[bytes]) -> Seen | None:
+    """Return the last whole line; what a power failure left behind it counts as not written."""
+    end = file.seek(0, os.SEEK_END)
+    for start in dict.fromkeys((max(0, end - TAIL), 0)):
+        file.seek(start)
+        for line in reversed(file.read().split(b"\n")):
+            with suppress(ValueError, TypeError, KeyError, RecursionError):
+                told: dict[str, Any] = json.loads(line)
+                lines, head, path = told["lines"], told["head"], told["path"]
+                if type(lines) is int and lines > 0 and isinstance(head, str) and isinstance(path, str):
+                    return Seen(lines, head, path)
+    return None
