@@ -15,7 +15,8 @@ import numpy as np
 from dpcausal.direction.result import Direction
 from dpcausal.effects.result import Effect
 from dpcausal.errors import MissingDependencyError, ParameterError
-from dpcausal.study.study import Study, StudyPlan, Told
+from dpcausal.study.plan import StudyPlan
+from dpcausal.study.study import Study, Told
 
 STUDY = """title = "Did free care send people to the doctor?"
 data = "rand.csv"

@@ -14,7 +14,7 @@ from dpcausal.cli.shared import BAD_INPUT, REFUSED, DataArgument, JsonOption, ap
 from dpcausal.data.toml_text import shown
 
 if TYPE_CHECKING:
-    from dpcausal.study.study import StudyPlan
+    from dpcausal.study.plan import StudyPlan
 
 StudyArgument = Annotated[Path, typer.Argument(help="The study file.")]
 
