@@ -136,7 +136,7 @@ def test_an_absent_column_is_told_with_the_declared_names_that_are_there(tmp_pat
 
 
 def test_a_header_with_one_name_twice_is_refused(tmp_path: Path, ledger: Ledger) -> None:
-    with pytest.raises(SchemaError, match="names in the header must differ"):
+    with pytest.raises(SchemaError):
         Table(written(tmp_path, "x,x\n2,3\n"), X, ledger)
 
 
