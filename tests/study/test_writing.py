@@ -150,7 +150,7 @@ DEEP = {
     "lists": "deep = " + "[" * 20000 + "]" * 20000, "keys": ".".join(["a"] * 20000) + " = 1",
     "tables": "[" + ".".join(["disclosure"] + ["a"] * 5000) + "]", "inline": "x = " + "{a=" * 3000 + "1" + "}" * 3000,
     "control characters": "x = '\\u001b'".replace("'", '"'), "in a key": '"\\u009b31m" = 1', "date": "x = 2020-99-99",
-    "number": "n = " + "9" * 5000,
+    "number": "n = " + "9" * 5000, "quoted keys": "x.y = " + "[" * 21 + "]" * 21,
 }  # fmt: skip
 
 
@@ -165,3 +165,23 @@ def test_what_no_study_needs_is_refused_in_words(tmp_path: Path, more: str) -> N
     assert str(refused.value).isprintable()
     with pytest.raises(dpc.errors.SchemaError):
         dpc.Schema.from_toml(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("ledger =", "n = 99999999999999999999999\nledger ="), ("given=[]", 'given=[]\nmethod={name=[1]}'),
+     ("given=[]", "given={a=1}"), ("epsilon=0.5", "epsilon=1" + "0" * 400), ('x="a"', "x=2020-01-01"),
+     ('x="a"', 'x=[["a"]]'), ('"s.ledger"', '"s.toml"'), ('"s.ledger"', '"d.csv"'), ('"s.ledger"', '"."'),
+     ('"s.ledger"', '"s\\u0000.ledger"'), ('"d.csv"', '"."'), ("epsilon=0.5", "epsilon=1e400")],
+)  # fmt: skip
+def test_a_hostile_word_of_a_study_is_refused_in_words(tmp_path: Path, old: str, new: str) -> None:
+    """Seen to fail: errors of Python for a list as a method's name and a number of records beyond machine integers."""
+    path = write(tmp_path, LINKED, n=300)
+    path.write_text(path.read_text().replace(old, new))
+    before = contents(tmp_path)
+    for words in (["plan", str(path), "--no-accuracy"], ["run", str(path)], ["report", str(path)]):
+        found = CliRunner().invoke(app, words)
+        assert found.exit_code in (2, 3, 4) or words[0] != "run", found.output
+        assert found.exception is None or isinstance(found.exception, SystemExit)
+    after = contents(tmp_path)
+    assert all(after[name] == text for name, text in before.items())

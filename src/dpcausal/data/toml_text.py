@@ -15,14 +15,19 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 """What moves a terminal's cursor, colours its text or turns its direction: line breaks and tabs are not among them."""
 
 
+_LONG_KEY = re.compile(r"(?:[\w-]{1,200}[ \t]*\.[ \t]*){50}")
+
+
 def toml_in(text: str, what: str, error: type[DpCausalError] = ParameterError) -> dict[str, Any]:
     """Return the tables of a text; ``what`` names it where it is refused.
 
     >>> toml_in("a = [1, 2]", "the text")
     {'a': [1, 2]}
     """
-    rule = ""
+    rule, read = "", dict[str, Any]()
     try:
+        if _LONG_KEY.search(text):  # the parser takes minutes for it
+            raise RecursionError
         read = tomllib.loads(text)
     except tomllib.TOMLDecodeError as found:
         place = re.search(r"\(at [^()]*\)$", str(found))  # the rest may quote the text

@@ -134,7 +134,7 @@ class StudyFile(Part):
     ledger: Text
     budget: Budget
     name: Annotated[str, StringConstraints(max_length=200)] = ""
-    n: Annotated[int, Field(ge=1, strict=True)] | None = None
+    n: Annotated[int, Field(ge=1, le=10**12, strict=True)] | None = None
     person: Text | None = None
     ids: str = "private"
     missing: str = "drop"

@@ -196,6 +196,9 @@ class Study(Single):
         if unknown:
             raise ParameterError(f"no question of the study is named {unknown[0]!r}")
 
+        if self.ledger_path.exists() and self.ledger_path.samefile(self.path):
+            raise self._source.refusal(("ledger",), "the study file itself is no ledger: name another file")
+
         def waits() -> None:
             if told is not None:
                 told(0, len(self.told.question), "another run of this study goes on: this one waits for its end")

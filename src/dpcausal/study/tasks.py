@@ -102,7 +102,7 @@ def method_of(question: QuestionPart) -> Any:
         return told
     options = dict(told)
     name = options.pop("name", None)
-    if name not in kinds:
+    if not isinstance(name, str) or name not in kinds:
         raise ParameterError(f"method: name must be one of {', '.join(kinds)}")
     fitting = {word: tuple(one) if isinstance(one, list) else one for word, one in options.items()}
     known = set(inspect.signature(kinds[name]).parameters)
