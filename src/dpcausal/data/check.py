@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, compress
 from os import PathLike
 from typing import Any, NoReturn
 
@@ -18,6 +19,7 @@ from dpcausal.data.cleaning import check_declared, check_named, without_codes
 from dpcausal.data.coding import MISSING, level_codes
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.frame import source_of
+from dpcausal.data.misread import likely_forms
 from dpcausal.data.persons import Persons
 from dpcausal.data.source import Collected, Kind, Source, withheld
 from dpcausal.data.suspects import suspects_of_levels, suspects_of_numbers, suspects_of_texts
@@ -166,6 +168,7 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
         absent = float(np.isnan(raw).mean())
         notes = (*_notes_of_numbers(raw, column, sum(outside), absent), *suspects_of_numbers(raw, column))
         notes = (*notes, *suspects_of_texts(texts, rows, column))
+        notes = (*notes, *_misread(source, collected, name, np.isnan(raw)))
         return ColumnCheck(name, column, *outside, absent, notes)
     fields = source.declared(name).kind is Kind.FIELD
     codes = withheld(
@@ -174,6 +177,7 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
     )
     absent = float((codes == MISSING).mean())
     notes = (*_notes_of_levels(codes, column, absent), *suspects_of_levels(codes, column))
+    notes = (*notes, *_misread(source, collected, name, codes == MISSING))
     return ColumnCheck(name, column, 0.0, 0.0, absent, notes)
 
 
@@ -193,6 +197,18 @@ def _checked_weight(source: Source, weight: tuple[str, Bounded], rows: int) -> C
          one.below + one.substituted > 0),
     )  # fmt: skip
     return replace(one, notes=tuple(words for words, holds in told if holds))
+
+
+def _misread(source: Source, collected: Collected, name: str, missing: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return what those fields of a text file look like that count as missing."""
+    if source.declared(name).kind is not Kind.FIELD or not missing.any():
+        return ()
+
+    def unread() -> tuple[str, ...]:
+        fields = chain.from_iterable(collected.objects(name))
+        return likely_forms(compress(fields, missing.tolist()))
+
+    return withheld(unread, f"the {source.backend} columns cannot be read")
 
 
 def _notes_of_numbers(raw: NDArray[np.float64], column: Bounded, outside: float, absent: float) -> tuple[str, ...]:
