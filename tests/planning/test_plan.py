@@ -216,3 +216,58 @@ def test_the_command_plans_both_ways_and_draws_without_a_ledger(tmp_path: Path, 
 def test_a_study_file_takes_no_assumptions_of_a_task(tmp_path: Path) -> None:
     refused = CliRunner().invoke(app, ["plan", str(tmp_path / "study.toml"), "--n", "100"])
     assert refused.exit_code == 2 and "a study file says all of it" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("said", "groups"),
+    [({"share": 0.03}, None), ({"missing": 0.6}, None), ({"share": 0.1}, "site"), ({"spread": 0.1}, None)],
+)
+def test_a_plan_of_an_effect_foretells_what_the_run_gives(said: dict[str, float], groups: str | None) -> None:
+    n, loss, halves = 10_000, dpc.PureDP(1), []
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "site": dpc.Levels(range(3)), "y": dpc.Bounded(0, 10)})
+    asked = {"treatment": "a", "outcome": "y", "adjust": ["site"], "groups": groups}
+    for seed in range(7):
+        coins = np.random.default_rng(seed)
+        site, a = coins.integers(0, 3, n), (coins.random(n) < said.get("share", 0.5)).astype(int)
+        y = np.clip(5 + 0.5 * a + 0.3 * site + 10 * said.get("spread", 0.2) * coins.normal(size=n), 0, 10)
+        y = np.where(coins.random(n) < said.get("missing", 0), np.nan, y)
+        table = dpc.Table({"a": a, "site": site, "y": y}, schema, dpc.Ledger.in_memory(loss))
+        with dpc.simulated_noise(seed):
+            found = dpc.effect(table, loss=loss, **asked)
+        ends = [one.interval for one in found.by_group] if groups else [found.interval]
+        halves.append(np.median([math.inf if end is None else (end[1] - end[0]) / 2 for end in ends]))
+    plan = dpc.plan("effect", schema=schema, n=n, loss=loss, **asked, **said)
+    assert 0.7 < np.median(halves) / plan.accuracy < 1.4
+
+
+def test_where_the_share_of_treated_is_not_stated_the_range_covers_few() -> None:
+    loss = dpc.PureDP(1)
+    plan = dpc.plan("effect", n=20_000, loss=loss)
+    few = dpc.plan("effect", n=20_000, loss=loss, share=0.05, spread=0.25)
+    assert plan.low < plan.accuracy < few.accuracy < plan.high
+    stated = dpc.plan("effect", n=20_000, loss=loss, share=0.5, spread=0.2)
+    assert stated.accuracy == plan.accuracy and stated.high < plan.high
+
+
+def test_the_command_takes_shares_missing_outcomes_and_groups() -> None:
+    told = CliRunner().invoke(app, ["plan", "effect", "--n", "5000", "--epsilon", "1", "--share", "0.1", "--missing",
+                                    "0.2", "--groups", "2", "--spread", "0.1", "--json"])  # fmt: skip
+    assumed = json.loads(told.output)["assumed"]
+    assert (assumed["share"], assumed["missing"], assumed["groups"], assumed["spread"]) == (0.1, 0.2, 2, 0.1)
+
+
+def test_a_study_says_what_its_plan_supposes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    rows = "\n".join(f"{one % 2},{value:.3f}" for one, value in enumerate(np.clip(rng.normal(5, 1, 2_000), 0, 10)))
+    (tmp_path / "d.csv").write_text("a,y\n" + rows + "\n")
+    forecasts = {}
+    for said in ("", "assumed = {share = 0.05, spread = 0.1}", "assumed = {nonsense = 1}"):
+        (tmp_path / "study.toml").write_text(
+            'title = "t"\ndata = "d.csv"\nledger = "l"\nbudget = {epsilon = 2}\nn = 2000\n'
+            "[columns.a]\nlevels = [0, 1]\n[columns.y]\nlower = 0\nupper = 10\n[[question]]\n"
+            'name = "q"\ntask = "effect"\ntreatment = "a"\noutcome = "y"\nadjust = []\nepsilon = 1\n' + said + "\n"
+        )
+        forecasts[said] = dpc.Study.open(tmp_path / "study.toml").plan().summary()
+    plan = dpc.plan("effect", n=2_000, loss=dpc.PureDP(1), width=10.0, share=0.05, spread=0.1)
+    assert f"±{plan.accuracy:.3g}" in forecasts["assumed = {share = 0.05, spread = 0.1}"]
+    assert len(set(forecasts.values())) == 3

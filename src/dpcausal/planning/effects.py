@@ -28,6 +28,12 @@ from dpcausal.planning.prospect import REACH, Expected, Prospect, TableProspect,
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 
+EVEN, FEW = 0.5, 0.05
+"""The share of treated that is supposed where nobody said it, and one for the far end of the range."""
+USUAL, LITTLE, MUCH = 0.2, 0.1, 0.3
+"""Likewise the outcome's spread, as a part of its width, and those for the near and the far end."""
+UNSURE = 3
+"""Calls on made-up rows for each end."""
 LEAN = 0.24
 """The made-up treatment is so much more frequent, as a share, by a standard deviation of a number adjusted for."""
 
@@ -83,12 +89,17 @@ class EffectProspect(WidthProspect, TableProspect):
         Number of levels of the outcome, 2; 0 is a number.
     width : float
         How far apart the bounds of the outcome are; 1 for two levels.
-    spread : float
-        The outcome's standard deviation within treatment and strata, as a part of ``width``; of numbers.
+    spread : float, optional
+        The outcome's standard deviation within treatment and strata, as a part of ``width``; of numbers.  By default
+        0.2, and the range covers 0.1 to 0.3.
     rate : float
         How often the second of two levels of the outcome occurs.
-    share : float
-        Of the records that are treated.
+    share : float, optional
+        Of the records that are treated.  By default 0.5, and the range covers 0.05.
+    missing : float
+        Share of the records that lack the outcome.
+    groups : int
+        Number of groups whose effects are asked for, 0 for none; the width is then that of a group's interval.
     adjust : int
         How many numbers are adjusted for.
     cells : int
@@ -109,9 +120,11 @@ class EffectProspect(WidthProspect, TableProspect):
 
     outcome: int = 0
     width: float = 1.0
-    spread: float = 0.2
+    spread: float | None = None
     rate: float = 0.5
-    share: float = 0.5
+    share: float | None = None
+    missing: float = 0.0
+    groups: int = 0
     adjust: int = 0
     cells: int = 1
     coverage: float = 0.95
@@ -121,31 +134,48 @@ class EffectProspect(WidthProspect, TableProspect):
 
     def __post_init__(self) -> None:
         public.number("width", self.width, 1e-9, 1e12)
-        public.number("spread", self.spread, 1e-3, 0.5)
+        if self.spread is not None:
+            public.number("spread", self.spread, 1e-3, 0.5)
         for name in ("rate", "share"):
-            public.number(name, getattr(self, name), 0.001, 0.999)
+            if getattr(self, name) is not None:
+                public.number(name, getattr(self, name), 0.001, 0.999)
+        public.number("missing", self.missing, 0.0, 0.99)
         public.number("coverage", self.coverage, 0.5, 0.999)
-        for name, least, most in (("outcome", 0, 2), ("adjust", 0, 20), ("cells", 1, 10_000)):
+        for name, least, most in (("outcome", 0, 2), ("adjust", 0, 20), ("cells", 1, 10_000), ("groups", 0, 1_000)):
             public.whole(name, getattr(self, name), least, most)
 
     @classmethod
     def of(
         cls, schema: Schema, *, treatment: str, outcome: str, adjust: Any, coverage: float = 0.95,
-        method: Any = "auto", treated: object = None, control: object = None, **more: Any,
+        method: Any = "auto", treated: object = None, control: object = None, groups: str | None = None, **more: Any,
     ) -> Self:  # fmt: skip
         arms = levels_of(schema.column(treatment))
         more["control"], more["treated"] = arms_of(arms, treatment, treated, control)
         declared = schema.column(outcome)
-        sizes = [levels(schema.column(name)) for name in adjust]
+        sizes = [levels(schema.column(name)) for name in adjust if name != groups]
         width = declared.width if isinstance(declared, Bounded) else 1.0
         return cls(
             outcome=levels(declared), width=width, adjust=sizes.count(0), cells=math.prod(s for s in sizes if s),
-            coverage=coverage, method=method, **more,
+            groups=0 if groups is None else len(levels_of(schema.column(groups))), coverage=coverage, method=method,
+            **more,
         )  # fmt: skip
 
     @property
     def supposed(self) -> str:
-        return "" if self.design.is_trial else f" if {self.share:.0%} are treated: wider if fewer are"
+        unsaid = "; share= and spread= say what is known" if self._unsaid else ""
+        each = " in each group" if self.groups else ""
+        return f"{each}{unsaid}" if self.design.is_trial else f"{each} if {self.treated_share:.0%} are treated{unsaid}"
+
+    @property
+    def treated_share(self) -> float:
+        """The share that is supposed to be treated."""
+        return EVEN if self.share is None else self.share
+
+    @property
+    def _unsaid(self) -> dict[str, tuple[float, float]]:
+        """What nobody said, with a value for the near and the far end of the range."""
+        share = {"share": (EVEN, FEW)} if self.share is None and not self.design.is_trial else {}
+        return share | ({"spread": (LITTLE, MUCH)} if self.spread is None and not self.outcome else {})
 
     @property
     def design(self) -> EffectMethod[Any]:
@@ -153,7 +183,7 @@ class EffectProspect(WidthProspect, TableProspect):
         return self.method if isinstance(self.method, EffectMethod) else Stratified()
 
     def expected(self, n: int, loss: Loss) -> Expected:
-        found = super().expected(n, loss)
+        found = self._with_ends(super().expected(n, loss), n, loss)
         asked = rehearsals(1, partial(self._asked, self.method, n, loss))[0]
         if asked.method not in METHODS:  # a published system
             return found
@@ -167,31 +197,53 @@ class EffectProspect(WidthProspect, TableProspect):
             told += f"; {'without' if said else 'with'} {word}=True {shown}"
         return found._replace(why=told)
 
+    def _with_ends(self, found: Expected, n: int, loss: Loss) -> Expected:
+        """Return it with a range that covers what nobody said."""
+        ends = []
+        for place in (0, 1) if self._unsaid else ():
+            supposed: dict[str, Any] = {name: pair[place] for name, pair in self._unsaid.items()}
+            one = replace(self, **supposed)
+            calls = rehearsals(UNSURE, partial(one.rehearsed, n, loss))
+            halves = sorted(math.inf if end is None else (end[1] - end[0]) / 2 for end, _ in calls)
+            ends.append(halves[UNSURE // 2])
+        return found._replace(low=min(found.low, *ends[:1]), high=max(found.high, *ends[1:])) if ends else found
+
     def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         found = self._asked(self.method, n, loss, coins)
-        return found.interval, found.interval_reason
+        if not self.groups:
+            return found.interval, found.interval_reason
+        # The middle one of the groups, those without an interval last.
+        each = sorted(found.by_group, key=lambda one: math.inf if (of := one.interval) is None else of[1] - of[0])
+        return each[len(each) // 2].interval, each[len(each) // 2].reason
 
     def _asked(self, method: Any, n: int, loss: Loss, coins: PublicGenerator) -> Effect:
         half, flags, numbers = self.width / 2, Levels([0, 1]), [f"z{place}" for place in range(self.adjust)]
         columns: dict[str, Any] = {name: normal(coins, n) for name in numbers}
-        made = self.design.rehearsal(n, self.cells, self.share, coins)
+        made = self.design.rehearsal(n, self.cells, self.treated_share, coins)
         columns["a"] = made.arms
         if numbers and not self.design.is_trial:
             # Bounds then do not show that a probability of treatment is far from 0 and 1: as where there are causes.
-            chance = self.share * (1 + LEAN * columns[numbers[0]])
+            chance = self.treated_share * (1 + LEAN * columns[numbers[0]])
             columns["a"] = (coins.random(n) < np.clip(chance, 0.0, 1.0)).astype(np.int64)
         pair = (self.control % made.levels, self.treated % made.levels) if made.levels > 2 else (0, 1)
-        around = np.clip(self.spread * self.width * normal(coins, n), -half, half)
-        columns["y"] = (coins.random(n) < self.rate).astype(np.int64) if self.outcome else around
+        spread = USUAL if self.spread is None else self.spread
+        around = np.clip(spread * self.width * normal(coins, n), -half, half)
+        columns["y"] = (coins.random(n) < self.rate).astype(np.float64) if self.outcome else around
+        if self.missing:
+            columns["y"] = np.where(coins.random(n) < self.missing, np.nan, columns["y"])
+        elif self.outcome:
+            columns["y"] = columns["y"].astype(np.int64)
         schema: dict[str, Column] = {"y": flags if self.outcome else Bounded(-half, half)}
         schema["a"] = Levels(range(made.levels))
         schema |= {name: Bounded(-REACH, REACH) for name in numbers}
         if self.cells > 1:
             columns["cell"], schema["cell"] = made.strata, Levels(range(self.cells))
+        if self.groups:
+            columns["group"], schema["group"] = coins.integers(0, self.groups, n), Levels(range(self.groups))
         return effect(
             self.table(columns, schema), treatment="a", outcome="y", adjust=[*numbers, *(["cell"] * (self.cells > 1))],
             loss=loss, coverage=self.coverage, method=made.method if self.design.is_trial else method,
-            control=pair[0], treated=pair[1], accept_large_epsilon=True,
+            control=pair[0], treated=pair[1], groups="group" if self.groups else None, accept_large_epsilon=True,
         )  # fmt: skip
 
 

@@ -68,6 +68,7 @@ class Plan(Printed):
 
     def _assumed(self) -> dict[str, Any]:
         told = {one.name: getattr(self.assumed, one.name) for one in fields(self.assumed)}
+        told = {name: "not stated" if value is None else value for name, value in told.items()}
         return {name: value if isinstance(value, (int, float, str)) else _named(value) for name, value in told.items()}
 
     def to_dict(self) -> dict[str, Any]:

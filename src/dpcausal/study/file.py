@@ -74,7 +74,10 @@ class Budget(Price):
 
 
 class QuestionPart(Price):
-    """A question: its name, its task, what it may cost, and the task's arguments by their Python names."""
+    """A question: its name, its task, what it may cost, and the task's arguments by their Python names.
+
+    ``assumed`` holds what a plan supposes of it, as ``dpcausal.plan`` takes it: ``assumed = {share = 0.02}``.
+    """
 
     model_config = ConfigDict(extra="allow", hide_input_in_errors=True, frozen=True)
 
@@ -82,6 +85,7 @@ class QuestionPart(Price):
     task: Text
     where: Text | None = None
     method: str | dict[str, Any] = "auto"
+    assumed: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def arguments(self) -> dict[str, Any]:

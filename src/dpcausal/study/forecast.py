@@ -47,7 +47,8 @@ def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Tab
         kind = PROSPECTS[question.task]
         if not kind.quick:
             return f"dpcausal plan {question.task} --n {n} ... tells in some seconds"
-        words = question.arguments | {"method": method_of(question), "persons": subject.unit is not Unit.ROW}
+        words = {"method": method_of(question), "persons": subject.unit is not Unit.ROW}
+        words = question.arguments | words | question.assumed
         prospect = prospect_of(kind, schema, words)
         found = prospect.expected(min(n, MOST_ROWS), question.loss())
     except DpCausalError as error:
