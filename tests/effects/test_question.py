@@ -142,3 +142,68 @@ def test_imputation_bounds_weights_and_rows_chosen_by_the_outcome_are_caveats_of
     assert len(set(chosen) - usual) == 1 and len(usual - set(asked(EXACT).guarantee.caveats)) == 1
     among = asked(EXACT, table(EXACT).where("site", among=[0, 1]), outcome="cost").guarantee.caveats
     assert set(among) == usual
+
+
+def lacking(seed: int, n: int = ROWS) -> tuple[dict[str, Any], float]:
+    """Return rows whose outcomes are missing by the site alone, and everybody's mean effect."""
+    rng = np.random.default_rng(seed)
+    arm, site = rng.integers(0, 2, n), rng.integers(0, 3, n)
+    gain = np.array([1.0, 2.0, 4.0])[site]
+    y = np.clip(5 + arm * gain + rng.normal(size=n), 0, 15)
+    gone = rng.random(n) < np.array([0.05, 0.3, 0.85])[site]
+    return {"arm": arm, "site": site, "y": np.where(gone, np.nan, y)}, 7 / 3
+
+
+def of_all(columns: Any, loss: Any, seed: int = 1, **words: Any) -> Any:
+    schema = dpc.Schema({"arm": dpc.Levels([0, 1]), "site": dpc.Levels([0, 1, 2]), "y": dpc.Bounded(0, 15)})
+    ledger = dpc.Ledger.without_privacy() if loss == EXACT else dpc.Ledger.in_memory(loss)
+    said = {"treatment": "arm", "outcome": "y", "adjust": ["site"], "loss": loss,
+            "method": dpc.methods.Stratified(population="observed")} | words  # fmt: skip
+    with dpc.simulated_noise(seed):
+        found = dpc.effect(dpc.Table(columns, schema, ledger), **said)
+    assert loss == EXACT or str(ledger.remaining).endswith(" 0")
+    return found
+
+
+@pytest.mark.parametrize("estimand", ["ate", "att"])
+def test_of_all_with_confounders_it_is_the_g_formula_over_their_strata_with_its_error(estimand: str) -> None:
+    """Compared with the formula and the influences of every record, in numpy."""
+    columns, _ = lacking(1)
+    found = of_all(columns, EXACT, estimand=estimand)
+    arm, site, y = columns["arm"], columns["site"], columns["y"]
+    known, chosen = ~np.isnan(y), (arm == 1) | (estimand == "ate")
+    shares = np.bincount(site[chosen], minlength=3) / chosen.sum()
+    gaps, influence = np.zeros(3), np.zeros(ROWS)
+    for z in range(3):
+        for a in (0, 1):
+            cell = known & (site == z) & (arm == a)
+            gaps[z] += (2 * a - 1) * y[cell].mean()
+            influence[cell] += (2 * a - 1) * shares[z] * (y[cell] - y[cell].mean()) / cell.sum()
+    estimate = float(shares @ gaps)
+    influence[chosen] += (gaps[site[chosen]] - estimate) / chosen.sum()
+    assert found.population == "observed" and found.estimate == pytest.approx(estimate, abs=1e-5)
+    assert found.standard_error == pytest.approx(float(np.sqrt((influence**2).sum())), rel=1e-4)
+    again: Any = dpc.Release.from_json(found.release.to_json())
+    assert again.effect(treatment="arm", outcome="y", adjust=["site"], estimand=estimand).estimate == found.estimate
+
+
+def test_where_outcomes_are_missing_by_what_is_adjusted_for_the_interval_of_all_holds_everybodys_effect() -> None:
+    """Seen to fail: 'everybody' was +1.67 for +2.33.  Of 40 true ones more than 13 miss with a chance below 1e-8."""
+    held = 0
+    for seed in range(40):
+        columns, truth = lacking(seed)
+        found = of_all(columns, dpc.PureDP(1) if seed % 2 else dpc.ZCDP(0.1), seed)
+        held += found.interval[0] <= truth <= found.interval[1]
+        complete = of_all(columns, dpc.PureDP(1), seed, method="cells")
+        assert complete.population == "complete" and complete.interval[1] < 2
+    assert held >= 27
+
+
+def test_the_population_is_refused_unpaid_where_it_is_none_and_said_of_imputed_tables() -> None:
+    columns, _ = lacking(1)
+    with pytest.raises(ParameterError):
+        of_all(columns, EXACT, method=dpc.methods.Stratified(population="everybody"))
+    schema = dpc.Schema({"arm": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 15)})
+    held = dpc.Table(columns, schema, dpc.Ledger.without_privacy(), missing="impute")
+    found = dpc.effect(held, treatment="arm", outcome="y", adjust=[], loss=EXACT)
+    assert found.population == "imputed"

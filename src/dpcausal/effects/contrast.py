@@ -134,7 +134,7 @@ def effect_of_cells(
         notes=(*notes(answer.share, share_treated), *answer.parts,
                *void(float(release.sums(value, ())[0][0]), release.n)),
         method="cells", settings={}, n=release.n, release=release, guarantee=release.guarantee,
-        event=value.event,
+        event=value.event, population="complete" if release.observed is None else "observed",
     )  # fmt: skip
 
 
@@ -171,8 +171,8 @@ class Answer:
         self.reach, self.value, sums = reach, value, each[0]
         self.coarser = [Answer([one], treated_only, reach, value) for one in each[1:]]
         supported = sums.supported
-        total = sums.N.sum()
-        self.share = float(np.clip(sums.N[:, supported].sum() / total, 0, 1)) if total > 0 else 0.0
+        total = sums.standard.sum()
+        self.share = float(np.clip(sums.standard[:, supported].sum() / total, 0, 1)) if total > 0 else 0.0
         self.found: Means | None = None
         if supported.any() and self.share >= LEAST_SHARE:
             self.found = means(sums.part(supported), treated_only)

@@ -76,6 +76,10 @@ class NoisyCells(Release):
         Variance of an entry's noise.
     cut : tuple of str
         Columns of the cells that are numbers cut into parts of one width, as nobody said where.
+    observed : float array, one axis a column of ``by``, or None
+        Records that have these columns, whether or not they have the values: effects are then of their mix of strata.
+    observed_variance : float
+        Variance of the noise of an entry of ``observed``.
     """
 
     kind: ClassVar[str] = "cells"
@@ -86,6 +90,8 @@ class NoisyCells(Release):
     counts: Reals
     variance: float
     cut: tuple[str, ...] = ()
+    observed: Reals | None = None
+    observed_variance: float = 0.0
 
     @called
     def effect(
@@ -164,17 +170,31 @@ class NoisyCells(Release):
         """Return the sums of two arms by strata, control first."""
         sums, noise = self.sums(value, (treatment, *strata))
         both = sums[:, list(pair)].reshape(3, 2, -1)
-        return Sums(both[0], both[1], both[2], noise[:2, :2])
+        if self.observed is None:
+            return Sums(both[0], both[1], both[2], noise[:2, :2])
+        others = tuple(axis for axis in range(len(self.by)) if axis not in (treatment, *strata))
+        merged = math.prod(len(self.levels[axis]) for axis in others)
+        kept = [axis for axis in range(len(self.by)) if axis not in others]
+        counts = np.moveaxis(
+            self.observed.sum(axis=others), range(len(kept)), [[treatment, *strata].index(axis) for axis in kept]
+        )
+        observed = counts[list(pair)].reshape(2, -1)
+        return Sums(both[0], both[1], both[2], noise[:2, :2], observed, self.observed_variance * merged)
 
     def redrawn(self, generator: PublicGenerator) -> Self:
         fresh = generator.laplace(0, math.sqrt(self.variance / 2), self.counts.shape)
-        return replace(self, counts=self.counts + fresh, variance=2 * self.variance)
+        redrawn = replace(self, counts=self.counts + fresh, variance=2 * self.variance)
+        if self.observed is None:
+            return redrawn
+        again = generator.laplace(0, math.sqrt(self.observed_variance / 2), self.observed.shape)
+        return replace(redrawn, observed=self.observed + again, observed_variance=2 * self.observed_variance)
 
     def numbers(self) -> dict[str, Any]:
         return {
             "by": list(self.by), "levels": [{"of": list(one)} for one in self.levels],
             "values": [one.told() for one in self.values], "counts": self.counts.tolist(), "variance": self.variance,
-            "cut": list(self.cut),
+            "cut": list(self.cut), "observed": None if self.observed is None else self.observed.tolist(),
+            "observed_variance": self.observed_variance,
         }  # fmt: skip
 
     @classmethod
@@ -190,7 +210,11 @@ class NoisyCells(Release):
         cut = form.words("cut") if form.has("cut") else ()
         if not set(cut) <= set(by):
             raise form.refuse("cut")
-        return cls(names, n, by, levels, values, counts, form.size("variance"), cut)
+        observed = form.array("observed").astype(np.float64) if form.has("observed") else None
+        if observed is not None and observed.shape != tuple(map(len, levels)):
+            raise form.refuse("observed")
+        noise = form.size("observed_variance") if observed is not None else 0.0
+        return cls(names, n, by, levels, values, counts, form.size("variance"), cut, observed, noise)
 
 
 COUNTS_ONLY = Value("records", 0.0, 1.0, 0)

@@ -32,6 +32,11 @@ ALIKE = (
     "{} count as independent: where clinics, villages or households are treated whole, or their people are alike, the "
     "interval is too narrow: name them as person="
 )
+COMPLETE = (
+    "records that lack a column of the question are left out: where outcomes are missing more often in some strata, "
+    "the mean effect is that of the complete records; Stratified(population='observed') tells that of all records with "
+    "treatment and confounders"
+)
 BEFORE = "causal if all that causes both treatment and outcome is adjusted for, and nothing that the treatment changes"
 
 Spent = TypeVar("Spent", bound=Loss)
@@ -87,6 +92,10 @@ class Contrast(AboutTable[Effect]):
         return None if isinstance(column, Bounded) else str(column.labels[1])
 
     @property
+    def caveats(self) -> tuple[str, ...]:
+        return (*super().caveats, *((COMPLETE,) if self.leaves_out else ()))
+
+    @property
     def outcomes(self) -> tuple[str, ...]:
         return (self.outcome,)
 
@@ -115,6 +124,7 @@ class Contrast(AboutTable[Effect]):
         return replace(
             released, method=settled.method.name, settings=settled.method.options(), guarantee=guarantee,
             release=release, event=self.event,
+            population=released.population if self.leaves_out else "imputed",
         )  # fmt: skip
 
 

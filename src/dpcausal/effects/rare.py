@@ -48,7 +48,7 @@ class Risk:
 
 def risks(sums: Sums, found: Means, treated_only: bool, reach: float) -> tuple[Risk, Risk]:
     """Return those of control and treated, from the sums of strata that are all supported."""
-    weights = sums.N[1] if treated_only else sums.N.sum(axis=0)
+    weights = sums.weights(treated_only)
     weights = weights / weights.sum()
     (nn, nt), (_, tt) = sums.noise
     both = []

@@ -108,6 +108,9 @@ class Effect(Result):
         that the record is in.
     event : str or None
         The level of an outcome of two levels whose frequency is compared.
+    population : str
+        Whose mean effect it is: ``"complete"``, of the records that lack no column of the question; ``"observed"``, of
+        all that have treatment and confounders, whether or not their outcome is known; ``"imputed"``, of all records.
     """
 
     treatment: str
@@ -142,6 +145,7 @@ class Effect(Result):
     guarantee: Guarantee
     cut: float | None = None
     event: str | None = None
+    population: str = "complete"
 
     @property
     def measured(self) -> str:
@@ -154,7 +158,8 @@ class Effect(Result):
             "ate": "everybody", "att": "the treated", "slope": "along a line",
             "ate-cut": "everybody, on outcomes cut far from their line", "overlap": "those treated as often as not",
         }[self.estimand]  # fmt: skip
-        whom = of + (f" with {inside}" if inside else "")
+        records = {"complete": ", complete records", "observed": ", whether or not the outcome is known"}
+        whom = of + (f" with {inside}" if inside else "") + records.get(self.population, "")
         head = f"{self.treatment} ({self.treated} against {self.control}) on {self.measured}, {whom}"
         lines = [f"{head}: no answer." if self.estimate is None else f"{head}: {self.estimate:+.4g}."]
         if self.interval is not None:

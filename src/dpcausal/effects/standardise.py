@@ -60,11 +60,25 @@ class Sums:
     T: Reals
     Q: Reals
     noise: Reals
+    observed: Reals | None = None
+    """Noisy counts of records with treatment and strata, whether or not they have an outcome; ``None``: N stands."""
+    observed_noise: float = 0.0
+    """Their variance of noise."""
+
+    @property
+    def standard(self) -> Reals:
+        """The counts whose mix of strata the means are of."""
+        return self.N if self.observed is None else self.observed
+
+    def weights(self, treated_only: bool) -> Reals:
+        """Return how many records of each stratum the means are of."""
+        return np.asarray(self.standard[1] if treated_only else self.standard.sum(axis=0))
 
     @property
     def supported(self) -> Mask:
         """The strata in which both arms can be told from the noise."""
-        return np.asarray(self.N.min(axis=0) >= least_count(math.sqrt(self.noise[0, 0])))
+        enough = self.N.min(axis=0) >= least_count(math.sqrt(self.noise[0, 0]))
+        return np.asarray(enough & (self.standard.min(axis=0) >= LEAST_RATIO * math.sqrt(self.observed_noise)))
 
     @property
     def ratio(self) -> float:
@@ -80,7 +94,8 @@ class Sums:
 
     def part(self, strata: Mask) -> Sums:
         """Return some of the strata."""
-        return Sums(self.N[:, strata], self.T[:, strata], self.Q[:, strata], self.noise)
+        observed = None if self.observed is None else self.observed[:, strata]
+        return Sums(self.N[:, strata], self.T[:, strata], self.Q[:, strata], self.noise, observed, self.observed_noise)
 
     def coarser(self, sizes: Sequence[int], axes: Sequence[int], first: int) -> Sums:
         """Return them by strata of such sizes, along some axes two neighbours together, ``first`` of them alone."""
@@ -92,7 +107,10 @@ class Sums:
                 found = np.add.reduceat(found, starts, axis=axis + 1)
             return found.reshape(2, -1)
 
-        return Sums(merged(self.N), merged(self.T), merged(self.Q), self.noise * 2 ** len(axes))
+        more = 2 ** len(axes)
+        observed = None if self.observed is None else merged(self.observed)
+        return Sums(merged(self.N), merged(self.T), merged(self.Q), self.noise * more, observed,
+                    self.observed_noise * more)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -130,25 +148,30 @@ def means(sums: Sums, treated_only: bool) -> Means:
     N, T, Q = sums.N, sums.T, sums.Q
     # Of strata that only an answer without noise has: unbiased variances.
     Q = Q + np.where(N < LEAST_COUNT, np.maximum(Q - T**2 / N, 0.0) / np.maximum(N - 1, 1.0), 0.0)
-    weights = N[1] if treated_only else N.sum(axis=0)
+    weights = sums.weights(treated_only)
     total = float(weights.sum())
     within = T / N
     values = within @ weights / total
-    by_count, by_sum = np.zeros((2, *N.shape)), np.zeros((2, *N.shape))
+    by_count, by_sum, by_weight = (np.zeros((2, *N.shape)) for _ in range(3))
     for arm in (0, 1):
         by_sum[arm, arm] = weights / (total * N[arm])
         by_count[arm, arm] = -by_sum[arm, arm] * within[arm]
-        shift = (within[arm] - values[arm]) / total
-        by_count[arm, 1] += shift
-        by_count[arm, 0] += 0.0 if treated_only else shift
+        by_weight[arm, 1] = (within[arm] - values[arm]) / total
+        by_weight[arm, 0] = 0.0 if treated_only else by_weight[arm, 1]
+    own = by_count
+    by_count = by_count + by_weight
     cross = np.einsum("iaz,jaz,az->ij", by_count, by_sum, T)
     sampling = (
         np.einsum("iaz,jaz,az->ij", by_count, by_count, N) + cross + cross.T
         + np.einsum("iaz,jaz,az->ij", by_sum, by_sum, Q)
     )  # fmt: skip
-    both = np.stack([by_count, by_sum])
+    both = np.stack([by_count if sums.observed is None else own, by_sum])
     loud = both * sums.louder
     noise = np.einsum("siaz,tjaz,st->ij", loud, loud, sums.noise)
+    if sums.observed is not None:  # records without an outcome have a part in the mix of strata alone
+        lacking = np.maximum(sums.observed - N, 0.0)
+        sampling = sampling + np.einsum("iaz,jaz,az->ij", by_weight, by_weight, lacking)
+        noise = noise + sums.observed_noise * np.einsum("iaz,jaz->ij", by_weight, by_weight)
     # Noisy squares can fall below those of the means: the sampling variance is at least 0 in every direction.
     eigenvalues, vectors = np.linalg.eigh((sampling + sampling.T) / 2)
     sampling = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
+from dpcausal.asking import public
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.cells import CellSums, Paid, cell_claims, cell_variance, cut_note, noisy_cells, pay_cells
@@ -23,6 +24,8 @@ from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 
 FEWEST_PARTS, MOST_PARTS = 4, 128
+OBSERVED = Fraction(1, 10)
+"""Share of the loss of the counts of records that have treatment and strata, where these are the population."""
 WINDOWS, ARMS = tuple(Fraction(part, 100) for part in range(2, 11, 2)), Fraction(1, 50)
 """Shares of the loss of histograms that show where numbers lie, the least that is clear; and of the sizes of arms."""
 CLEAR, LEAST_DEVIATION = 32, 0.25
@@ -37,23 +40,38 @@ LEARNT = (
 
 @dataclass(frozen=True, kw_only=True)
 class Stratified(EffectMethod[PureDP | ZCDP]):
-    """Noisy counts, sums and squares by treatment and strata; the g-formula, its interval by the delta method."""
+    """Noisy counts, sums and squares by treatment and strata; the g-formula, its interval by the delta method.
+
+    Parameters
+    ----------
+    population : str, optional
+        Whose mean effect: ``"complete"``, the default, of records that lack no column; ``"observed"``, of all records
+        that have the treatment and what is adjusted for, which is right where outcomes are missing by these alone.
+        Counts of those records then have a tenth of the loss.
+    """
 
     name: ClassVar[str] = "cells"
     about: ClassVar[str] = "noisy sums by strata"
     at_once: ClassVar[bool] = False
     uses_coins: ClassVar[bool] = False
 
+    population: str | None = None
+
     def pay(self, loss: Loss, question: Contrast) -> tuple[Paid, str]:
         return pay_cells(loss)
 
     def settle(self, question: Contrast, spent: Paid) -> Stratified:
+        if self.population is not None:
+            public.one_of("population", self.population, ("complete", "observed"))
         if question.cells > MOST_CELLS:
             raise InfeasibleError(
                 "these columns make more than 2^53 cells of treatment and strata, which no number of rows fills: "
                 "adjust for fewer or coarser columns"
             )
         deviation = _deviation(question, spent)
+        if self._observed(question):
+            counted = math.sqrt(cell_variance(1, spent.part(OBSERVED)))
+            deviation = max(_deviation(question, self._own(question, spent)), counted)
         least, mean = least_count(deviation), question.n / question.cells
         if mean < least and not spent.exact:
             raise InfeasibleError(
@@ -67,7 +85,7 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
         return cell_claims(spent)
 
     def caveats(self, question: Contrast, spent: Paid) -> tuple[str, ...]:
-        numbers = _cut_at_will(question)
+        numbers, spent = _cut_at_will(question), self._own(question, spent)
         if _shown(question, spent) is not None:
             own = [name for name, _ in numbers]
             declared = cut_note((name, question.column(name)) for name in question.strata if name not in own)
@@ -78,12 +96,25 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
     def release(
         self, private: Table, question: Contrast, spent: Paid, coins: PublicGenerator, allotment: Allotment
     ) -> Effect:
-        finer, rest = learnt_cuts(question, spent, allotment)
-        return noisy_cells(sums_of(question, finer), rest, allotment).effect(
+        finer, rest = learnt_cuts(question, self._own(question, spent), allotment)
+        cells = noisy_cells(sums_of(question, finer), rest, allotment)
+        if self._observed(question):
+            by = (question.treatment, *question.strata)
+            counted = noisy_cells(CellSums.of(question.table, by, (), finer), spent.part(OBSERVED), allotment)
+            cells = replace(cells, observed=counted.counts[..., 0], observed_variance=counted.variance)
+        return cells.effect(
             treatment=question.treatment, outcome=question.outcome, adjust=question.adjust, groups=question.groups,
             estimand=question.estimand, treated=question.treated, control=question.control,
             coverage=question.coverage,
         )  # fmt: skip
+
+    def _observed(self, question: Contrast) -> bool:
+        """Return whether records without an outcome have a part in the mix of strata."""
+        return self.population == "observed" and question.leaves_out
+
+    def _own(self, question: Contrast, spent: Paid) -> Paid:
+        """Return what the sums of outcomes have of a loss."""
+        return spent.part(1 - OBSERVED) if self._observed(question) else spent
 
     def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
         return self.release(private, question, NoPrivacy(), coins, allotment)

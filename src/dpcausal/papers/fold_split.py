@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -245,6 +245,7 @@ class FoldSplit(EffectMethod[PureDP]):
         mean, half = float(np.clip(noisy / count, -2.0, 2.0)), float(design.halves[OUTCOME])
         of_count = mean / far if question.leaves_out else 0.0
         noise = self._noise(question, spent) * n / count * math.hypot(1.0, of_count) * half
+        unmeasured: dict[str, Any] = dict.fromkeys(UNMEASURED)
         levels = levels_of(question.column(question.treatment))
         control, treated = arms_of(levels, question.treatment, question.treated, question.control)
         return Effect(
@@ -253,7 +254,7 @@ class FoldSplit(EffectMethod[PureDP]):
             interval_reason=NO_INTERVAL, coverage=question.coverage, standard_error=None, noise_error=noise,
             mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None,
             signal_to_noise=abs(mean * half) / noise if noise else math.inf, share_supported=1.0,
-            **dict.fromkeys(UNMEASURED), by_group=(), balance=(), notes=(), method=self.name, settings={}, n=n,
+            **unmeasured, by_group=(), balance=(), notes=(), method=self.name, settings={}, n=n,
             release=None, guarantee=UNSTATED,
         )  # fmt: skip
 
