@@ -11,6 +11,7 @@ from scipy.stats import t as student
 
 import dpcausal as dpc
 from dpcausal.errors import InfeasibleError
+from dpcausal.synthetic_control.factor import walked
 from dpcausal.synthetic_control.plan import MOST_NOISE
 
 PURE, APPROXIMATE = dpc.PureDP(1), dpc.ApproxDP(1, 1e-6)
@@ -62,6 +63,13 @@ def test_matched_intervals_are_no_narrower_than_what_the_donors_leave_of_the_tar
         assert half >= least * (1 - 1e-9)
         inside += found.interval[0] <= 0 <= found.interval[1]
     assert inside >= 7  # 4 of 10 without
+
+
+@pytest.mark.parametrize("after", [1, 3, 8, 40])
+def test_the_mean_of_a_random_walk_lies_as_far_off_as_its_covariance_says(after: int) -> None:
+    past = np.array([0.0, 2, 0, 2, 0])  # steps of size 2
+    covariance = 4 * np.minimum.outer(np.arange(1, after + 1), np.arange(1, after + 1))
+    assert walked(past, after) == pytest.approx(math.sqrt(float(covariance.mean())), rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", [dpc.PureDP(4), dpc.ApproxDP(4, 1e-6)])

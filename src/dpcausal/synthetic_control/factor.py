@@ -66,6 +66,9 @@ SWING = 0.35
 GAP = 4.0
 """A factor is left out of a unit's own noise where its eigenvalue is above so many means of the smaller ones."""
 
+NEAR = 0.9
+"""A target whose past lies within so many standard deviations of the released model is like its donors: measured."""
+
 PROOFS = ("row-radius", "clipped-sum", "direction-products")
 
 
@@ -275,6 +278,14 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     )  # fmt: skip
 
 
+def walked(past: Reals, after: int) -> float:
+    """Return how far the mean of so many periods lies from the last value, if a past's steps are a random walk's.
+
+    Of m periods that is √((m + 1)(2m + 1)/(6m)) steps.
+    """
+    return math.sqrt(float(np.mean(np.diff(past) ** 2)) * (after + 1) * (2 * after + 1) / (6 * after))
+
+
 def _fine(values: Reals) -> Reals:
     return np.rint(values / FINENESS) * FINENESS
 
@@ -329,12 +340,13 @@ class Factor(SyntheticMethod):
             return Missed(control, missed_by_own(rows, plan.start, question.places), scales, fitted.swings(rows))
 
         fit, far = float(fitted.measured(own)[1][0]), fitted.distance(own[0])
-        moved = float(own[0, : plan.start].std())  # a target within a standard deviation is one of its donors
-        share = min((fit / moved) ** 2, 1.0) if far > 1 and moved else 0.0
+        past = own[0, : plan.start].astype(np.float64)
+        left = min(fit / max(float(past.std()), 1.0), 1.0) if far > NEAR else 0.0
         return Path(
             values=y[question.before - 1] + fitted.change(own.astype(np.float64))[0] * grid.step, noise=None,
             loadings=fitted.loadings * grid.step, level=fitted.mean * grid.step,
             covariance=fitted.covariance * grid.step**2, donors=Missed.joined(map(missed, grid.blocks(scaled))),
             own=missed(own), fit=fit * grid.step, distance=far, weights=np.full(len(scaled), FULL),
-            own_share=share, step=grid.step, total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),
+            own_error=left * walked(past, plan.after) * grid.step, step=grid.step,
+            total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),
         )  # fmt: skip

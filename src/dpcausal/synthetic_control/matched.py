@@ -295,7 +295,7 @@ class Matched(SyntheticMethod):
         by_own, scales = (np.concatenate(some) for some in zip(*seen, strict=True))
         return Path(
             values=y[start - 1] + released.change * step, noise=released.noise * step, weight=released.weight,
-            own_share=left_of(released.weight / question.panel.n),
+            own_error=plan.free.expected * math.sqrt(left_of(released.weight / question.panel.n)),
             donors=missed(changes, slope, by_own, scales), weights=weights, step=step, total=released.weight,
             own=missed(own[:, start:].astype(np.float64), np.ones(1), own_rule, scales_of(own, start)),
             law=Law(max(start - 2, 1)),

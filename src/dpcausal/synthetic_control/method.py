@@ -225,7 +225,7 @@ class SyntheticMethod(Method[Treated, Any]):
             if half:
                 # What donors leave of the target's own variation is its own: no interval is narrower than that says.
                 share = Law(max(plan.start // 2, 1)).ratio(question.coverage)
-                least = share * plan.free.expected * math.sqrt(path.own_share)
+                least = share * path.own_error
                 scale, half = scale * max(least / half, 1.0), max(half, least)
             if plan.interval and (far or not half):
                 half, reason = None, far or OPEN

@@ -42,8 +42,8 @@ TARGETS, VALUES, MADE_OF = "targets of panels", "value of a target", "panels are
 class Path:
     """A released path on the scale [−1, 1], and what its placebos need (*private*: ``donors``, ``weights``).
 
-    ``distance`` is how far the target's past lies from the released model, in its standard deviations; ``own_share``
-    the share of the target's own variation that the donors leave, as released.
+    ``distance`` is how far the target's past lies from the released model, in its standard deviations; ``own_error``
+    what a mean effect errs by through what the donors leave of the target's own variation, as released.
     """
 
     values: Reals
@@ -54,7 +54,7 @@ class Path:
     covariance: Reals | None = None
     fit: float | None = None
     distance: float = 0.0
-    own_share: float = 0.0
+    own_error: float = 0.0
     donors: Missed | None = None
     own: Missed | None = None
     weights: Integers | None = None
