@@ -66,7 +66,7 @@ def test_where_nothing_can_be_printed_nothing_is_spent(folder: Path) -> None:
 
 def test_a_run_whose_progress_nobody_reads_goes_on(folder: Path) -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run([*COMMAND, "run", "s.toml", "--partial"], cwd=folder, stdout=full, stderr=full)
+        done = subprocess.run([*COMMAND, "run", "s.toml", "--partial", "--new-ledger"], cwd=folder, stdout=full, stderr=full)
     assert done.returncode == 2
     assert dpc.Study.open(folder / "s.toml").plan(accuracy=False).done
 
@@ -76,7 +76,7 @@ def test_two_runs_at_once_pay_once_and_both_end_well(folder: Path) -> None:
     found: list[Any] = []
 
     def run() -> None:
-        found.append(dpc.Study.open(folder / "s.toml").run())
+        found.append(dpc.Study.open(folder / "s.toml").run(new_ledger=True))
 
     threads = [threading.Thread(target=run) for _ in range(3)]
     for one in threads:

@@ -16,7 +16,7 @@ from dpcausal.data.panel_series import check_target, covariate_means, observed_p
 from dpcausal.data.periods import Label
 from dpcausal.data.rows import checked_name
 from dpcausal.data.schema import Bounded
-from dpcausal.data.treated import checked, membership
+from dpcausal.data.treated import MADE_OF, TARGETS, VALUES, checked, declare, membership, recorded
 from dpcausal.errors import ParameterError, SchemaError, called
 from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
@@ -27,6 +27,8 @@ MOST_CELLS = 200_000_000
 """Most donors × periods that are brought into memory: 1.6 GB."""
 
 MISSING = ("carry", "midpoint")
+
+FRAME, ARRAYS = "a frame", "arrays"
 
 
 class Panel(Single):
@@ -55,8 +57,8 @@ class Panel(Single):
     treated : list of units or str, optional
         All units that are treated, in this frame or in another of the ledger's: a list, or a rule about their names, as
         ``"unit >= 6000 and unit <= 6999"``.  *Public, and not protected*: those that are no targets here are no
-        donors either.  The ledger records list or rule, once, so panels whose targets are among them share a ledger.
-        By default the targets alone.
+        donors either.  The ledger declares list or rule for good, before a series is looked at, for a plan too: panels
+        whose targets are among them share it.  By default the targets alone.
     times : sequence of times, optional
         All periods, in order, for times whose order is not known, as names of months.  *Public.*  By default the
         targets' periods.
@@ -157,8 +159,9 @@ class Panel(Single):
         _check_public(bounds, ledger, missing, columns)
         listed = list(target) if isinstance(target, (list, tuple)) else [target]
         others = checked(treated, listed, unit)
+        first = partial(declare, ledger, {TARGETS: recorded(others), MADE_OF: FRAME}, unit)
         cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed, partial(membership, others),
-                            times)  # fmt: skip
+                            times, first)  # fmt: skip
         self._settle(cells, start, bounds, ledger, missing, columns, others, checked_name(name), (unit, time, outcome))
 
     @classmethod
@@ -199,7 +202,9 @@ class Panel(Single):
         others = checked(treated, list(series))
         if not isinstance(unit, str) or not unit:
             raise ParameterError("unit must be the word by which the ledger names the rows")
-        panel._settle(array_cells(donors, series, times), start, bounds, ledger, missing, {}, others, named=(unit,))
+        cells = array_cells(donors, series, times)
+        declare(ledger, {TARGETS: recorded(others), MADE_OF: ARRAYS, VALUES: public_values(cells, None)}, unit)
+        panel._settle(cells, start, bounds, ledger, missing, {}, others, named=(unit,))
         return panel
 
     def _settle(
@@ -266,6 +271,11 @@ class Panel(Single):
     def of_frame(self) -> bool:
         """Whether a frame names its units, times and outcome; arrays name none."""
         return len(self._named) > 1
+
+    @property
+    def declaration(self) -> dict[str, Any]:
+        """What its ledger has declared since it was made: whose series are public."""
+        return {TARGETS: recorded(self._treated), MADE_OF: FRAME if self.of_frame else ARRAYS}
 
     @property
     def public_values(self) -> dict[str, Any]:

@@ -64,8 +64,10 @@ def public_values(cells: Cells, outcome: str | None) -> dict[str, Any]:
     whole series.
     """
     if outcome is None:
-        return {json_text(unit_name(name)): [None if np.isnan(value) else float(value) + 0.0 for value in block[0]]
-                for name, block in cells.target_rows.items()}  # fmt: skip
+        return {
+            json_text(unit_name(name)): [float(one) + 0.0 if np.isfinite(one) else str(one) for one in block[0]]
+            for name, block in cells.target_rows.items()
+        }
     return {
         json_text([outcome, unit_name(name), time]): float(value) + 0.0
         for name, block in cells.target_rows.items()
@@ -123,12 +125,13 @@ def _real(values: Any, name: str, dimensions: int) -> Reals:
 def frame_cells(
     frame: Any, unit: str, time: str, columns: dict[str, Bounded], targets: list[Any],
     treated: Callable[[bool], Callable[[Any], bool]] = lambda as_text: lambda name: False,
-    listed_times: Sequence[Any] | None = None,
+    listed_times: Sequence[Any] | None = None, declare: Callable[[], None] = lambda: None,
 ) -> Cells:  # fmt: skip
     """Return the cells of a long frame; reads the columns of units and times, and the targets' records.
 
     ``treated``, told whether names are all texts, tells of a name whether its unit is treated: then it is no donor,
     also where it is no target.  ``listed_times`` are all periods, in order; by default they are the targets'.
+    ``declare`` is called before anything of a target but its name is looked at: what follows may show it.
     """
     declared = () if listed_times is None else declared_times(listed_times)
     source, origin = opened(frame)
@@ -161,6 +164,7 @@ def frame_cells(
         twins = [name for name in unit_names if str(name) == str(absent[0])]  # units' names are public
         hint = f"; there is {twins[0]!r}, another type: name it so" if twins else ""
         raise ParameterError(f"no record has the target {absent[0]!r} as its unit{hint}")
+    declare()
     of_targets = np.isin(units, [codes[name] for name in names])
     present = {labels[code] for code in np.unique(moments[of_targets & (moments >= 0)])}
     if not present:

@@ -7,12 +7,18 @@ treated in every panel, a donor in none, so no donor of one panel is published a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dpcausal.data.periods import unit_name
 from dpcausal.data.predicate_text import clauses_of, literal
 from dpcausal.errors import ParameterError
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.neighbours import Unit
+
+TARGETS, MADE_OF, VALUES = "targets of panels", "panels are made of", "value of a target"
+"""What a ledger that protects units has declared once: with each unit a target in turn, none would be protected.  Claim
+``public-targets``.  The first two stand before any value of a target is read, for a plan as for a question."""
 
 RULE = 'treated must be a list of units, or a rule about their names as "unit >= 6000 and unit in [6001, 6003]"'
 
@@ -37,6 +43,19 @@ def checked(treated: object, targets: Sequence[Any], unit: str = "unit") -> tupl
     if None in names or len(set(names)) < len(names) or not {unit_name(one) for one in targets} <= set(names):
         raise ParameterError("treated must name different units, each of the targets among them")
     return tuple(treated)
+
+
+def recorded(treated: tuple[Any, ...] | str) -> list[Any] | str:
+    """Return the names of all treated units, or the rule, as a ledger records them."""
+    if isinstance(treated, str):
+        return treated
+    return sorted((unit_name(name) for name in treated), key=lambda name: (str(name), repr(name)))
+
+
+def declare(ledger: Ledger, once: Mapping[str, Any], unit: str) -> None:
+    """Have the ledger say whose series are public, before any of them is looked at."""
+    if ledger.private:
+        ledger.declare(once, unit=Unit.DONOR, unit_column=unit)
 
 
 def membership(treated: tuple[Any, ...] | str, as_text: bool) -> Callable[[Any], bool]:

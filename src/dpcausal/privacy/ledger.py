@@ -333,6 +333,17 @@ class Ledger(Single):
         entry = (account.totals.spends, account.head, unit, relation, account.stamps[-1])
         return Allotment(loss, zcdp, entry, caveats, self.durable)
 
+    def declare(self, once: Mapping[str, Any], *, unit: Unit, unit_column: str = "") -> None:
+        """Write, once and free, what is public for the ledger's life; a LedgerError where it stands otherwise."""
+        store, plainly = self._open(), plain(once, "once", LONGEST_ONCE)
+        if store.account().undeclared(PrivacyUnit(unit, unit_column), plainly):
+            store.append("declaration", {"unit": unit.value, "column": unit_column, "once": plainly})
+
+    @property
+    def declared(self) -> frozenset[str]:
+        """The names of what was declared for the ledger's life."""
+        return frozenset(name for name, _ in self._open().account().once)
+
     def keep(self, number: int, answer: Mapping[str, Any]) -> None:
         """Write what was released under a spend beside it, once; a LedgerError where there is no such spend.
 

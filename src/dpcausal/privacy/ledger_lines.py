@@ -2,8 +2,9 @@
 
 Each line is a JSON object.  Its last member ``hash`` is the SHA-256 of the line up to ``,"hash":``; ``previous`` is the
 hash of the line before, so that the last hash, the head, stands for the whole history.  The first line names the
-format, the budget and the unit that is protected; then there is a ``spend`` for each allotment, and an ``answer`` for
-each that was kept beside its spend.  Times are minutes, and an answer's is its spend's: none tells how long one took.
+format, the budget and the unit that is protected; then there is a ``spend`` for each allotment, an ``answer`` for each
+that was kept beside its spend, and a ``declaration`` of what is public for the ledger's life.  Times are minutes, and
+an answer's is its spend's: none tells how long one took.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ MEMBERS = {
     "ledger": "kind format at pid library nonce budget unit column previous hash",
     "spend": "kind number at pid library task loss zcdp unit column relation detail once caveats previous hash",
     "answer": "kind number at pid library answer previous hash",
+    "declaration": "kind at pid library unit column once previous hash",
 }
 """What each kind of line holds, in this order."""
 
@@ -124,6 +126,8 @@ class Account:
             self.caps = caps_of(self.budget)
         elif kind == "spend":
             self._spend(record)
+        elif kind == "declaration":
+            self.once |= self.undeclared(privacy_unit(record["unit"], record["column"]), record["once"])
         elif 1 <= record["number"] <= self.totals.spends and record["number"] not in self.answers:
             if record["at"] != self.stamps[record["number"] - 1]:
                 raise LedgerError("the time of an answer is that of its spend")
@@ -143,16 +147,7 @@ class Account:
             raise LedgerError("it names an unknown relation")
         if self.relation not in ("", relation) and not self.budget.exact:
             raise LedgerError(f"this ledger counts {self.relation}: a spend under {relation} would not add up")
-        unit = privacy_unit(record["unit"], record["column"])
-        if unit is not self.protects and unit != self.protects and not self.budget.exact:
-            raise LedgerError(self.protects.refusal(unit))
-        once = declarations(record["once"]) if record["once"] != {} else {}
-        for place, text in once.items():
-            if self.once.get(place, text) != text:
-                raise LedgerError(
-                    f"'{' '.join(filter(None, place))}' was declared otherwise, and stands once for a ledger; nothing "
-                    "was spent; what differs needs a new ledger, whose budget comes on top of this one's"
-                )
+        once = self.undeclared(privacy_unit(record["unit"], record["column"]), record["once"])
         totals = admit(self.budget, self.totals, written_cost(record["loss"], record["zcdp"]), self.caps)
         if totals is None:
             raise refusal(parse_loss(record["loss"]), self.budget, self.totals)
@@ -162,6 +157,22 @@ class Account:
         asked = record["detail"].get(ASKED)
         if isinstance(asked, str) and asked:
             self.asked[asked] = (*self.asked.get(asked, ()), totals.spends)
+
+    def undeclared(self, unit: PrivacyUnit, once: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+        """Return what of some declarations does not stand yet; refuse those of another unit, or against one that does.
+        """
+        if unit is not self.protects and unit != self.protects and not self.budget.exact:
+            raise LedgerError(self.protects.refusal(unit))
+        if once == {}:
+            return {}
+        told = declarations(once)
+        for place, text in told.items():
+            if self.once.get(place, text) != text:
+                raise LedgerError(
+                    f"'{' '.join(filter(None, place))}' was declared otherwise, and stands once for a ledger; nothing "
+                    "was spent; what differs needs a new ledger, whose budget comes on top of this one's"
+                )
+        return {place: text for place, text in told.items() if place not in self.once}
 
     def check_unasked(self, asked: str) -> None:
         """Refuse a question that was spent for."""

@@ -167,7 +167,7 @@ class Study(Single):
             False leaves the forecasts out, which take some seconds.
         """
         with self._looked_at() as ledger:
-            subject = self._public_subject()
+            subject = self._public_subject(ledger)
             found = [self._with_forecast(one, subject) if accuracy and one.state == TO_ASK else one
                      for one in self._standings(subject, ledger)]  # fmt: skip
             missing = self.told.ledger if ledger is None else ""
@@ -188,7 +188,7 @@ class Study(Single):
         partial : bool
             Ask the others where one cannot be asked, or is beyond the budget; otherwise nothing is asked then.
         new_ledger : bool
-            Make the ledger if there is none; a study that is refused leaves none.
+            Make the ledger if there is none; a study of a table that is refused leaves none.
         told : function of (done, all, words), optional
             Called after each question, with public words.
         """
@@ -212,7 +212,8 @@ class Study(Single):
             if not new_ledger:
                 raise self._source.refusal(("ledger",), f"there is no ledger {self.told.ledger!r}; if it is not a slip "
                                            "of the pen, and none was lost, new_ledger=True makes one")  # fmt: skip
-            self._checked(self.trial(), again, partial)
+            if self.told.panel is None:  # a panel is made on the ledger alone, which declares whose series are public
+                self._checked(self.trial(), again, partial)
             Ledger.open_or_create(self.ledger_path, budget=self.budget, **self.unit,
                                   accept_large_epsilon=self.told.budget.accept_large_epsilon).close()  # fmt: skip
         with self._opened() as ledger:
@@ -308,12 +309,24 @@ class Study(Single):
                          name=self.name)  # fmt: skip
         return Table(self._frame(), self._columns(), ledger, **self._words())
 
-    def _public_subject(self) -> Table | Panel:
-        """Return what is publicly the same as the data: made-up rows in the stated number, or in that of the data."""
-        ledger = self.trial()
-        if self.told.panel is not None or self.told.n is None:
+    def _public_subject(self, ledger: Ledger | None) -> Table | Panel:
+        """Return what is publicly the same as the data: made-up rows in the stated number, or in that of the data.
+
+        A panel is made on the ledger itself, which declares for good whose series are public before one is looked at.
+        """
+        if self.told.panel is None:
+            if self.told.n is None:
+                return self._subject(self.trial())
+            return stand_in(self._columns(), self.told.n, self.trial(), **self._words())
+        if ledger is None:
+            raise LedgerError(
+                f"there is no ledger {self.told.ledger!r}: a plan shows the target's own series, public once a ledger "
+                "has declared it; 'dpcausal ledger create' makes one"
+            )
+        if ledger.declared:
             return self._subject(ledger)
-        return stand_in(self._columns(), self.told.n, ledger, **self._words())
+        with self._opened() as writing:
+            return self._subject(writing)
 
     def _columns(self) -> Schema:
         if self.schema is None:

@@ -11,7 +11,8 @@ import numpy as np
 from dpcausal.asking import public
 from dpcausal.asking.method import Question, Settled
 from dpcausal.data.panel import Panel
-from dpcausal.data.periods import Label, unit_name
+from dpcausal.data.periods import Label
+from dpcausal.data.treated import VALUES
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.allotment import Allotment
 from dpcausal.privacy.ledger import Ledger
@@ -32,11 +33,6 @@ LEAST_COVERAGE = 0.5
 AT_BOUNDS = "donors outside the bounds count as the nearer bound: where many drift to one, the answer falls behind them"
 
 EARLY = "a placebo in time: nothing was treated yet in the periods that are called treated here"
-
-TARGETS, VALUES, MADE_OF = "targets of panels", "value of a target", "panels are made of"
-"""What a ledger that protects units has declared once: with each unit a target in turn, none would be protected.  Claim
-``public-targets``."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Path:
@@ -140,8 +136,7 @@ class Treated(Question[Any]):
     def once(self) -> dict[str, Any]:
         if not self.panel.ledger.private:
             return {}
-        made_of = "a frame" if self.panel.of_frame else "arrays"
-        return {TARGETS: declared(self.panel), MADE_OF: made_of, VALUES: self.panel.public_values}
+        return {**self.panel.declaration, VALUES: self.panel.public_values}
 
     def detail(self) -> dict[str, Any]:
         return {
@@ -204,13 +199,6 @@ class OneTreated(Treated):
 
     def handed(self, answer: tuple[SyntheticControl, ...]) -> SyntheticControl:
         return answer[0]
-
-
-def declared(panel: Panel) -> list[Any] | str:
-    """Return the names of all treated units of the panel, or the rule, as a ledger records them."""
-    if isinstance(panel.treated, str):
-        return panel.treated
-    return sorted((unit_name(name) for name in panel.treated), key=lambda name: (str(name), repr(name)))
 
 
 def past_of(panel: Panel, target: Any) -> Reals:
