@@ -66,7 +66,8 @@ def test_where_nothing_can_be_printed_nothing_is_spent(folder: Path) -> None:
 
 def test_a_run_whose_progress_nobody_reads_goes_on(folder: Path) -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run([*COMMAND, "run", "s.toml", "--partial", "--new-ledger"], cwd=folder, stdout=full, stderr=full)
+        words = [*COMMAND, "run", "s.toml", "--partial", "--new-ledger"]
+        done = subprocess.run(words, cwd=folder, stdout=full, stderr=full)
     assert done.returncode == 2
     assert dpc.Study.open(folder / "s.toml").plan(accuracy=False).done
 
