@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
+from unicodedata import category
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,23 @@ def check_declared(name: str, column: Column, declared: Declared) -> None:
             f"column {name!r}: {kind} needs {needs}, but its declared type is {declared.dtype} "
             f"({declared.kind.value}){'; convert it, for example with pandas.to_numeric' if texts else ''}"
         )
+
+
+def is_writable(name: str) -> bool:
+    """Return whether a name can be written on one line of UTF-8: no lone surrogates, line breaks or control codes."""
+    return not any(category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in name)
+
+
+def check_name(name: object) -> str:
+    """Return the name of a declared column, which answers, ledgers and files are going to hold."""
+    if not isinstance(name, str) or not name:
+        raise SchemaError("a column's name must be a text that is not empty")
+    if not is_writable(name):
+        raise SchemaError(
+            f"column {name!r}: a name must be UTF-8 text without line breaks or control codes; rename the column, or "
+            "read the file in its own encoding"
+        )
+    return str(name)
 
 
 def check_texts(names: Sequence[object]) -> tuple[str, ...]:

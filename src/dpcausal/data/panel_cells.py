@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.cleaning import check_declared, without_codes
+from dpcausal.data.cleaning import check_declared, check_name, without_codes
 from dpcausal.data.origin import Origin, opened
 from dpcausal.data.period_order import declared_times, in_order
 from dpcausal.data.periods import Label, coded, period_label, unit_name
@@ -138,6 +138,7 @@ def frame_cells(
     for name in (unit, time, *columns):
         if not isinstance(name, str) or name not in source.names:
             raise SchemaError(f"column {name!r} is not among the columns of the frame")
+        check_name(name)
     if len({unit, time, *columns}) < 2 + len(columns):
         raise SchemaError("unit, time, outcome and covariates must be different columns")
     for name, bounds in columns.items():

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
+from dpcausal.data.cleaning import check_name
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.toml_text import toml_in
 from dpcausal.errors import SchemaError, nearest
@@ -27,8 +28,7 @@ def _instead(given: object) -> str:
 
 def _column(name: object, declared: object) -> Column:
     """Return one column's declaration; every error names the column."""
-    if not isinstance(name, str) or not name:
-        raise SchemaError("a column's name must be a text that is not empty")
+    check_name(name)
     if isinstance(declared, (Bounded, Levels)):
         return declared
     if not isinstance(declared, Mapping):

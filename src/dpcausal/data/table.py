@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.apart import Apart, persons_in
-from dpcausal.data.cleaning import check_declared, check_named
+from dpcausal.data.cleaning import check_declared, check_name, check_named
 from dpcausal.data.origin import Origin, opened
 from dpcausal.data.persons import Persons, check_id, check_most, check_number, check_order, many
 from dpcausal.data.reading import CHANGED, Reading, Records
@@ -152,7 +152,7 @@ class Table(Single):
         if person is not None:
             if not isinstance(person, str) or person not in source.names:
                 raise SchemaError("person must be the name of a column of the frame that has the ids")
-            check_id(person, source.declared(person), ids)
+            check_id(check_name(person), source.declared(person), ids)
             check_most(most)
         elif ids != "private" or most is not None:
             word = "ids" if ids != "private" else "most"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcausal.data.cleaning import check_declared
+from dpcausal.data.cleaning import check_declared, check_name
 from dpcausal.data.columns import Bounded
 from dpcausal.data.source import Source
 from dpcausal.errors import ParameterError, SchemaError
@@ -15,6 +15,7 @@ def checked_weight(weight: object, source: Source) -> tuple[str, Bounded]:
     name, largest = weight
     if name not in source.names:
         raise SchemaError("weight must name a column of the frame")
+    check_name(name)
     if isinstance(largest, bool) or not isinstance(largest, (int, float)) or not 1e-9 <= largest <= 1e9:
         raise ParameterError("the largest weight must be a number between 1e-9 and 1e9")
     column = Bounded(0, largest)

@@ -79,6 +79,6 @@ def automatic(question: Graph, loss: Loss) -> GraphSearch[Any]:
     if gaussian:
         return _of_many(question, loss)
     raise LossError(
-        f"{len(question.names)} columns make a table of {cells:.3g} cells, above {MOST_AUTO_CELLS}, and parities need "
+        f"{len(question.names)} columns make a table of more than {MOST_AUTO_CELLS} cells, and parities need "
         "Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho), or name fewer columns"
     )

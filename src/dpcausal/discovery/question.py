@@ -247,8 +247,8 @@ def check_cells(question: Graph, tables: int = 1) -> None:
     cells = tables * math.prod(question.sizes)
     if cells > MOST_CELLS:
         raise InfeasibleError(
-            f"a table of {len(question.names)} columns has {cells:.3g} cells, each with its own noise, above "
-            f"{MOST_CELLS}: use method='parities' (or 'moments') with ApproxDP or ZCDP, or name fewer columns"
+            f"a table of {len(question.names)} columns has more than {MOST_CELLS} cells, each with "
+            f"its own noise: use method='parities' (or 'moments') with ApproxDP or ZCDP, or name fewer columns"
         )
 
 

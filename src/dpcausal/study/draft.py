@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from os import PathLike, fspath
 from typing import Any
 
+from dpcausal.data.cleaning import is_writable
 from dpcausal.data.source import Source
 from dpcausal.errors import ParameterError
 
@@ -44,6 +45,10 @@ def names_of(data: str | PathLike[str], header: bool = False) -> list[str]:
 
     source: Source = file_source(data)
     names = list(source.names)
+    if not all(map(is_writable, names)):
+        raise ParameterError(
+            f"the columns' names in {fspath(data)!r} are no UTF-8 text, or have line breaks: save the file as UTF-8"
+        )
     if not fspath(data).lower().endswith(TEXTS):
         return names
     others = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
