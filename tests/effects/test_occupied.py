@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.occupied import FINE, window
+from dpcausal.effects.occupied import FINE, is_clear, window
 from dpcausal.privacy.noise import generator_from_seed
 
 LOSS = dpc.PureDP(1)
@@ -106,3 +107,8 @@ def test_a_window_keeps_what_fills_the_bounds_and_leaves_what_is_empty() -> None
     low, high = window(middle, 0.0)
     assert low <= 30 < 34 <= high and high - low <= 8
     assert window(middle[30:], 0.0, from_first=True)[0] == 0
+
+
+def test_a_loss_too_small_to_draw_a_part_of_shows_no_window_and_raises_nothing() -> None:
+    assert not is_clear(10.0**12, dpc.PureDP(1e-9).part(Fraction(1, 1000)))
+    assert is_clear(20_000, dpc.NoPrivacy()) and is_clear(10.0**6, dpc.ZCDP(0.01))

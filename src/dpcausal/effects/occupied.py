@@ -11,6 +11,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.cells import CellSums, Paid, cell_variance, noisy_cells
 from dpcausal.effects.noisy_cells import cut_text
+from dpcausal.errors import LossError
 from dpcausal.privacy.allotment import Allotment
 
 Reals = npt.NDArray[np.float64]
@@ -38,7 +39,10 @@ def equal_parts(column: Bounded, parts: int, window: tuple[float, float] | None 
 
 def is_clear(n: float, spent: Paid) -> bool:
     """Return whether a histogram of n records shows the window: public."""
-    return 2 * math.sqrt(FINE / 4 * cell_variance(1, spent)) <= HIDDEN * n
+    try:
+        return 2 * math.sqrt(FINE / 4 * cell_variance(1, spent)) <= HIDDEN * n
+    except LossError:  # so little that its noise could not be drawn
+        return False
 
 
 def histogram(
