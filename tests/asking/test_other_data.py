@@ -171,7 +171,7 @@ def test_a_file_that_goes_after_its_rows_were_read_loses_no_answer(
 
 
 def test_a_panel_of_a_changed_file_is_not_given_the_answer_of_before(tmp_path: Path) -> None:
-    coins, path, to = generator_from_seed(3), tmp_path / "p.csv", ledger()
+    coins, path, to = generator_from_seed(3), tmp_path / "p.csv", dpc.Ledger.in_memory(dpc.PureDP(9), unit="unit")
     rows = pd.DataFrame({
         "unit": np.repeat(np.arange(101), 12), "year": np.tile(np.arange(12), 101), "y": coins.random(1212),
     })  # fmt: skip
