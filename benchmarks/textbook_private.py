@@ -13,8 +13,9 @@ from benchmarks import textbook_data as data
 Asked = tuple[float, tuple[float, float] | None]
 
 
-def _ledger(loss: Any) -> dpc.Ledger:
-    return dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
+def _ledger(loss: Any, **protects: str) -> dpc.Ledger:
+    is_exact = isinstance(loss, dpc.NoPrivacy)
+    return dpc.Ledger.without_privacy() if is_exact else dpc.Ledger.in_memory(loss, **protects)
 
 
 def _shown(one: Any) -> Asked:
@@ -99,7 +100,7 @@ def _gonorrhea(loss: Any, seed: int) -> Asked:
                "start": np.where(frame["repeal"] == 1, "1990", "never")}  # fmt: skip
     schema = dpc.Schema({"year": dpc.Levels(list(range(1985, 2001))), "rate": dpc.Bounded(0, 12),
                          "start": dpc.Levels(["1990", "never"])})  # fmt: skip
-    table = dpc.Table(columns, schema, _ledger(loss), person="unit")
+    table = dpc.Table(columns, schema, _ledger(loss, person="unit"), person="unit")
     with dpc.simulated_noise(seed):
         found = dpc.did(table, time="year", outcome="rate", cohort="start", loss=loss)
     return (np.nan, None) if found.att is None else _shown(found.att)
