@@ -10,6 +10,7 @@ A kill loses nothing that the kernel holds: these loops speak of processes that 
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +27,7 @@ import numpy as np
 from dpcausal.errors import BudgetExceededError
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss, PureDP
+from dpcausal.privacy.witness import Witness, folder_of
 
 STEP = PureDP(0.001)
 CONTROL_PAUSE = 0.01
@@ -226,7 +229,11 @@ def kill_loop(
 
 
 def remove(path: Path) -> None:
-    """Remove a ledger under all of its names."""
+    """Remove a ledger under all of its names, and its witness."""
+    with suppress(FileNotFoundError):
+        first = json.loads(path.read_bytes().partition(b"\n")[0])["hash"]
+        if (folder := folder_of()) is not None:
+            Witness(folder, first).path.unlink(missing_ok=True)
     mounted = path.parent / "mounted" / path.name
     if mounted.exists() and path.exists() and mounted.samefile(path):
         subprocess.run(["umount", "--lazy", str(mounted)], check=True)

@@ -229,7 +229,7 @@ def _software(facts: Facts) -> list[Block]:
             f"What was looked at before: {_said(said.looked_at_before, 'any look at these data before')}.",
             f"Who may ask, and who sees the answers: {_said(said.actors, 'actors and trust')}.",
             f"Why this budget: {_said(said.justification, 'justification')}.",
-            "To check the ledger: dpcausal ledger verify " + told_path(facts) + f" --head {facts.head}",
+            "To check the ledger: dpcausal ledger verify " + told_path(facts) + f" --fingerprint {facts.head}",
         )))),
     ]  # fmt: skip
 

@@ -1,0 +1,136 @@
+"""The witness: a ledger that was cut short, put back, copied or lost is refused, and a kill in between is no damage."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dpcausal.cli import app
+from dpcausal.errors import LedgerDamagedError, LedgerError
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.ledger_lines import Account
+from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.witness import Note
+
+STEP = PureDP(0.125)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPCAUSAL_WITNESS", str(tmp_path / "witnesses"))
+    return tmp_path / "witnesses"
+
+
+def spend(path: Path) -> None:
+    with Ledger.open(path) as ledger:
+        ledger.allot(STEP, task="t")
+
+
+def test_less_than_was_seen_is_refused_however_it_came(path: Path, directory: Path) -> None:
+    whole = path.read_bytes()
+    spend(path)
+    more = path.read_bytes()
+    copy = directory / "copy.ledger"
+    for content in (whole, whole[:-9], more[:-100], b"".join(more.splitlines(keepends=True)[:3])):
+        for place in (path, copy):
+            place.write_bytes(content)
+            for read_only in (False, True):
+                with pytest.raises(LedgerDamagedError):
+                    Ledger.open(place, read_only=read_only)
+        for words in (["verify"], ["show"]):
+            assert CliRunner().invoke(app, ["ledger", *words, str(path)]).exit_code == 4
+    path.write_bytes(more)
+    spend(path)
+
+
+def test_of_two_copies_one_goes_on(path: Path, directory: Path) -> None:
+    copy = directory / "copy.ledger"
+    shutil.copy(path, copy)
+    spend(path)  # seen from here on
+    shutil.copy(path, copy)
+    with Ledger.open(path) as one, Ledger.open(copy) as other:
+        other.allot(STEP, task="the copy goes on")
+        with pytest.raises(LedgerDamagedError):
+            one.allot(STEP, task="the original too")
+    with pytest.raises(LedgerDamagedError):
+        Ledger.open(path)
+
+
+def test_a_lost_ledger_is_neither_opened_nor_made_anew(path: Path) -> None:
+    spend(path)
+    witness = Ledger.open(path, read_only=True).verify().witness
+    path.unlink()
+    for call in (lambda: Ledger.open(path), lambda: Ledger.create(path, budget=PureDP(1)),
+                 lambda: Ledger.open_or_create(path, budget=PureDP(1))):  # fmt: skip
+        with pytest.raises(LedgerDamagedError):
+            call()
+    assert not path.exists() and witness is not None
+    witness.unlink()
+    Ledger.create(path, budget=PureDP(1)).close()
+
+
+def test_a_ledger_that_spent_nothing_may_be_made_again(directory: Path) -> None:
+    for _ in range(2):
+        Ledger.create(directory / "new.ledger", budget=PureDP(1)).close()
+        (directory / "new.ledger").unlink()
+    with pytest.raises(LedgerError):
+        Ledger.open(directory / "new.ledger")
+
+
+def test_a_kill_between_ledger_and_witness_is_no_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    spend(path)
+    with monkeypatch.context() as patched, Ledger.open(path) as ledger:
+        patched.setattr(Note, "write", die)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.allot(STEP, task="killed")
+    found = Ledger.open(path).verify()
+    assert found.ok and found.witnessed == found.lines - 1
+    spend(path)
+    found = Ledger.open(path).verify()
+    assert found.witnessed == found.lines
+
+
+LEFT = [b"\0" * 300, b'{"lines":99', b"\n\n", b'{"lines":true,"head":"x","path":"y"}\n', b"[]\n"]
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_what_a_power_failure_leaves_of_a_witness_is_passed_over(path: Path, left: bytes) -> None:
+    spend(path)
+    witness = Ledger.open(path).verify().witness
+    assert witness is not None
+    with witness.open("ab") as file:
+        file.write(left)
+    spend(path)
+    found = Ledger.open(path).verify()
+    assert found.ok and found.witnessed == found.lines
+
+
+def test_a_witness_that_cannot_be_written_stops_no_spend_and_verify_says_so(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPCAUSAL_WITNESS", "/dev/null/none")
+    spend(path)
+    found = Ledger.open(path).verify()
+    assert found.ok and found.witnessed == 0
+
+
+def test_a_witness_elsewhere_is_named_by_argument(path: Path, directory: Path, folder: Path) -> None:
+    elsewhere = directory / "elsewhere"
+    with Ledger.open(path, witness=elsewhere) as ledger:
+        ledger.allot(STEP, task="t")
+    assert len(list(elsewhere.glob("*.witness"))) == 1 and len(list(folder.iterdir())) == 1
+    assert CliRunner().invoke(app, ["--witness", str(elsewhere), "ledger", "verify", str(path)]).exit_code == 0
+
+
+def test_times_are_minutes_and_an_answer_has_its_spends(path: Path) -> None:
+    account = Account()
+    account.read(path.read_bytes())
+    assert all(len(stamp) == len("2026-01-01T00:00+00:00") for stamp in account.stamps)
+    with Ledger.open(path) as ledger:
+        assert ledger.allot(STEP, task="t").at[:16] == ledger.entries()[-1].at[:16]
