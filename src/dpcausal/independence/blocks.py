@@ -46,6 +46,11 @@ LEAST_ROWS = 2 * LEAST_BLOCK
 LEAST_KEPT = 20
 """Fewest rows with all columns that a block is scored by."""
 
+LEAST_VARYING = 20
+"""Fewest rows of a block off the most frequent value of x, or of y, where others are given.
+
+Of fewer on both sides neither regression is learnt, and what is left of both goes together."""
+
 PROOFS = ("block-sum", "geometric")
 
 RESAMPLES = 99
@@ -194,8 +199,8 @@ class Scorer(Protocol):
 def block_scores(scorer: Scorer, rows: Sample, question: Hypothesis, generator: PublicGenerator) -> list[float]:
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
-    All n rows are dealt, then those that lack a column are left out inside their block.  Of fewer than ``LEAST_KEPT``
-    nothing can be said: the score is the block's own coin, standard normal as a score is under the null.  Nothing is
+    All n rows are dealt, then those that lack a column are left out inside their block.  Of fewer than ``LEAST_KEPT``,
+    or where x and y both hardly vary, nothing can be said: the score is the block's own coin, standard normal as a score is under the null.  Nothing is
     said of a failure, of whatever kind: it would depend on the rows.  Workers are threads: rows stay in this process.
     """
     parts = assign_blocks(rows.n, scorer.blocks or 1, generator, rows.keys)
@@ -235,7 +240,7 @@ def _scores(
 
     def one(part: npt.NDArray[np.int64], seed: int) -> float:
         block, coins = rows.at(part).complete(), generator_from_seed(seed)
-        if block.n < LEAST_KEPT:
+        if block.n < LEAST_KEPT or (not block.given.empty and block.varying < LEAST_VARYING):
             return float(coins.standard_normal())
         found = contained(lambda: float(scorer.score(block, question, coins)), 0.0)
         return found if math.isfinite(found) else 0.0

@@ -45,6 +45,12 @@ class Sample:
     def n(self) -> int:
         return len(self.x)
 
+    @property
+    def varying(self) -> int:
+        """How many rows lie off the most frequent value of a column: the most of those of x and those of y."""
+        columns = np.hstack([self.x, self.y]).T
+        return self.n - min(int(np.unique(column, return_counts=True)[1].max()) for column in columns)
+
     def at(self, rows: Integers) -> Sample:
         """Return the rows at these positions."""
         return Sample(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows], self.kept[rows])
