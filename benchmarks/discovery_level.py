@@ -108,6 +108,20 @@ def of_numbers(law: str, rows: int, seed: int) -> Case:
     return Case(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-20.0, 20.0))), dpc.Cpdag.from_dag(names, arcs))
 
 
+SPREADS = {"correlations .95": 0.5, "correlations .985": 0.25}
+
+
+def of_near_copies(spread: float, rows: int, seed: int) -> Case:
+    """Draw two causes of a column and two effects of it that go closely together."""
+    rng = np.random.default_rng([43, seed])
+    a, b = rng.normal(size=(2, rows))
+    c = a + b + spread * rng.normal(size=rows)
+    d, e = c + spread * rng.normal(size=(2, rows))
+    frame = dict(zip("abcde", (a, b, c, d, e), strict=True))
+    truth = dpc.Cpdag.from_dag("abcde", [("a", "c"), ("b", "c"), ("c", "d"), ("c", "e")])
+    return Case(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-8.0, 8.0))), truth)
+
+
 def moments(case: Case, loss: dpc.ApproxDP | dpc.NoPrivacy, seed: int) -> NoisyMoments:
     """Return noisy moments, without a graph of them."""
     ledger = dpc.Ledger.in_memory(loss) if isinstance(loss, dpc.ApproxDP) else dpc.Ledger.without_privacy()
@@ -130,11 +144,14 @@ def by_orders(
     two columns, so that what depends on both together is rejected there: noise-free too.
     """
     print(f"\n{'release':<22}{'epsilon':>8}  {'given 0':>16}  {'given 1':>16}  {'given 2':>16}")
-    for kind, law in [(one, law) for one in releases for law in (LAWS if one == "moments" else [""])]:
+    for kind, law in [(one, law) for one in releases for law in ((*LAWS, *SPREADS) if one == "moments" else [""])]:
         for epsilon in (0.05, 0.1, 0.5, 1.0, None):
             rejected: list[list[bool]] = [[], [], []]
-            for seed in range(of_moments if law else networks):
-                case = of_numbers(law, rows, seed) if law else Case.of(generated(12, 900 + seed), seed, rows)
+            for seed in range(3 * of_moments if law in SPREADS else of_moments if law else networks):
+                if law in SPREADS:
+                    case = of_near_copies(SPREADS[law], rows, seed)
+                else:
+                    case = of_numbers(law, rows, seed) if law else Case.of(generated(12, 900 + seed), seed, rows)
                 loss = dpc.ApproxDP(epsilon, 1e-6) if epsilon else dpc.NoPrivacy()
                 release: Any = moments(case, loss, seed) if law else asked(case, loss, seed, method=kind)[0].release
                 names, rng = release.names, np.random.default_rng(seed)
@@ -148,13 +165,11 @@ def by_orders(
             shares = [f"{np.mean(answers):.4f} of {len(answers)}" if answers else "-" for answers in rejected]
             told = f"{kind} {law}"
             print(f"{told:<22}{epsilon or 'none':>8}  {'  '.join(f'{share:>16}' for share in shares)}", flush=True)
-            most = 0.015 if law == "normal" else 0.03
-            for order, answers in enumerate(rejected):
-                if epsilon and answers:
-                    words = (
-                        f"{told}, epsilon {epsilon:g}, given {order}: rejects {np.mean(answers):.4f}, at most {most}"
-                    )
-                    targets[words] = bool(np.mean(answers) <= most)
+            # Of one cell hundreds of tests: their error is .006 about a level of .01.
+            every, most = [one for answers in rejected for one in answers], 0.02 if law else 0.03
+            if epsilon and every:
+                words = f"{told}, epsilon {epsilon:g}: rejects {np.mean(every):.4f} of {len(every)}, at most {most}"
+                targets[words] = bool(np.mean(every) <= most)
 
 
 def main() -> int:

@@ -23,6 +23,7 @@ from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
 from dpcausal.discovery.averaged import averaged
 from dpcausal.discovery.climb import climbed
+from dpcausal.discovery.copies import lines_of
 from dpcausal.discovery.orders import OF_ORDERS, in_orders
 from dpcausal.discovery.strongest import strongest_first
 from dpcausal.privacy.noise import generator_from_seed
@@ -40,6 +41,23 @@ def drawn(seeds: range) -> Iterator[tuple[Case, float, int]]:
         yield case, float(rng.choice([0.05, 0.1, 0.2, 0.5, 1.0, 1.0])), seed
 
 
+def determined(seeds: range) -> Iterator[tuple[Case, float, int]]:
+    """Yield rows of networks whose tables are deterministic but for .005 of the records, an ε and a seed."""
+    for seed in seeds:
+        rng, frame, arcs = np.random.default_rng(seed), dict[str, Any](), list[tuple[str, str]]()
+        for place in range(14):
+            earlier = list(frame)
+            many = min(len(earlier), int(rng.integers(1, 3))) if place > 2 else 0
+            parents = [str(name) for name in rng.choice(earlier, many, replace=False)] if many else []
+            table = rng.integers(0, 3, (3, 3))
+            codes = [*(frame[name] for name in parents), *[np.zeros(20_000, dtype=int)] * 2][:2]
+            own = rng.random(20_000) < (0.005 if parents else 1.0)
+            frame[f"v{place:02d}"] = np.where(own, rng.integers(0, 3, 20_000), table[codes[0], codes[1]])
+            arcs += [(name, f"v{place:02d}") for name in parents]
+        schema = dpc.Schema(dict.fromkeys(frame, dpc.Levels([0, 1, 2])))
+        yield Case(frame, schema, dpc.Cpdag.from_dag(list(frame), arcs)), float(rng.choice([1.0, 3.0])), seed
+
+
 def named(seeds: range) -> Iterator[tuple[Case, float, int]]:
     """Yield rows of published networks, an ε and a seed."""
     for seed, name, epsilon in product(seeds, ("alarm", "insurance", "child"), (0.1, 1.0)):
@@ -54,7 +72,7 @@ def edges(cases: Iterator[tuple[Case, float, int]]) -> dict[str, Any]:
         if found.method in ("whitened", "triples") and found.support is not None:
             seen.setdefault(found.method, []).extend(
                 (found.support.edges[edge], edge in case.truth.skeleton)
-                for edge in found.graph.skeleton - found.untested
+                for edge in found.graph.skeleton - found.untested - lines_of(found.copies)
             )
     return {method: np.array(told) for method, told in seen.items()}
 
@@ -103,12 +121,18 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--named", type=int, default=0, help="so many seeds of the named networks as well")
     parser.add_argument("--paired", type=int, default=0, help="so many seeds of the paired comparison as well")
+    parser.add_argument("--determined", type=int, default=20, help="so many networks with deterministic tables")
     options = parser.parse_args()
     targets: dict[str, bool] = {}
     first = options.first
     of_generated = edges(drawn(range(first, first + options.networks)))
     for method, seen in of_generated.items():
         calibration(f"{method}, generated", seen, targets)
+    for method, seen in edges(determined(range(first, first + options.determined))).items():
+        calibration(f"{method}, deterministic", seen, targets)
+        firm = seen[seen[:, 0] >= 0.95]
+        words = f"{method}, deterministic: {int(firm[:, 1].sum())} of {len(firm)} edges told .95 or more are true"
+        targets[f"{words}, at least .9"] = bool(firm[:, 1].sum() >= 0.9 * len(firm))
     try:
         of_named = edges(named(range(first, first + options.named)))
         for method, seen in of_named.items():

@@ -60,9 +60,10 @@ def test_climbing_ends_where_gains_go_round() -> None:
 def test_draws_of_little_noise_count_for_less_than_their_share(monkeypatch: Any) -> None:
     """A share of .6 is told as .6^.8 where noise is large, and as .6² where it is small, or none."""
     monkeypatch.setattr("dpcausal.discovery.averaged.in_orders", lambda *asked: {})
-    assert [calibrated(0.6, w, 2.0) for w in (5.0, 60.0, 70.0)] == [0.6**0.8, 0.6**0.8, 0.6]
-    assert calibrated(0.6, 84.0, 2.0) == pytest.approx(0.6**1.44)
-    assert calibrated(0.6, 1e9, 2.0) == calibrated(0.6, math.inf, 2.0) == 0.6**2 and calibrated(1.0, 1e9, 2.0) == 1.0
+    assert [calibrated(0.6, w, 2.0, 0.0) for w in (5.0, 60.0, 70.0)] == [0.6**0.8, 0.6**0.8, 0.6]
+    assert calibrated(0.6, 84.0, 2.0, 0.0) == pytest.approx(0.6**1.44)
+    assert calibrated(0.6, 1e9, 2.0, 0.0) == calibrated(0.6, math.inf, 2.0, 0.0) == 0.6**2
+    assert calibrated(1.0, 1e9, 2.0, 0.0) == 1.0 and calibrated(1.0, 1e9, 2.0, 0.3) == 0.7
     release = released(epsilon=0.02)
     faint = np.where(np.eye(len(release.matrix)) == 1, release.matrix, 0.06 * release.matrix)
     clear = replace(release, matrix=faint, deviation=release.count / 110)

@@ -45,7 +45,7 @@ def positions(graph: Cpdag) -> dict[str, tuple[float, float]]:
 
 
 def draw_graph(ax: Any, *, graph: Cpdag, edges: list[dict[str, Any]], width: str, stamp: str) -> Any:
-    """Draw a graph and return the axes: arrows, plain lines where the direction is open, thin dashes where untested.
+    """Draw a graph and return the axes: arrows, lines where the direction is open, dotted if weak, dashed if untested.
 
     The width of an edge shows the share of re-drawn noise in which it stands, or else how far its margin goes;
     ``width`` says which.
@@ -61,7 +61,7 @@ def draw_graph(ax: Any, *, graph: Cpdag, edges: list[dict[str, Any]], width: str
             strength = 0.5 if row["margin"] is None else min(max(row["margin"], 0.0) / 10, 1.0)
         arrow = {
             "arrowstyle": "-|>" if row["directed"] else "-", "linewidth": 0.6 + 3 * strength, "color": "tab:blue",
-            "linestyle": "-" if row["tested"] else "--", "alpha": 0.35 + 0.6 * strength,
+            "linestyle": "--" if not row["tested"] else ":" if row["weak"] else "-", "alpha": 0.35 + 0.6 * strength,
             "shrinkA": 14, "shrinkB": 14, "mutation_scale": 14,
         }  # fmt: skip
         ax.annotate("", xy=place[row["to"]], xytext=place[row["from"]], arrowprops=arrow)

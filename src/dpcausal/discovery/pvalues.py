@@ -27,6 +27,9 @@ MOST_CELLS = 512
 """Cells of the joint table of one test of contrasts; a test with more is not made."""
 
 
+OF_SHORTENED = 1.35
+"""How many times its variance a correlation of shortened rows is taken for: they are lengthened as if normal."""
+
 MAGNIFIED = 4.0
 """How many times the variance of a pair's correlation must be given others, for the screen of a score to heed it."""
 
@@ -85,7 +88,7 @@ def _cells(sizes: Columns, axes: Columns) -> npt.NDArray[np.intp]:
 def of_moments(moments: NoisyMoments, x: int, y: int, given: Columns) -> float | None:
     """Return it by Fisher's z of the partial correlation, the noise in its variance."""
     found = moments.partial_correlation(x, y, given)
-    return None if found is None else _of_correlation(*found)
+    return None if found is None else _of_correlation(moments, *found)
 
 
 def hidden_in_noise(moments: NoisyMoments, x: int, y: int, given: Columns, level: float) -> bool:
@@ -95,15 +98,16 @@ def hidden_in_noise(moments: NoisyMoments, x: int, y: int, given: Columns, level
     that go closely together it is not.
     """
     alone, found = moments.partial_correlation(x, y, ()), moments.partial_correlation(x, y, given)
-    if alone is None or found is None or found[1] < MAGNIFIED * alone[1] or _of_correlation(*found) <= level:
+    if alone is None or found is None or found[1] < MAGNIFIED * alone[1] or _of_correlation(moments, *found) <= level:
         return False
     through = (of_moments(moments, x, given[0], (y,)), of_moments(moments, given[0], y, (x,)))
     return all(pvalue is not None and pvalue <= level for pvalue in through)
 
 
-def _of_correlation(correlation: float, variance: float) -> float:
+def _of_correlation(moments: NoisyMoments, correlation: float, variance: float) -> float:
     from scipy.special import ndtr
 
+    variance *= 1.0 if moments.squared is None else OF_SHORTENED
     return float(2 * ndtr(-abs(math.atanh(correlation)) / math.sqrt(variance)))
 
 

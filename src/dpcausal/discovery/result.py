@@ -14,7 +14,7 @@ from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.search import support, without_noise
-from dpcausal.discovery.support import Support, supported
+from dpcausal.discovery.support import FIRM, Support, supported
 from dpcausal.errors import ParameterError
 from dpcausal.releases.release import Release
 from dpcausal.releases.whitened import NoisyWhitened
@@ -30,7 +30,7 @@ class Discovery(Result):
     ----------
     graph : Cpdag
         ``graph.directed``, ``graph.undirected``, ``graph.skeleton``.  An arrow that stands in less than half of
-        re-drawn noise is a line.
+        re-drawn noise is a line; so is a pair with more support than the least of the edges found.
     as_found : Cpdag or None
         The graph before that, up to Markov equivalence; ``None`` in answers that were kept before arrows became lines.
     method : str
@@ -68,7 +68,7 @@ class Discovery(Result):
         What was spent and whom it protects.
     """
 
-    named = ("from", "to", "directed", "margin", "support", "arrow_support", "tested", "copy")
+    named = ("from", "to", "directed", "margin", "support", "arrow_support", "tested", "copy", "weak")
 
     graph: Cpdag
     method: str
@@ -89,6 +89,10 @@ class Discovery(Result):
     @property
     def _pointed(self) -> Cpdag:
         return self.as_found or self.graph
+
+    @property
+    def _unsearched(self) -> frozenset[Edge]:
+        return self.untested | lines_of(self.copies)
 
     @property
     def _of_three(self) -> bool:
@@ -136,7 +140,8 @@ class Discovery(Result):
         if self.release is None:
             raise ParameterError(f"{self.method} releases decisions only: there are no numbers to draw again")
         found = support(self.release, self.terms, redraws)
-        return dataclasses.replace(self, support=found, graph=supported(self._pointed, found, self.knowledge))
+        graph = supported(self._pointed, found, self.knowledge, self._unsearched)
+        return dataclasses.replace(self, support=found, graph=graph)
 
     def effects(self, *, treatment: str, outcome: str, adjust: str = "ida", **options: Any) -> tuple[Any, ...]:
         """Return the ``Effect`` by each set that the graph leaves open to adjust for: free, from its release.
@@ -163,15 +168,19 @@ class Discovery(Result):
         return tuple(asked(treatment=treatment, outcome=outcome, adjust=one, **options) for one in sets)
 
     def edges(self) -> list[dict[str, Any]]:
-        """Return one record an edge: its ends, whether it is directed, margin, support, whether tested, or of a copy.
+        """Return one record an edge: its ends, whether directed, margin, support, whether tested, of a copy, or weak.
+
+        A weak edge has a support below .5: pictures draw it dotted.
 
         ``arrow_support`` is that of the arrow from the first to the second, where noise was drawn again.
         """
 
-        unsearched = self.untested | lines_of(self.copies)
-
         def share(edge: Edge, of: dict[Any, float] | None, key: Any) -> float | None:
-            return None if of is None or edge in unsearched else of.get(key, 0.0)
+            return None if of is None or edge in self._unsearched else of.get(key, 0.0)
+
+        def weak(edge: Edge) -> bool:
+            told = share(edge, lines, edge)
+            return told is not None and told < FIRM
 
         lines, arrows = (None, None) if self.support is None else (self.support.edges, self.support.arrows)
 
@@ -180,7 +189,7 @@ class Discovery(Result):
                 "from": a, "to": b, "directed": directed, "margin": self.margin.get(edge := frozenset((a, b))),
                 "support": share(edge, lines, edge),
                 "arrow_support": share(edge, arrows, (a, b)), "tested": edge not in self.untested,
-                "copy": edge in lines_of(self.copies),
+                "copy": edge in lines_of(self.copies), "weak": weak(edge),
             }
             for directed, pairs in ((True, self.graph.arcs()), (False, self.graph.edges())) for a, b in pairs
         ]  # fmt: skip
@@ -191,6 +200,7 @@ class Discovery(Result):
             sign = "->" if row["directed"] else "--"
             words = [f"margin {row['margin']:.3g} {self.margin_unit}"] if row["margin"] is not None else []
             words += self._shares_in_words(row) if row["support"] is not None else []
+            words += ["weak"] if row["weak"] else []
             if not row["tested"]:
                 words.append("required, not tested")
             lines.append(f"{row['from']} {sign} {row['to']}" + (f"   ({', '.join(words)})" if words else ""))

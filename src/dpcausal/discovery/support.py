@@ -18,6 +18,9 @@ REDRAWS, REDRAWS_WIDE = 40, 16
 LEAST_REDRAWS, MOST_TESTS = 8, 20_000
 """A search that takes so many tests in so few draws is not repeated unless it is asked for."""
 
+FIRM = 0.5
+"""Support from which on an edge is drawn solid."""
+
 REDRAW_SEED = 8_215_049_346_517_203
 """Of the re-drawn noise: public, and of no use to whoever knows it, since nothing hidden is in what it is added to."""
 
@@ -48,20 +51,27 @@ def usual_redraws(columns: int, tests: int = 1) -> int:
     return most if most >= LEAST_REDRAWS else 0
 
 
-def calibrated(share: float, clearness: float, steepest: float) -> float:
+def calibrated(share: float, clearness: float, steepest: float, doubted: float) -> float:
     """Return about which share of such edges was right: where noise is small, searches tell too much.
 
-    share^p,  p = (w/70)² between .8 and the steepest,  w = Σ weight² over the deviation of the noise of an entry
+    (1 − doubted) share^p,  p = (w/70)² between .8 and the steepest,  w = Σ weight² over the deviation of an entry's
+    noise; doubted grows with how far columns determine others.
     """
-    return float(share ** min(max((clearness / CLEAR) ** 2, LEAST_POWER), steepest))
+    return float((1 - doubted) * share ** min(max((clearness / CLEAR) ** 2, LEAST_POWER), steepest))
 
 
-def supported(graph: Cpdag, shares: Support | None, known: Knowledge) -> Cpdag:
-    """Return a graph whose arrows of little support are lines, but for those that knowledge asks for."""
+def supported(graph: Cpdag, shares: Support | None, known: Knowledge, beside: frozenset[Edge] = frozenset()) -> Cpdag:
+    """Return a graph whose arrows of little support are lines, but for those that knowledge asks for.
+
+    A pair that was left out, and has more support than the least of those that stand, is a line too.  ``beside``: pairs
+    that were not searched.
+    """
     if shares is None:
         return graph
     weak = {
         (a, b) for a, b in graph.directed
         if shares.arrows.get((a, b), 0.0) < ARROW_SUPPORT and known.allows(b, a) and not known.joined(a, b)
     }  # fmt: skip
-    return Cpdag(graph.nodes, graph.directed - weak, graph.undirected | {frozenset(arc) for arc in weak})
+    least = min((shares.edges.get(edge, 0.0) for edge in graph.skeleton - beside), default=1.0)
+    more = {edge for edge, share in shares.edges.items() if share > least and edge not in graph.skeleton}
+    return Cpdag(graph.nodes, graph.directed - weak, graph.undirected | {frozenset(arc) for arc in weak} | more)

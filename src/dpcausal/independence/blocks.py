@@ -199,9 +199,10 @@ class Scorer(Protocol):
 def block_scores(scorer: Scorer, rows: Sample, question: Hypothesis, generator: PublicGenerator) -> list[float]:
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
-    All n rows are dealt, then those that lack a column are left out inside their block.  Of fewer than ``LEAST_KEPT``,
-    or where x and y both hardly vary, nothing can be said: the score is the block's own coin, standard normal as a score is under the null.  Nothing is
-    said of a failure, of whatever kind: it would depend on the rows.  Workers are threads: rows stay in this process.
+    All n rows are dealt, then those that lack a column are left out inside their block. Of fewer than ``LEAST_KEPT``,
+    or where x and y both hardly vary, nothing can be said: the score is the block's own coin, standard normal as a
+    score is under the null. Nothing is said of a failure, of whatever kind: it would depend on the rows. Workers are
+    threads: rows stay in this process.
     """
     parts = assign_blocks(rows.n, scorer.blocks or 1, generator, rows.keys)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]

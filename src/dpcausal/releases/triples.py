@@ -37,7 +37,7 @@ class NoisyTriples(NoisyWhitened):
     """
 
     kind: ClassVar[str] = "triples"
-    steepest: ClassVar[float] = 1.2
+    steepest, doubt = 1.2, 0.6
 
     triples: tuple[Triple, ...]
     thirds: Reals

@@ -74,7 +74,7 @@ class NoisyWhitened(Release):
     """
 
     kind: ClassVar[str] = "whitened"
-    steepest: ClassVar[float] = 2.0  # power of the shares of its searches, where noise is small
+    steepest, doubt = 2.0, 1.0  # power of its searches' shares at little noise; what determined columns take off
 
     places: tuple[tuple[int, ...], ...]
     shares: tuple[tuple[float, ...], ...]
