@@ -34,6 +34,9 @@ PART = 0.5
 FULL_PENALTY = 8.0
 """Of climbing, for each degree of freedom, where tests given two columns are full."""
 
+LEAST_COLUMNS = 10
+"""Fewest columns that are told of by how far they determine each other."""
+
 USUAL, STEEPNESS, MOST_DOUBT = 0.16, 2.5, 0.5
 """Of how far columns determine others: what is usual, and how fast and far support falls beyond."""
 
@@ -90,12 +93,16 @@ def determined(release: NoisyWhitened, terms: Terms) -> float:
     """
     names, known = release.names, terms.knowledge
     explained = np.zeros(len(names))
-    copies = [all(known.apart(name, other) for other in names if other != name) for name in names]
-    for x, z in combinations([x for x, copy in enumerate(copies) if not copy], 2):
+    searched = [x for x, a in enumerate(names) if not all(known.apart(a, b) for b in names if b != a)]
+    if len(searched) < LEAST_COLUMNS:
+        return 0.0
+    for x, z in combinations(searched, 2):
         alone = release.residual(x, z, ())
-        for end in (x, z) if alone is not None else ():
-            sure = max(alone.strength, 0.0)
-            sure = max(sure - alone.added - math.sqrt(sure * alone.added), 0.0)  # beyond its noise
+        if alone is None:
+            continue
+        sure = max(alone.strength, 0.0)
+        sure = max(sure - alone.added - math.sqrt(sure * alone.added), 0.0)  # beyond its noise
+        for end in (x, z):
             explained[end] = max(explained[end], min(sure / (len(release.shares[end]) - 1), 1.0))
     return min(max(STEEPNESS * (float(np.mean(explained**2)) - USUAL), 0.0), MOST_DOUBT)
 

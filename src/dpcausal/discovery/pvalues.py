@@ -85,10 +85,13 @@ def _cells(sizes: Columns, axes: Columns) -> npt.NDArray[np.intp]:
     return np.arange(math.prod(sizes)).reshape(sizes).transpose(axes).ravel()
 
 
-def of_moments(moments: NoisyMoments, x: int, y: int, given: Columns) -> float | None:
-    """Return it by Fisher's z of the partial correlation, the noise in its variance."""
+def of_moments(moments: NoisyMoments, x: int, y: int, given: Columns, screens: bool = False) -> float | None:
+    """Return it by Fisher's z of the partial correlation, the noise in its variance, and skew unless it ``screens``."""
     found = moments.partial_correlation(x, y, given)
-    return None if found is None else _of_correlation(moments, *found)
+    if found is None:
+        return None
+    skew = 1.0 if screens or moments.squared is None else OF_SHORTENED
+    return _of_correlation(found[0], found[1] * skew)
 
 
 def hidden_in_noise(moments: NoisyMoments, x: int, y: int, given: Columns, level: float) -> bool:
@@ -98,16 +101,15 @@ def hidden_in_noise(moments: NoisyMoments, x: int, y: int, given: Columns, level
     that go closely together it is not.
     """
     alone, found = moments.partial_correlation(x, y, ()), moments.partial_correlation(x, y, given)
-    if alone is None or found is None or found[1] < MAGNIFIED * alone[1] or _of_correlation(moments, *found) <= level:
+    if alone is None or found is None or found[1] < MAGNIFIED * alone[1] or _of_correlation(*found) <= level:
         return False
-    through = (of_moments(moments, x, given[0], (y,)), of_moments(moments, given[0], y, (x,)))
+    through = (of_moments(moments, x, given[0], (y,), True), of_moments(moments, given[0], y, (x,), True))
     return all(pvalue is not None and pvalue <= level for pvalue in through)
 
 
-def _of_correlation(moments: NoisyMoments, correlation: float, variance: float) -> float:
+def _of_correlation(correlation: float, variance: float) -> float:
     from scipy.special import ndtr
 
-    variance *= 1.0 if moments.squared is None else OF_SHORTENED
     return float(2 * ndtr(-abs(math.atanh(correlation)) / math.sqrt(variance)))
 
 
@@ -156,9 +158,12 @@ class Asker:
     def __call__(self, x: str, y: str, given: tuple[str, ...]) -> Verdict:
         test = (x, y, given)
         level = self._terms.level(len(given))
-        if given and isinstance(self._release, NoisyMoments) and self._terms.search == "score":
-            return Verdict(hidden_in_noise(self._release, *self._numbers(test), level))
-        pvalue = self._known[test] if test in self._known else pvalue_of(self._release, *self._numbers(test))
+        if isinstance(self._release, NoisyMoments) and self._terms.search == "score":
+            if given:
+                return Verdict(hidden_in_noise(self._release, *self._numbers(test), level))
+            pvalue = of_moments(self._release, *self._numbers(test), screens=True)
+        else:
+            pvalue = self._known[test] if test in self._known else pvalue_of(self._release, *self._numbers(test))
         return Verdict(None) if pvalue is None else Verdict(pvalue > level, pvalue)
 
     def _numbers(self, test: Test) -> tuple[int, int, Columns]:

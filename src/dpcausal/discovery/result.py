@@ -30,7 +30,7 @@ class Discovery(Result):
     ----------
     graph : Cpdag
         ``graph.directed``, ``graph.undirected``, ``graph.skeleton``.  An arrow that stands in less than half of
-        re-drawn noise is a line; so is a pair with more support than the least of the edges found.
+        re-drawn noise is a line; so is a pair of more support than an edge found, and a half.
     as_found : Cpdag or None
         The graph before that, up to Markov equivalence; ``None`` in answers that were kept before arrows became lines.
     method : str

@@ -63,8 +63,8 @@ def calibrated(share: float, clearness: float, steepest: float, doubted: float) 
 def supported(graph: Cpdag, shares: Support | None, known: Knowledge, beside: frozenset[Edge] = frozenset()) -> Cpdag:
     """Return a graph whose arrows of little support are lines, but for those that knowledge asks for.
 
-    A pair that was left out, and has more support than the least of those that stand, is a line too.  ``beside``: pairs
-    that were not searched.
+    A pair that was left out is a line too if it has half of the support or more, and more than the least of those that
+    stand.  ``beside``: pairs that were not searched.
     """
     if shares is None:
         return graph
@@ -73,5 +73,6 @@ def supported(graph: Cpdag, shares: Support | None, known: Knowledge, beside: fr
         if shares.arrows.get((a, b), 0.0) < ARROW_SUPPORT and known.allows(b, a) and not known.joined(a, b)
     }  # fmt: skip
     least = min((shares.edges.get(edge, 0.0) for edge in graph.skeleton - beside), default=1.0)
-    more = {edge for edge, share in shares.edges.items() if share > least and edge not in graph.skeleton}
+    firm = {edge for edge, share in shares.edges.items() if share >= FIRM and share > least}
+    more = firm - graph.skeleton
     return Cpdag(graph.nodes, graph.directed - weak, graph.undirected | {frozenset(arc) for arc in weak} | more)

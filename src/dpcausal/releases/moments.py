@@ -48,7 +48,7 @@ class NoisyMoments(Release):
         if self.squared is None:
             return ""
         return (
-            "Tests undo the shortening of rows as if columns were normal: of independent skewed ones up to .045 were "
+            "Tests undo the shortening of rows as if columns were normal: of independent skewed ones up to .03 were "
             "joined at nominal .01."
         )
 
