@@ -45,12 +45,16 @@ def test_texts_whose_order_is_not_plain_have_none(made: list[str]) -> None:
     assert in_order(made[::-1], made) == tuple(made)
 
 
+def fresh() -> dpc.Ledger:
+    return dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit")
+
+
 def long(column: Any, target: int = 0) -> pd.DataFrame:
     return pd.DataFrame({"unit": np.repeat([0, 1, 2], 12), "time": column, "y": np.tile(np.arange(12.0), 3)})
 
 
 def make(frame: Any, start: Any, **more: Any) -> dpc.Panel:
-    ledger = more.pop("ledger", None) or dpc.Ledger.in_memory(dpc.PureDP(1))
+    ledger = more.pop("ledger", None) or fresh()
     return dpc.Panel(frame, unit="unit", time="time", outcome="y", target=0, start=start, bounds=dpc.Bounded(0, 12),
                      ledger=ledger, **more)  # fmt: skip
 
@@ -66,7 +70,7 @@ def test_a_declared_order_is_that_of_an_ordered_categorical_or_of_the_list() -> 
 
 
 def test_times_without_an_order_are_refused_and_nothing_is_spent() -> None:
-    ledger, text = dpc.Ledger.in_memory(dpc.PureDP(1)), long(np.tile(MONTHS, 3))
+    ledger, text = fresh(), long(np.tile(MONTHS, 3))
     unordered = text.assign(time=pd.Categorical(text.time, categories=MONTHS))
     for frame in (text, unordered, text.assign(time=np.tile([*range(1, 12), "x"], 3))):
         with pytest.raises(DpCausalError):
@@ -86,7 +90,7 @@ def test_numbers_and_dates_that_are_listed_must_increase() -> None:
             make(long(np.tile(times, 3)), times[6], times=times)
     donors, target = np.zeros((2, 3)), np.arange(3.0)
     panel = dpc.Panel.from_arrays(donors, target, start="March", times=["January", "February", "March"],
-                                  bounds=dpc.Bounded(0, 3), ledger=dpc.Ledger.in_memory(dpc.PureDP(1)))  # fmt: skip
+                                  bounds=dpc.Bounded(0, 3), ledger=fresh())  # fmt: skip
     assert panel.times == ("January", "February", "March")
 
 
@@ -103,7 +107,7 @@ def test_a_trend_counts_the_periods_that_a_target_lacks() -> None:
     series = np.arange(20.0)
     series[[4, 5, 12, 13]] = np.nan
     panel = dpc.Panel.from_arrays(np.zeros((400, 20)), series, start=14, bounds=dpc.Bounded(0, 30),
-                                  ledger=dpc.Ledger.in_memory(dpc.PureDP(1)))  # fmt: skip
+                                  ledger=fresh())  # fmt: skip
     free = dpc.plan_synthetic_control(panel, loss=dpc.PureDP(1)).free
     assert free.rule == "trend"
     np.testing.assert_allclose(15 + 15 * free.path, np.arange(14.0, 20))
@@ -112,7 +116,7 @@ def test_a_trend_counts_the_periods_that_a_target_lacks() -> None:
 def test_a_period_that_one_target_lacks_and_in_which_another_is_treated_is_refused() -> None:
     first, second = np.arange(10.0), np.arange(10.0)
     first[6] = np.nan
-    arguments: dict[str, Any] = {"bounds": dpc.Bounded(0, 30), "ledger": dpc.Ledger.in_memory(dpc.PureDP(1))}
+    arguments: dict[str, Any] = {"bounds": dpc.Bounded(0, 30), "ledger": fresh()}
     with pytest.raises(ParameterError):
         dpc.Panel.from_arrays(np.zeros((4, 10)), {"a": first, "b": second}, start={"a": 8, "b": 5}, **arguments)
     panel = dpc.Panel.from_arrays(np.zeros((4, 10)), {"a": first, "b": second}, start={"a": 8, "b": 7}, **arguments)

@@ -15,7 +15,7 @@ LACKING = [4, 5, 6, 12, 13]
 
 def answer(target: Any, donors: Any, loss: Any, times: Any = None, start: int = 14) -> dpc.SyntheticControl:
     panel = dpc.Panel.from_arrays(donors, target, start=start, times=times, bounds=dpc.Bounded(0, 80),
-                                  ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+                                  ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
     with dpc.simulated_noise(1):
         return dpc.synthetic_control(panel, loss=loss)
 

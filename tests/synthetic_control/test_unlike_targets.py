@@ -30,7 +30,7 @@ def rows(kind: str, seed: int) -> Any:
 
 def asked(made: Any, loss: Any, seed: int = 0, start: int = START, **options: Any) -> dpc.SyntheticControl:
     panel = dpc.Panel.from_arrays(made[1:], made[0], start=start, bounds=dpc.Bounded(-60, 140),
-                                  ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+                                  ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
     with dpc.simulated_noise(seed):
         return dpc.synthetic_control(panel, loss=loss, **options)
 
@@ -78,7 +78,7 @@ def test_a_past_that_does_not_vary_gives_neither_interval_nor_p_value_and_pays_f
     made = rows("like", 1)
     made[0] = 2.0 if past == "flat" else np.arange(T)
     panel = dpc.Panel.from_arrays(made[1:], made[0], start=START, bounds=dpc.Bounded(-60, 140),
-                                  ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+                                  ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
     plan = dpc.plan_synthetic_control(panel, loss=loss)
     assert (plan.interval, plan.pvalue) == (0, 0) and plan.interval_reason and plan.pvalue_reason
     found = asked(made, loss)
@@ -91,7 +91,7 @@ def test_few_donors_are_answered_where_noise_leaves_them_a_say_and_a_refusal_nam
 
     def plan(n: int) -> Any:
         panel = dpc.Panel.from_arrays(made[1 : n + 1], made[0], start=START, bounds=dpc.Bounded(-60, 140),
-                                      ledger=dpc.Ledger.in_memory(loss))  # fmt: skip
+                                      ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
         return dpc.plan_synthetic_control(panel, loss=loss)
 
     small = plan(6)
