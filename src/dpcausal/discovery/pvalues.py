@@ -34,6 +34,9 @@ MAGNIFIED = 4.0
 """How many times the variance of a pair's correlation must be given others, for the screen of a score to heed it."""
 
 
+PASSED_ON = 0.05
+"""Level at which both are linked to that column; a stricter level of the screen must not keep more edges."""
+
 AT_ONCE = 1 << 22
 """Numbers in the noise factors of the tests that are made at once."""
 
@@ -104,7 +107,7 @@ def hidden_in_noise(moments: NoisyMoments, x: int, y: int, given: Columns, level
     if alone is None or found is None or found[1] < MAGNIFIED * alone[1] or _of_correlation(*found) <= level:
         return False
     through = (of_moments(moments, x, given[0], (y,), True), of_moments(moments, given[0], y, (x,), True))
-    return all(pvalue is not None and pvalue <= level for pvalue in through)
+    return all(pvalue is not None and pvalue <= max(level, PASSED_ON) for pvalue in through)
 
 
 def _of_correlation(correlation: float, variance: float) -> float:

@@ -125,7 +125,7 @@ def discovered(
     if shares is None and redraws and release is not None and not without_noise(release):
         shares = support(release, terms, redraws)
     return Discovery(
-        graph=supported(found.graph, shares, terms.knowledge, found.unsearched), as_found=found.graph,
+        graph=supported(found.graph, shares, terms.knowledge), as_found=found.graph,
         method=method.name,
         settings=method.options(), terms=terms, margin=found.margin,
         untested=found.untested, copies=found.copies, support=shares, tests=found.tests, n=n,

@@ -30,7 +30,7 @@ class Discovery(Result):
     ----------
     graph : Cpdag
         ``graph.directed``, ``graph.undirected``, ``graph.skeleton``.  An arrow that stands in less than half of
-        re-drawn noise is a line; so is a pair of more support than an edge found, and a half.
+        re-drawn noise is a line.
     as_found : Cpdag or None
         The graph before that, up to Markov equivalence; ``None`` in answers that were kept before arrows became lines.
     method : str
@@ -140,8 +140,7 @@ class Discovery(Result):
         if self.release is None:
             raise ParameterError(f"{self.method} releases decisions only: there are no numbers to draw again")
         found = support(self.release, self.terms, redraws)
-        graph = supported(self._pointed, found, self.knowledge, self._unsearched)
-        return dataclasses.replace(self, support=found, graph=graph)
+        return dataclasses.replace(self, support=found, graph=supported(self._pointed, found, self.knowledge))
 
     def effects(self, *, treatment: str, outcome: str, adjust: str = "ida", **options: Any) -> tuple[Any, ...]:
         """Return the ``Effect`` by each set that the graph leaves open to adjust for: free, from its release.

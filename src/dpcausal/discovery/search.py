@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from dpcausal.asking.progress import progress
 from dpcausal.discovery.averaged import averaged
-from dpcausal.discovery.copies import copies_of, joined, lines_of, without
+from dpcausal.discovery.copies import copies_of, joined, without
 from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pc import Ask, Skeleton, Terms, find_skeleton, orient, sure_class
@@ -47,11 +47,6 @@ class Found:
     """Where the search itself draws noise again."""
     copies: dict[str, str] = field(default_factory=dict)
     """Of each copy the column that stands for it, to which a line joins it."""
-
-    @property
-    def unsearched(self) -> frozenset[Edge]:
-        """Pairs whose edge, if there is one, does not stand for evidence."""
-        return self.untested | lines_of(self.copies)
 
 
 def search(release: Release, terms: Terms, margins: bool = True) -> Found:

@@ -60,19 +60,12 @@ def calibrated(share: float, clearness: float, steepest: float, doubted: float) 
     return float((1 - doubted) * share ** min(max((clearness / CLEAR) ** 2, LEAST_POWER), steepest))
 
 
-def supported(graph: Cpdag, shares: Support | None, known: Knowledge, beside: frozenset[Edge] = frozenset()) -> Cpdag:
-    """Return a graph whose arrows of little support are lines, but for those that knowledge asks for.
-
-    A pair that was left out is a line too if it has half of the support or more, and more than the least of those that
-    stand.  ``beside``: pairs that were not searched.
-    """
+def supported(graph: Cpdag, shares: Support | None, known: Knowledge) -> Cpdag:
+    """Return a graph whose arrows of little support are lines, but for those that knowledge asks for."""
     if shares is None:
         return graph
     weak = {
         (a, b) for a, b in graph.directed
         if shares.arrows.get((a, b), 0.0) < ARROW_SUPPORT and known.allows(b, a) and not known.joined(a, b)
     }  # fmt: skip
-    least = min((shares.edges.get(edge, 0.0) for edge in graph.skeleton - beside), default=1.0)
-    firm = {edge for edge, share in shares.edges.items() if share >= FIRM and share > least}
-    more = firm - graph.skeleton
-    return Cpdag(graph.nodes, graph.directed - weak, graph.undirected | {frozenset(arc) for arc in weak} | more)
+    return Cpdag(graph.nodes, graph.directed - weak, graph.undirected | {frozenset(arc) for arc in weak})
