@@ -14,8 +14,7 @@ from dpcausal.audit import BlackBoxAudit, audit_samples
 from dpcausal.papers.mechanisms.objective_perturbation import objective_perturbation
 from dpcausal.papers.synthetic_control import dpsc
 from dpcausal.papers.synthetic_control.dpsc import published_objective_perturbation
-from dpcausal.privacy.neighbours import Relation, Unit
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.synthetic_control import perturbation
 
 N, T0, EPSILON, DRAWS = 10, 10, 5.4, 60_000

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import get_context
 
-from dpcausal.direction import anm, ask
+from dpcausal.direction import api as ask
+from dpcausal.direction.scores import anm
 from dpcausal.privacy.noise import simulated_noise
 from tests.mutants import cases
 from tests.registry import effort

@@ -24,7 +24,7 @@ from scipy.optimize import brentq, minimize
 from scipy.stats import norm
 
 from benchmarks.sample_cost import LINK, without_privacy
-from dpcausal.independence.law import noisy_power
+from dpcausal.independence.null_laws import noisy_power
 
 SIZES, EPSILONS = (8, 15, 22, 30, 45, 60, 90, 125, 250), (1.0, 0.25, 0.1)
 COLUMNS, VARIANCE, WIDTH, ROUGH, ALPHA, POWER = 5, 0.245, 0.5, 0.25, 0.05, 0.8

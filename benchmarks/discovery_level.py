@@ -23,17 +23,17 @@ from benchmarks.discovery_wide import Case, asked, generated
 from benchmarks.networks import SMALL, read
 from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
-from dpcausal.dependence.contingency import contingency
-from dpcausal.dependence.wald import wald_test
-from dpcausal.discovery.moments import noisy_moments
-from dpcausal.discovery.parities import Parities, Releaser, joint_of
-from dpcausal.discovery.pc import Terms
+from dpcausal.discovery.methods.moments import noisy_moments
+from dpcausal.discovery.methods.parities import Parities, Releaser, joint_of
 from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.discovery.question import rho_of
-from dpcausal.discovery.search import asker
+from dpcausal.discovery.search.pc import Terms
+from dpcausal.discovery.search.release_search import asker
 from dpcausal.privacy.loss import affordable_zcdp
+from dpcausal.releases.counts import NoisyTable, geometric_variance
 from dpcausal.releases.moments import NoisyMoments
-from dpcausal.releases.table import NoisyTable, geometric_variance
+from dpcausal.statistics.strata import contingency
+from dpcausal.statistics.wald import wald_test
 
 ROWS, SEEDS, NOMINAL = 100_000, 10, 0.01
 EPSILONS = (0.05, 0.2, 1.0, 10.0)

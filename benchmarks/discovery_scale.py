@@ -126,8 +126,8 @@ def database(targets: dict[str, bool], rows: int = 10_000_000) -> None:
     """Tabulate asia-like columns of a DuckDB table in the database."""
     import duckdb
 
-    from dpcausal.data.frame import FrameSource
-    from dpcausal.data.tabulate import counts_of
+    from dpcausal.data.counts import counts_of
+    from dpcausal.data.sources.frame import FrameSource
 
     connection = duckdb.connect()
     columns = ", ".join(f"(hash(range, {k}) % {3 if k < 2 else 2})::int as v{k}" for k in range(8))
@@ -209,8 +209,8 @@ def priv_pc_with_scipy(rows: np.ndarray, epsilon: float) -> Any:  # type: ignore
 
     from scipy.stats import kendalltau
 
-    from dpcausal.discovery.pc import Terms
-    from dpcausal.papers.pc_system import Replica
+    from dpcausal.discovery.search.pc import Terms
+    from dpcausal.papers.discovery.pc_system import Replica
     from dpcausal.privacy.noise import generator_from_seed
 
     names = tuple(f"v{place}" for place in range(rows.shape[1]))

@@ -21,11 +21,11 @@ from benchmarks.discovery_wide import Case, asked, generated
 from benchmarks.networks import read
 from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
-from dpcausal.discovery.averaged import averaged
-from dpcausal.discovery.climb import climbed
 from dpcausal.discovery.copies import lines_of
-from dpcausal.discovery.orders import OF_ORDERS, in_orders
-from dpcausal.discovery.strongest import strongest_first
+from dpcausal.discovery.search.agreement import averaged
+from dpcausal.discovery.search.hill_climbing import climbed
+from dpcausal.discovery.search.order_mcmc import OF_ORDERS, in_orders
+from dpcausal.discovery.search.strongest_first import strongest_first
 from dpcausal.privacy.noise import generator_from_seed
 
 BINS = ((0.0, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 0.98), (0.98, 1.01))

@@ -25,12 +25,12 @@ import dpcausal as dpc
 from benchmarks.networks import SMALL, Network, random_linear, read
 from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
-from dpcausal.dependence.wald import chance_of, wald_test
-from dpcausal.discovery.whitened import PAIRS, moments_deviation
+from dpcausal.discovery.methods.whitened import PAIRS, moments_deviation
 from dpcausal.privacy.loss import affordable_zcdp
+from dpcausal.releases.counts import NoisyTable
+from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.releases.moments import NoisyMoments
-from dpcausal.releases.table import NoisyTable
-from dpcausal.releases.whitened import NoisyWhitened
+from dpcausal.statistics.wald import chance_of, wald_test
 
 ROWS, FEWER = 100_000, 10_000
 LEVEL = 0.01

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import dpcausal as dpc
-from dpcausal.direction.anm import fit_all
+from dpcausal.direction.scores.anm import fit_all
 from dpcausal.privacy.noise import generator_from_seed
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "img" / "which_way.png"

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from dpcausal.asking.ask import ask
-from dpcausal.data.rows import Rows
-from dpcausal.effects.did import ByCohorts, Paths
+from dpcausal.core.run import ask
+from dpcausal.data.records import Rows
+from dpcausal.effects.did.api import ByCohorts, Paths
 from dpcausal.errors import InfeasibleError
 
 T, STARTS, NEVER = 8, np.array([3, 4, 5, 9]), 9

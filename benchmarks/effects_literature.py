@@ -24,8 +24,8 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.errors import InfeasibleError
-from dpcausal.mechanisms.subsample import assign_blocks
-from dpcausal.papers.fold_split import ESTIMATORS, GRID, averages, fold_split_sensitivity, scores
+from dpcausal.mechanisms.blocks import assign_blocks
+from dpcausal.papers.effects.fold_split import ESTIMATORS, GRID, averages, fold_split_sensitivity, scores
 from dpcausal.privacy.noise import generator_from_seed
 
 EFFECT, REACH, LEAST = 0.4, 2.5, 0.05

@@ -21,7 +21,7 @@ import numpy as np
 
 import dpcausal as dpc
 from benchmarks.effects_shapes import Drawn, Shape, X, coin, normal, tail
-from dpcausal.effects.score_lines import LEAST_PROBABILITY, lines_of
+from dpcausal.effects.estimators.aipw_scores import LEAST_PROBABILITY, lines_of
 from dpcausal.errors import DpCausalError
 
 WIDE = dpc.Bounded(-10, 10)

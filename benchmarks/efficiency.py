@@ -32,17 +32,17 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError, Pair, simulated, tuebingen
 from benchmarks.targets import report
-from dpcausal.dependence import hsic, rank
-from dpcausal.dependence.flip import signed_margin
-from dpcausal.dependence.iqr import iqr_signed_distance
-from dpcausal.direction.anm import SCORES, Residuals, fit_halves, reaches, split_rows
 from dpcausal.direction.calculators import flip_draw, four_draws, one_draw, two_draws
 from dpcausal.direction.holdout import difference_sensitivity, score_sensitivity
-from dpcausal.papers.anm_test_privacy import HSIC, RANKS
-from dpcausal.papers.anm_test_privacy_iqr import NO_SHIFT
-from dpcausal.papers.iqr_intervals import proposed_distances
+from dpcausal.direction.scores.anm import SCORES, Residuals, fit_halves, reaches, split_rows
+from dpcausal.papers.direction.anm_test_privacy import HSIC, RANKS
+from dpcausal.papers.direction.anm_test_privacy_iqr import NO_SHIFT
+from dpcausal.papers.mechanisms.iqr_intervals import proposed_distances
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity
+from dpcausal.statistics import hsic, rank
+from dpcausal.statistics.flip_distance import signed_margin
+from dpcausal.statistics.iqr import iqr_signed_distance
 
 LARGE_PAIRS, SPLITS = 18, 10
 WANTED = 0.9

@@ -99,9 +99,9 @@ def own(engine: str, what: str, home: Path) -> None:
 
 def ours(engine: str, what: str, how: str, home: Path) -> tuple[float, float]:
     """Do it by the library; return when the table was made."""
-    from dpcausal.data.tabulate import counts_of
-    from dpcausal.dependence.second_moments import grid_bits
-    from dpcausal.discovery import moments as room
+    from dpcausal.data.counts import counts_of
+    from dpcausal.discovery.methods import moments as room
+    from dpcausal.statistics.moments import grid_bits
 
     table = dpc.Table(frame_of(engine, home), SCHEMA, dpc.Ledger.in_memory(LOSS))
     made = time.process_time(), time.perf_counter()

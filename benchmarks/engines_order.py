@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.dependence.neighbour_pairs import ENDS, pair_sums
+from dpcausal.statistics.neighbour_pairs import ENDS, pair_sums
 
 BATCH = 1 << 18
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpcausal.dependence.hsic import root_hsic
+from dpcausal.statistics.hsic import root_hsic
 
 BOX = {"width_x": 0.2, "width_y": 0.2, "range_x": (0.0, 1.0), "range_y": (0.0, 1.3)}
 

@@ -30,10 +30,10 @@ import numpy.typing as npt
 
 import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError, Pair, simulated, tuebingen
-from dpcausal.direction import anm, holdout
-from dpcausal.direction.anm import Residuals
+from dpcausal.direction import holdout
 from dpcausal.direction.calculators import flip_draw
-from dpcausal.direction.scores import NAMES
+from dpcausal.direction.scores import NAMES, anm
+from dpcausal.direction.scores.anm import Residuals
 from dpcausal.mechanisms.gate import recording_gate
 
 EPSILONS = (0.3, 1.0)

@@ -117,7 +117,7 @@ def pvalues(repetitions: int) -> dict[str, np.ndarray[Any, Any]]:
 
 def draw(folder: Path, done: dict[str, tuple[str, Sequence[float], dict[str, list[float]]]]) -> None:
     """Write a picture a figure."""
-    from dpcausal.plots import axes
+    from dpcausal.plotting import axes
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, (axis, values, lines) in done.items():

@@ -23,16 +23,16 @@ import numpy as np
 
 import dpcausal as dpc
 from benchmarks.independence_shapes import FRESH, SHAPES, SLOW, Draw, design
-from dpcausal.dependence.neighbour_pairs import signed_sensitivity
 from dpcausal.errors import ParameterError
-from dpcausal.independence.automatic import choice
-from dpcausal.independence.blocks import BlockTest, block_scores
-from dpcausal.independence.law import block_pvalue, geometric_tail, normal_laplace_pvalue, reach_of, term
-from dpcausal.independence.neighbours import Neighbours
+from dpcausal.independence.methods import choice
+from dpcausal.independence.methods.block_test import BlockTest, block_scores
+from dpcausal.independence.methods.neighbours import Neighbours
+from dpcausal.independence.null_laws import block_pvalue, geometric_tail, normal_laplace_pvalue, reach_of, term
 from dpcausal.independence.question import Hypothesis
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.statistics.neighbour_pairs import signed_sensitivity
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "independence_level.md"
 EPSILONS = (0.1, 0.5, 1.0)

@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal, norm
 
 from benchmarks.sample_cost import LINK, without_privacy
-from dpcausal.independence.law import farthest_of, noisy_power, normal_laplace_pvalue
+from dpcausal.independence.null_laws import farthest_of, noisy_power, normal_laplace_pvalue
 
 Reals = Any
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcausal.direction.anm import Column, Interval
+from dpcausal.direction.scores.anm import Column, Interval
 
 DATA = Path(os.environ.get("DPCAUSAL_DATA", Path(__file__).resolve().parents[1] / ".." / "shared" / "data"))
 

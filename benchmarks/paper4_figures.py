@@ -14,7 +14,7 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.pairs import DATA
 from dpcausal.papers.synthetic_control import dpsc, perturbation
-from dpcausal.synthetic_control import reference
+from dpcausal.synthetic_control.methods import simplex as reference
 
 Panel = tuple[Any, Any, Any, Any]
 """Donors before and after, target before and after, on the scale [−1, 1]."""

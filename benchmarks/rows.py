@@ -206,7 +206,7 @@ def whole_persons() -> bool:
 
 def worst_persons() -> bool:
     """Print how much of each bound the worst person found uses up; return whether none is passed and each reached."""
-    from dpcausal.privacy.neighbours import Unit
+    from dpcausal.privacy.sensitivity import Unit
     from tests.registry.persons import over_persons, rows_of_persons
 
     met = True

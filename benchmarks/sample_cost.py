@@ -21,18 +21,25 @@ from scipy.special import ndtri
 from benchmarks.independence_level import critical, settled, share
 from benchmarks.independence_shapes import one
 from dpcausal.data.table import Table
-from dpcausal.dependence.neighbour_pairs import null_variance, pair_counts, pair_sums, signed_sensitivity
-from dpcausal.independence.blocks import LEAST_LEARNING, RESAMPLES
-from dpcausal.independence.law import FEW_BLOCKS, REACH, block_pvalue, noisy_power, normal_laplace_pvalue, term
-from dpcausal.independence.neighbours import default_ends, default_neighbours
+from dpcausal.independence.methods.block_test import LEAST_LEARNING, RESAMPLES
+from dpcausal.independence.methods.neighbours import default_ends, default_neighbours
+from dpcausal.independence.null_laws import (
+    FEW_BLOCKS,
+    REACH,
+    block_pvalue,
+    noisy_power,
+    normal_laplace_pvalue,
+    permutation_score,
+    term,
+)
 from dpcausal.independence.question import Hypothesis
-from dpcausal.independence.ranks import permutation_score
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.regression.likely_kernel import likely_residuals
+from dpcausal.regression.marginal_likelihood import likely_residuals
 from dpcausal.regression.smoother import Given
+from dpcausal.statistics.neighbour_pairs import null_variance, pair_counts, pair_sums, signed_sensitivity
 
 LINK = 0.1
 TARGETS = {1.0: 1.4, 0.25: 2.5, 0.1: 5.5}

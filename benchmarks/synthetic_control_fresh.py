@@ -12,7 +12,7 @@ import numpy as np
 
 import dpcausal as dpc
 from benchmarks.synthetic_control_intervals import DELTA, HEAD, Tally
-from dpcausal.synthetic_control.reference import simplex_weights
+from dpcausal.synthetic_control.methods.simplex import simplex_weights
 
 
 def _split(units, n, lo, hi, ordinary=None):

@@ -13,9 +13,11 @@ import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError
 from benchmarks.panels import counties
 from dpcausal.privacy.loss import affordable_zcdp
-from dpcausal.synthetic_control.factor import forecaster, release
+from dpcausal.synthetic_control.donor_rows import FULL, Grid, to_scale
 from dpcausal.synthetic_control.forecast import donor_free
 from dpcausal.synthetic_control.method import FIRST_COUNT, INTERVAL, MIXING, MIXTURES, PLACEBO_TEST
+from dpcausal.synthetic_control.methods.factor import forecaster, release
+from dpcausal.synthetic_control.methods.simplex import simplex_weights
 from dpcausal.synthetic_control.placebo import (
     Law,
     Missed,
@@ -25,8 +27,6 @@ from dpcausal.synthetic_control.placebo import (
     release_pvalue,
     release_reach,
 )
-from dpcausal.synthetic_control.reference import simplex_weights
-from dpcausal.synthetic_control.rows import FULL, Grid, to_scale
 
 DELTA, BEFORE, AFTER = 1e-6, 10, 3
 T = BEFORE + AFTER

@@ -13,7 +13,7 @@ from benchmarks import panels
 from benchmarks.pairs import DataAbsentError
 from benchmarks.targets import report
 from dpcausal.errors import InfeasibleError
-from dpcausal.synthetic_control.reference import simplex_weights
+from dpcausal.synthetic_control.methods.simplex import simplex_weights
 
 DELTA = 1e-6
 

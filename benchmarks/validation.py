@@ -59,7 +59,7 @@ def _pair(m: int = 800) -> tuple[np.ndarray, np.ndarray]:
 def _ranks(which: str) -> Pair:
     from scipy import stats
 
-    from dpcausal.dependence import rank
+    from dpcausal.statistics import rank
 
     x, y = _pair()
     theirs = {"spearman": stats.spearmanr, "kendall": stats.kendalltau}[which](x, y).statistic
@@ -69,7 +69,7 @@ def _ranks(which: str) -> Pair:
 def _hsic(kernel: str) -> Pair:
     from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-    from dpcausal.dependence.hsic import hsic
+    from dpcausal.statistics.hsic import hsic
 
     x, y = _pair()
     wide: dict[str, Any] = {"width_x": 0.2, "width_y": 0.3, "range_x": (0.0, 1.0), "range_y": (0.0, 1.0)}
@@ -159,7 +159,7 @@ def _ridge_path() -> Pair:
 def _simplex() -> Pair:
     from pysyncon import Synth
 
-    from dpcausal.synthetic_control.reference import simplex_weights
+    from dpcausal.synthetic_control.methods.simplex import simplex_weights
 
     past, _, own = _panel()
     weights, _ = Synth().w_optimize(np.eye(len(own)), past.T * 100, own * 100)

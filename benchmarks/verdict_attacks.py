@@ -18,7 +18,7 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.verdict_shapes import Column, Columns, Rng
 from benchmarks.verdicts import bend, cause, designs, gaussian, noise, wave
-from dpcausal.direction.bits import ADDITIVE, MODELS
+from dpcausal.direction.block_decisions import ADDITIVE, MODELS
 
 Draw = Callable[[int, Rng], Columns]
 

@@ -27,9 +27,9 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError, tuebingen
 from benchmarks.verdict_shapes import FRESH, Column, Columns, Rng
-from dpcausal.direction.bits import ADDITIVE, MODELS
-from dpcausal.direction.counts import Counts, cube_tail, no_noise
-from dpcausal.direction.verdict import claims_of, verdict_of
+from dpcausal.direction.block_counts import Counts, cube_tail, no_noise
+from dpcausal.direction.block_decisions import ADDITIVE, MODELS
+from dpcausal.direction.methods.verdict import claims_of, verdict_of
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import add_cube, add_geometric
 

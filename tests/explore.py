@@ -10,8 +10,9 @@ import random
 import pytest
 
 from dpcausal.audit import falsify
-from dpcausal.dependence import gaussian_sums
-from dpcausal.direction import anm, ask
+from dpcausal.direction import api as ask
+from dpcausal.direction.scores import anm
+from dpcausal.statistics import gaussian_sums
 from tests.direction.neighbours import ANSWERS
 from tests.registry.claims import SENSITIVITIES
 from tests.registry.rows import SensitivityRow, TaskRow

@@ -18,8 +18,7 @@ from dpcausal.mechanisms.additive import geometric, laplace
 from dpcausal.privacy.composition import cost_of
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import PureDP, to_zcdp
-from dpcausal.privacy.neighbours import Relation
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 from tests.mutants import Case
 
 Values = Any

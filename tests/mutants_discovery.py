@@ -12,20 +12,26 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import compare
-from dpcausal.dependence.conditional_kendall import conditional_kendall, conditional_kendall_sensitivity
-from dpcausal.dependence.contingency import contingency, contingency_sensitivity, histograms, histograms_sensitivity
-from dpcausal.dependence.contrasts import complete_square, contrast_of
-from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
-from dpcausal.dependence.triples import third_moments, third_moments_sensitivity, weight_sums
-from dpcausal.dependence.whitened import merged_levels, whitened_moments, whitened_moments_sensitivity
-from dpcausal.discovery import parities, whitened
-from dpcausal.discovery.cuts import learned_cuts
-from dpcausal.discovery.table import ContingencyTable
+from dpcausal.discovery.methods import parities, whitened
+from dpcausal.discovery.methods.contingency_table import ContingencyTable
+from dpcausal.discovery.methods.whitened import learned_cuts
 from dpcausal.mechanisms.additive import geometric
-from dpcausal.papers.rank_scores import claimed_sensitivity, published_score
+from dpcausal.papers.direction.rank_scores import claimed_sensitivity, published_score
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query
+from dpcausal.statistics.contrasts import complete_square, contrast_of
+from dpcausal.statistics.level_moments import (
+    merged_levels,
+    third_moments,
+    third_moments_sensitivity,
+    weight_sums,
+    whitened_moments,
+    whitened_moments_sensitivity,
+)
+from dpcausal.statistics.moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
+from dpcausal.statistics.rank import conditional_kendall, conditional_kendall_sensitivity
+from dpcausal.statistics.strata import contingency, contingency_sensitivity, histograms, histograms_sensitivity
 from tests.mutants import Case, by_black_box, by_falsifier
 
 Rows = Any

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dpcausal.effects.cohort_sums import cohort_bits
-from dpcausal.effects.corner_counts import GRID, corner_counts_sensitivity
-from dpcausal.effects.ellipsoid import WHOLE, ellipse_bits
-from dpcausal.papers.fold_split import GRID as FOLDED
-from dpcausal.papers.fold_split import fold_split_sensitivity, reach
+from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity
+from dpcausal.effects.did.release import cohort_bits
+from dpcausal.effects.moments.ellipsoid import WHOLE, ellipse_bits
+from dpcausal.papers.effects.fold_split import GRID as FOLDED
+from dpcausal.papers.effects.fold_split import fold_split_sensitivity, reach
 from dpcausal.privacy.sensitivity import Norm
 from tests.mutants import Case, by_falsifier
 from tests.registry.effects import (

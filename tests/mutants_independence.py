@@ -6,28 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.dependence.hsic import root_hsic_sensitivity
-from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
-from dpcausal.dependence.stratum_moments import covariance_sensitivity, spread_sensitivity
-from dpcausal.mechanisms.block_sum import block_sum
-from dpcausal.mechanisms.subsample import assign_blocks
-from dpcausal.papers.priv_kendall import published_spearman
+from dpcausal.mechanisms.blocks import assign_blocks, block_sum
+from dpcausal.papers.independence.priv_kendall import published_spearman
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression.residual_products import (
     products_sensitivity,
     resample_sum_sensitivity,
 )
-from tests.dependence.test_conditional_kendall import opposed
-from tests.dependence.test_neighbour_pairs import BOX as PAIRS
-from tests.dependence.test_neighbour_pairs import sums, worst_start
-from tests.dependence.test_permuted_hsic import halves_in_step, permuted
-from tests.dependence.test_stratum_moments import STRATA as MOMENTS
-from tests.dependence.test_stratum_moments import UNITS, corners, covariance, spread, whole
+from dpcausal.statistics.hsic import permuted_root_hsic_sensitivity, root_hsic_sensitivity
+from dpcausal.statistics.strata import covariance_sensitivity, spread_sensitivity
 from tests.mechanisms.test_noisy_rank import margin
 from tests.mutants import Case, by_falsifier
-from tests.papers.test_priv_kendall import in_strata
+from tests.papers.independence.test_priv_kendall import in_strata
 from tests.regression.products import COLUMNS, FOUR_CORNERS, STARTS, products, resample_sum
+from tests.statistics.test_conditional_kendall import opposed
+from tests.statistics.test_neighbour_pairs import BOX as PAIRS
+from tests.statistics.test_neighbour_pairs import sums, worst_start
+from tests.statistics.test_permuted_hsic import halves_in_step, permuted
+from tests.statistics.test_strata import STRATA as MOMENTS
+from tests.statistics.test_strata import UNITS, corners, covariance, spread, whole
 
 Rows = Any
 

@@ -12,14 +12,14 @@ from unittest import mock
 import numpy as np
 
 import dpcausal as dpc
-from dpcausal.asking import ask as asking
 from dpcausal.audit import compare
-from dpcausal.direction.anm import split_rows
+from dpcausal.core import run as asking
+from dpcausal.direction.scores.anm import split_rows
 from dpcausal.errors import DpCausalError
-from dpcausal.privacy.division import divided
-from dpcausal.privacy.events import Event
+from dpcausal.privacy.budget import Event
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.noise import generator_from_seed, public_generator
+from dpcausal.privacy.split import divided
 from tests.direction.neighbours import HIGH, replaced, table
 from tests.mutants import Case, by_black_box
 from tests.mutants_noise import on_both, two_draws_of

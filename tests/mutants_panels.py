@@ -10,11 +10,12 @@ import numpy as np
 from dpcausal.papers.mechanisms.objective_perturbation import gradient_bound
 from dpcausal.papers.synthetic_control import perturbation
 from dpcausal.privacy.sensitivity import Norm
-from dpcausal.regression.ridge import ridge_weight_bound, ridge_weights
-from dpcausal.synthetic_control import factor, matched, placebo
-from dpcausal.synthetic_control.matched import Matching, matched_sensitivity, matched_sums
+from dpcausal.regression.kernel_ridge import ridge_weight_bound, ridge_weights
+from dpcausal.synthetic_control import placebo
+from dpcausal.synthetic_control.donor_rows import FINE, FULL, Grid, at_length, within_radius
+from dpcausal.synthetic_control.methods import factor, matched
+from dpcausal.synthetic_control.methods.matched import Matching, matched_sensitivity, matched_sums
 from dpcausal.synthetic_control.placebo import Placebos
-from dpcausal.synthetic_control.rows import FINE, FULL, Grid, at_length, within_radius
 from tests.mutants import Case, by_falsifier
 
 Rows = Any

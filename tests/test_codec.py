@@ -12,7 +12,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.codec import _CLASSES, _TAGS, NotStorableError, decode, encode, storable
-from dpcausal.report import Result
+from dpcausal.result import Result
 
 
 def test_a_file_names_no_class_from_outside_the_library() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcausal.privacy.neighbours import Relation
-from dpcausal.privacy.sensitivity import Norm, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from tests.conformance import LEAST_EVALUATIONS, STARTS, check_claim, distance, exhaustive, search
 
 

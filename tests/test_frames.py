@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dpcausal as dpc
-from tests.asking import golden
+from tests.core import golden
 
 ALONE = {"loss", "unit", "private", "caveats"}
 

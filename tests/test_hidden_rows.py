@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcausal.direction.anm import Residuals
+from dpcausal.direction.scores.anm import Residuals
 from dpcausal.direction.stable import Halves
-from dpcausal.independence.columns import Sample
+from dpcausal.independence.question import Sample
 from dpcausal.regression.smoother import Given, Smoothed
 
 COLUMN = np.array([0.123456789])

@@ -28,12 +28,11 @@ import pyarrow as pa
 import pytest
 
 import dpcausal as dpc
-from dpcausal.asking import progress
+from dpcausal.core import progress
 from dpcausal.errors import DpCausalError, HiddenAnswerError
-from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from dpcausal.report import Result
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
+from dpcausal.result import Result
 from tests.data.conftest import BACKENDS
 from tests.direction.neighbours import spelled
 

@@ -14,8 +14,8 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal import errors
 from dpcausal.mechanisms.additive import geometric, laplace
-from dpcausal.privacy.events import Event
-from dpcausal.privacy.neighbours import Relation
+from dpcausal.privacy.budget import Event
+from dpcausal.privacy.sensitivity import Relation
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 
 if not sys.flags.optimize:

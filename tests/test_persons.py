@@ -15,13 +15,13 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.audit import compare
-from dpcausal.dependence.neighbour_pairs import untied_sensitivity
 from dpcausal.direction.methods import METHODS as DIRECTION
 from dpcausal.discovery.methods import METHODS as DISCOVERY
-from dpcausal.effects.methods import METHODS as EFFECTS
+from dpcausal.effects.estimators import METHODS as EFFECTS
 from dpcausal.errors import ParameterError, UnprovenError
 from dpcausal.independence.methods import METHODS as TESTS
-from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.sensitivity import Unit
+from dpcausal.statistics.neighbour_pairs import untied_sensitivity
 from tests.registry.persons import keyed, over_persons, records, rows_of_persons
 from tests.registry.rows import SensitivityRow
 

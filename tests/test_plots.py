@@ -8,8 +8,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from dpcausal.errors import MissingDependencyError, ParameterError
-from dpcausal.independence.picture import draw, draw_many
-from dpcausal.plots import axes
+from dpcausal.independence.result import draw, draw_many
+from dpcausal.plotting import axes
 
 
 def test_given_axes_come_back_and_new_ones_stand_on_a_figure_of_their_own() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dpcausal.claims import claims, explain
 from dpcausal.errors import ParameterError
-from dpcausal.proofs import claims, explain
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "dpcausal"

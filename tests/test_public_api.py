@@ -71,7 +71,7 @@ def test_what_is_asked_first_does_not_change_what_a_name_means() -> None:
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     kinds = len(dpc.Release.__subclasses__())
-    assert told == f"dpcausal.direction.ask dpcausal.synthetic_control.ask {kinds}\n"
+    assert told == f"dpcausal.direction.api dpcausal.synthetic_control.api {kinds}\n"
 
 
 def test_a_saved_release_is_read_by_a_program_that_asked_nothing_else(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import MissingDependencyError
-from dpcausal.privacy.neighbours import Unit
-from dpcausal.report import Guarantee, Result, plain
+from dpcausal.privacy.sensitivity import Unit
+from dpcausal.result import Guarantee, Result, plain
 
 
 class Colour(Enum):
@@ -124,7 +124,7 @@ def test_a_result_without_words_or_a_picture_says_so() -> None:
 
 
 def test_a_word_that_not_everybody_knows_is_explained_where_it_stands_and_nowhere_else() -> None:
-    from dpcausal.report import MEANS, meanings
+    from dpcausal.result import MEANS, meanings
 
     assert meanings("nothing of that") == []
     for word in MEANS:

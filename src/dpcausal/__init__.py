@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpcausal.library import *  # noqa: F403 - for type checkers: at run time they come late
+    from dpcausal.api import *  # noqa: F403 - for type checkers: at run time they come late
 
 __version__ = "0.1.0"
 
@@ -17,7 +17,7 @@ class _Library(ModuleType):
     def __getattr__(self, name: str) -> Any:
         own = vars(self)
         if not name.startswith("__") or name == "__all__":
-            library = import_module("dpcausal.library")
+            library = import_module("dpcausal.api")
             public = {key: one for key, one in vars(library).items() if not key.startswith("_")}
             own |= public
             own["__all__"] = list(public)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpcausal.privacy.loss import Loss, loss_text, parse_loss
-from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.sensitivity import Relation, Unit
 
 Class = TypeVar("Class", bound=type)
 

@@ -2,6 +2,6 @@
 
 from dpcausal.direction.methods import *
 from dpcausal.discovery.methods import *
-from dpcausal.effects.methods import *
+from dpcausal.effects.estimators import *
 from dpcausal.independence.methods import *
 from dpcausal.synthetic_control.methods import *

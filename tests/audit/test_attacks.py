@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpcausal.direction import anm, ask
+from dpcausal.direction import api as ask
+from dpcausal.direction.scores import anm
 from tests.registry.attacks import ATTACKS, WAYS, Attack, Way, fallen
 from tests.test_registry import spending_calls
 

@@ -17,7 +17,7 @@ from scipy import integrate, optimize, stats
 
 from dpcausal.papers.mechanisms.objective_perturbation import calibrate
 from dpcausal.privacy import noise
-from dpcausal.privacy.events import Event
+from dpcausal.privacy.budget import Event
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.noise import simulated_noise
 from tests.privacy.test_noise import permute_and_flip, softmax

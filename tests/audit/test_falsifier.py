@@ -1,4 +1,4 @@
-"""The falsifier catches wrong bounds and lets right ones stand (its use on our claims is in tests/dependence)."""
+"""The falsifier catches wrong bounds and lets right ones stand (its use on our claims is in tests/statistics)."""
 
 import math
 from fractions import Fraction

@@ -11,8 +11,7 @@ from dpcausal.audit import compare
 from dpcausal.mechanisms.additive import geometric, laplace
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
-from dpcausal.privacy.neighbours import Relation
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 
 DATA, NEIGHBOUR = [0, 0, 1, 1], [0, 1, 1, 1]
 

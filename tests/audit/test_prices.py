@@ -14,11 +14,10 @@ import pytest
 
 from dpcausal.mechanisms.additive import laplace
 from dpcausal.papers.mechanisms.objective_perturbation import calibrate
-from dpcausal.privacy.events import Event
+from dpcausal.privacy.budget import Event
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
-from dpcausal.privacy.neighbours import Relation
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 from tests.registry.exact import less_declared
 from tests.registry.hunt import hunt
 from tests.registry.prices import at_gate, paid, share, total

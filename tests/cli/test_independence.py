@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.cli.methods import of
+from dpcausal.cli.options import of
 
 WAYS = of("independence")()
 LAW = "mean = { intercept = 0.1, Age = 0.5 }, sd = 0.6"

@@ -25,8 +25,8 @@ from typer.testing import CliRunner
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.data.engines import spark as in_spark
-from dpcausal.data.tabulate import JointCounts
+from dpcausal.data.counts import JointCounts
+from dpcausal.data.sources import spark as in_spark
 from dpcausal.errors import ParameterError, SchemaError
 from tests.data.test_engines import SCHEMA, N, hostile, released
 from tests.docs.pages import ROOT
@@ -157,7 +157,7 @@ def test_a_partition_of_another_type_than_declared_is_refused() -> None:
 
 def test_a_model_of_your_own_runs_in_dask_s_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """It waited for the pass that waited for it."""
-    monkeypatch.setattr("dpcausal.data.apart.HELD", 0)
+    monkeypatch.setattr("dpcausal.data.remote_blocks.HELD", 0)
     draws = np.random.default_rng(1).normal(size=(3, 300))
     rows = pd.DataFrame({"id": np.arange(300), **dict(zip("xyz", draws, strict=True))})
     schema, found = dpc.Schema(dict.fromkeys("xyz", dpc.Bounded(-3, 3))), []
@@ -186,7 +186,7 @@ def test_dask_partitions_without_rows_or_known_ends_are_one_table_and_one_that_d
     flat = pd.DataFrame(dict.fromkeys("xy", np.zeros(300)))
     drawn = dd.from_map(lambda part: flat + np.random.default_rng().random((300, 2)), [0, 1], meta=flat)
     table = dpc.Table(drawn, dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1))), dpc.Ledger.in_memory(LOSS))
-    monkeypatch.setattr("dpcausal.data.reading.HELD", 0)
+    monkeypatch.setattr("dpcausal.data.reader.HELD", 0)
     with pytest.raises(SchemaError, match="a row was written to between two passes"):
         dpc.moments(table, ["x", "y"], loss=LOSS)
     assert len(table.ledger.entries()) == 1

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcausal.data.cleaning import clean_numbers
+from dpcausal.data.coding import clean_numbers
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.errors import SchemaError

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpcausal as dpc
-from dpcausal.data.tabulate import codes_of, counts_of
+from dpcausal.data.counts import codes_of, counts_of
 from dpcausal.errors import SchemaError
 from tests.data.conftest import BACKENDS
 

@@ -20,11 +20,12 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.audit import greybox
-from dpcausal.data import arrays, files, reading
-from dpcausal.data import frame as frames
-from dpcausal.data.engines import duckdb as in_duckdb
-from dpcausal.data.engines import polars as in_polars
-from dpcausal.data.tabulate import JointCounts, counts_of
+from dpcausal.data import reader as reading
+from dpcausal.data.counts import JointCounts, counts_of
+from dpcausal.data.sources import arrays, files
+from dpcausal.data.sources import duckdb as in_duckdb
+from dpcausal.data.sources import frame as frames
+from dpcausal.data.sources import polars as in_polars
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError
 
 N = 900

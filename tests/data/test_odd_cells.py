@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.cleaning import number_of, scalar
-from dpcausal.data.periods import coded, period_label, unit_name
+from dpcausal.data.coding import number_of, scalar
+from dpcausal.data.panels.periods import coded, period_label, unit_name
 
 METHODS = (
     "__hash__", "__eq__", "__str__", "__repr__", "__int__", "__index__", "__float__", "__bool__", "__len__",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.tabulate import counts_of
+from dpcausal.data.counts import counts_of
 from dpcausal.errors import LedgerError, ParameterError, SchemaError
 
 SCHEMA = dpc.Schema({"x": dpc.Bounded(0, 100), "g": dpc.Levels(["a", "b", "c"])})

@@ -16,10 +16,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from dpcausal.data.counts import counts_of
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.data.source import withheld
 from dpcausal.data.table import Table
-from dpcausal.data.tabulate import counts_of
 from dpcausal.errors import HiddenAnswerError, ParameterError, RowLimitError, SchemaError
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP

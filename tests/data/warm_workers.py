@@ -12,8 +12,8 @@ import pyspark.daemon
 import pyspark.sql.pandas.serializers
 import pyspark.worker
 
-import dpcausal.data.apart
-import dpcausal.data.engines.spark  # noqa: F401
+import dpcausal.data.remote_blocks
+import dpcausal.data.sources.spark  # noqa: F401
 
 if __name__ == "__main__":
     gc.freeze()

@@ -11,12 +11,12 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.audit import compare
-from dpcausal.direction import anm
-from dpcausal.direction import ask as asking
-from dpcausal.direction.anm import split_rows
+from dpcausal.direction import api as asking
 from dpcausal.direction.methods import HALVES, METHODS
+from dpcausal.direction.scores import anm
+from dpcausal.direction.scores.anm import split_rows
+from dpcausal.mechanisms.blocks import assign_blocks
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.mechanisms.subsample import assign_blocks
 from dpcausal.methods import Votes
 from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr, AnmTrainingPrivacy, AnmTrainingRanks
 from dpcausal.privacy.noise import public_generator

@@ -18,7 +18,7 @@ import dpcausal as dpc
 from dpcausal.direction.scores import NAMES
 from dpcausal.errors import BudgetExceededError
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.sensitivity import Unit
 from tests.direction.neighbours import (  # noqa: F401
     CORRECTED,
     HIGH,

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.dependence.hsic import root_hsic_sensitivity
-from dpcausal.dependence.rank import kendall_sensitivity, spearman_sensitivity
 from dpcausal.direction import holdout
-from dpcausal.direction.anm import fit_halves, typical_distance
 from dpcausal.direction.holdout import RULES, difference_sensitivity, score_sensitivity
-from dpcausal.privacy.neighbours import Unit
-from dpcausal.privacy.sensitivity import Norm, Sensitivity
+from dpcausal.direction.scores.anm import fit_halves, typical_distance
+from dpcausal.privacy.sensitivity import Norm, Sensitivity, Unit
+from dpcausal.statistics.hsic import root_hsic_sensitivity
+from dpcausal.statistics.rank import kendall_sensitivity, spearman_sensitivity
 from tests.conformance import search
 from tests.direction.neighbours import (
     ANSWERS,

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction.anm import SCORES, fit_halves
+from dpcausal.direction.scores.anm import SCORES, fit_halves
 from dpcausal.errors import LossError, ParameterError, UnprovenError
 from dpcausal.mechanisms.gate import Passage, recording_gate
-from dpcausal.papers.anm_test_privacy_iqr import QUARTER
+from dpcausal.papers.direction.anm_test_privacy_iqr import QUARTER
 from tests.direction.neighbours import (
     ANSWERS,
     Rows,

@@ -18,7 +18,7 @@ from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, Param
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.methods import Holdout
 from dpcausal.privacy.loss import parse_loss
-from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.sensitivity import Unit
 from tests.direction.neighbours import LOW, Rows, ask, spelled
 
 NAMES = ("a", "b", "c", "d")

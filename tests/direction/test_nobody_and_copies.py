@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction.bits import of_block
+from dpcausal.direction.block_decisions import of_block
 
 N = 6_000
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.asking.public import LARGEST_BOUND, LEAST_WIDTH
-from dpcausal.dependence import hsic
+from dpcausal.core.validate import LARGEST_BOUND, LEAST_WIDTH
 from dpcausal.errors import (
     BudgetExceededError,
     DpCausalError,
@@ -24,6 +23,7 @@ from dpcausal.errors import (
 )
 from dpcausal.methods import Holdout, Verdict, Votes
 from dpcausal.papers import AnmTestPrivacy
+from dpcausal.statistics import hsic
 from tests.direction.neighbours import spelled
 
 CANARY = 0.31415926535897  # a value of the data that no message may show

@@ -10,7 +10,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.direction.calculators import two_draws_tail
 from dpcausal.mechanisms.gate import Passage, recording_gate
-from dpcausal.papers import anm_test_privacy as published
+from dpcausal.papers.direction import anm_test_privacy as published
 from tests.direction.neighbours import PUBLISHED, Rows, ask
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.dependence import gaussian_sums
 from dpcausal.direction import stable
 from dpcausal.direction.methods import chosen
 from dpcausal.direction.question import Columns, Pair
@@ -18,6 +17,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.methods import TrainingPrivacy
 from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.statistics import gaussian_sums
 from tests.conformance import search
 from tests.direction.neighbours import spelled
 from tests.registry.training_claims import GROUP, LARGE, RANGES, N, apart, of_scores

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.dependence.hsic import hsic_residual_sensitivity
-from dpcausal.dependence.iqr import interquartile_range
 from dpcausal.direction import stable, training
 from dpcausal.errors import LossError, ParameterError
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.papers import anm_training_privacy as published
-from dpcausal.privacy.neighbours import Unit
-from dpcausal.privacy.sensitivity import Norm
+from dpcausal.papers.direction import anm_training_privacy as published
+from dpcausal.privacy.sensitivity import Norm, Unit
 from dpcausal.regression.stability import prediction_sensitivity
+from dpcausal.statistics.hsic import hsic_residual_sensitivity
+from dpcausal.statistics.iqr import interquartile_range
 from tests.conformance import search
 from tests.direction.neighbours import spelled
 from tests.registry.training_claims import LARGE, RANGES, SHIFT, N, apart, of_published, of_ranges, of_ranks

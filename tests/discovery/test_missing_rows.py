@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.dependence.contrasts import contrasts_sensitivity
 from dpcausal.mechanisms.gate import recording_gate
+from dpcausal.statistics.contrasts import contrasts_sensitivity
 
 N = 3000
 LEVELS = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
@@ -123,7 +123,7 @@ def test_the_bound_with_the_count_is_that_of_all_changes_of_a_row() -> None:
     import itertools
     import math
 
-    from dpcausal.dependence.contrasts import contrast_basis
+    from dpcausal.statistics.contrasts import contrast_basis
 
     for sizes, batch in [((2,), [(0,)]), ((2, 3), [(0,), (1,), (0, 1)]), ((2, 2), [(0, 1)]), ((3, 4), [(0,), (1,)])]:
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.independence_level import PAGE, TABLES, block_level, critical, jackknifed, written
 from benchmarks.independence_shapes import FRESH, SHAPES
-from dpcausal.independence.law import block_pvalue, term
+from dpcausal.independence.null_laws import block_pvalue, term
 
 
 def test_what_stands_beside_a_made_table_stays() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.asking.ask import settle
+from dpcausal.core.run import settle
 from dpcausal.errors import DpCausalError, InfeasibleError
 
 LOSSES = (

@@ -9,8 +9,8 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.audit.falsifier import falsify
-from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
-from dpcausal.effects.ellipsoid import (
+from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
+from dpcausal.effects.moments.ellipsoid import (
     WHOLE,
     ellipse_bits,
     ellipse_moments,

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 import dpcausal as dpc
-from dpcausal.asking.ask import settle
-from dpcausal.asking.method import Settled
 from dpcausal.audit import GreyBoxAudit, compare
+from dpcausal.core.method import Settled
+from dpcausal.core.run import settle
 from dpcausal.independence.methods import ALL
-from dpcausal.independence.model_x import ModelX
+from dpcausal.independence.methods.model_x import ModelX
 from dpcausal.independence.question import Hypothesis, IndependenceTest
 from dpcausal.papers import ASKED, PrivKendall
 from tests.conformance import STARTS

@@ -24,7 +24,8 @@ from sklearn.linear_model import LinearRegression
 
 import dpcausal as dpc
 from dpcausal.errors import ParameterError
-from dpcausal.independence import blocks, model_x
+from dpcausal.independence.methods import block_test as blocks
+from dpcausal.independence.methods import model_x
 from tests.independence.neighbours import way
 from tests.voices import Heard, state, together
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcausal.independence.law import (
+from dpcausal.independence.null_laws import (
     LEAST_PVALUE,
     REACH,
     STEPS_PER_UNIT,

@@ -9,12 +9,11 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
-from dpcausal.asking.ask import settle
-from dpcausal.independence import blocks
-from dpcausal.independence.law import term
+from dpcausal.core.run import settle
 from dpcausal.independence.methods import METHODS
+from dpcausal.independence.methods import block_test as blocks
+from dpcausal.independence.null_laws import permutation_score, term
 from dpcausal.independence.question import Hypothesis
-from dpcausal.independence.ranks import permutation_score
 from dpcausal.privacy.noise import generator_from_seed
 
 NUMBERS = dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(-3, 3), "z": dpc.Bounded(-2, 2)})

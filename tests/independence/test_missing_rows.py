@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.independence.blocks import LEAST_KEPT, BlockTest, block_scores
-from dpcausal.independence.hsic import first_returns
 from dpcausal.independence.methods import ALL
+from dpcausal.independence.methods.block_test import LEAST_KEPT, BlockTest, block_scores
+from dpcausal.independence.methods.hsic import first_returns
 from dpcausal.independence.question import Hypothesis
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import generator_from_seed
@@ -195,7 +195,7 @@ def test_rows_that_are_left_out_before_they_are_dealt_are_caught() -> None:
 
 def test_blocks_whose_coins_follow_the_number_of_kept_rows_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     method = dpc.methods.Gcm(blocks=6, resamples=19).settle(rows_of_test(frame(3))[1], dpc.PureDP(1.0))
-    from dpcausal.independence import blocks
+    from dpcausal.independence.methods import block_test as blocks
 
     kept = []
 
@@ -228,7 +228,7 @@ def test_kept_rows_that_are_permuted_afresh_are_caught() -> None:
 
 def test_what_is_imputed_in_silence_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that promises to leave rows out and keeps them: what such a row holds elsewhere then counts."""
-    from dpcausal.data.rows import Rows
+    from dpcausal.data.records import Rows
 
     of = Rows.of
     monkeypatch.setattr(Rows, "of", lambda found, inside, _missing: of(found, inside, "impute"))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcausal.independence import law
-from dpcausal.independence.gcm import Gcm
+from dpcausal.independence import null_laws as law
 from dpcausal.independence.methods import ALL, METHODS
+from dpcausal.independence.methods.gcm import Gcm
 from tests.registry.null_laws import FALSE_ALARM, LAWS, TOO_NARROW, LawRow, excess, found_on
 
 CASES = [(name, row) for name, rows in LAWS.items() for row in rows]

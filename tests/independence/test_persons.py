@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.mechanisms.block_sum import block_sum
+from dpcausal.mechanisms.blocks import assign_blocks, bit_counts, block_sum, vote_count
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.mechanisms.subsample import assign_blocks, bit_counts, vote_count
-from dpcausal.privacy.hashing import hashed
-from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.privacy.process_local import hashed
+from dpcausal.privacy.sensitivity import Unit
 
 PERSONS, EACH = 300, 4
 SCHEMA = dpc.Schema({"x": dpc.Bounded(-4, 4), "y": dpc.Bounded(-4, 4), "z": dpc.Bounded(-4, 4)})

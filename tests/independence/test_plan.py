@@ -13,9 +13,9 @@ from scipy import stats
 
 import dpcausal as dpc
 from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError, UnprovenError
-from dpcausal.independence.many import adjusted
+from dpcausal.independence.api import adjusted
 from dpcausal.independence.result import said
-from dpcausal.papers.priv_tot import count_pvalue
+from dpcausal.papers.independence.priv_tot import count_pvalue
 from tests.independence.neighbours import KINDS, METHODS, SCHEMA, ask, frame, plan_of, rows_for, way
 
 ROWS = np.random.default_rng(7).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (130, 4))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.independence import blocks
-from dpcausal.independence.columns import Sample
+from dpcausal.independence.methods import block_test as blocks
+from dpcausal.independence.question import Sample
 from dpcausal.regression.smoother import Given
 
 KINDS: dict[str, Any] = {"gcm": dpc.methods.Gcm, "gcm-weighted": dpc.methods.WeightedGcm}

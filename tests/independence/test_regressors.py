@@ -21,9 +21,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 import dpcausal as dpc
-from dpcausal.asking.ask import ask_all, settle
+from dpcausal.core.run import ask_all, settle
 from dpcausal.errors import ParameterError
-from dpcausal.independence import blocks
+from dpcausal.independence.methods import block_test as blocks
 from dpcausal.independence.question import Hypothesis
 from dpcausal.methods import Crt, Gcm
 from tests.independence.neighbours import plan_of

@@ -22,12 +22,10 @@ from dpcausal.errors import DpCausalError, FenceError, LossError
 from dpcausal.mechanisms import additive
 from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, geometric, l2_ball, laplace, laplace_scale
 from dpcausal.privacy import noise
-from dpcausal.privacy.conditional import CONDITIONAL
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import simulated_noise
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import CONDITIONAL, Norm, Query, Relation, Sensitivity
 from tests.privacy.test_noise import allowed, cube_norms, discrete_gaussian_cdf, distance, summed
 
 Mechanism = Callable[[Query, Allotment, Any], Any]

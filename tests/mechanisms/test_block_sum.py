@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dpcausal.errors import ParameterError
-from dpcausal.mechanisms.block_sum import block_sum
-from dpcausal.mechanisms.subsample import assign_blocks
+from dpcausal.mechanisms.blocks import assign_blocks, block_sum
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Query
 from tests.conformance import check_claim, exhaustive

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from dpcausal.errors import ParameterError
-from dpcausal.mechanisms.block_window import INSIDE, block_window
-from dpcausal.mechanisms.subsample import assign_blocks
-from dpcausal.privacy.neighbours import Unit
+from dpcausal.mechanisms.blocks import INSIDE, assign_blocks, block_window
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.privacy.sensitivity import Query
+from dpcausal.privacy.sensitivity import Query, Unit
 from tests.conformance import check_claim
 
 CENTRES, HALVES = np.array([-6, 0, 3, 8, 0]), np.array([2, 2, 2, 2, 9])

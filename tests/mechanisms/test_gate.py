@@ -15,12 +15,11 @@ from dpcausal.mechanisms.additive import gaussian, geometric, l2_ball, laplace
 from dpcausal.mechanisms.gate import book_exact, exact, recording_gate, release
 from dpcausal.mechanisms.selection import exponential, noisy_max
 from dpcausal.privacy import noise
-from dpcausal.privacy.events import Event
+from dpcausal.privacy.budget import Event
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import simulated_noise
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 
 CANARY = 918273645.5
 

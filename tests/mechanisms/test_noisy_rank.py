@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from dpcausal.errors import ParameterError
-from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_margin, rank_scores
-from dpcausal.privacy.neighbours import Relation
+from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin, rank_scores
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.privacy.sensitivity import Norm, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from tests.conformance import check_claim
 
 Rows = Any

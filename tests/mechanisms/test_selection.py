@@ -21,9 +21,8 @@ from dpcausal.mechanisms import selection
 from dpcausal.mechanisms.selection import exponential, noisy_max
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import simulated_noise
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 from tests.privacy.test_noise import allowed, distance, index_cdf, permute_and_flip, softmax
 
 SELECTIONS = [

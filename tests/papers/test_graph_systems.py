@@ -10,15 +10,15 @@ import pytest
 from scipy.stats import kendalltau, norm
 
 import dpcausal as dpc
-from dpcausal.dependence.contingency import contingency
-from dpcausal.discovery.pc import Terms, find_skeleton
+from dpcausal.discovery.search.pc import Terms, find_skeleton
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import PrivPc, SvtPc
-from dpcausal.papers import sieve_and_examine as formulas
-from dpcausal.papers.priv_pc import Sieve, default_rounds
-from dpcausal.papers.rank_scores import RankScores, claimed_sensitivity, published_score, published_tau
-from dpcausal.papers.reconciled_tests import pvalues, smooth_median
+from dpcausal.papers.direction.rank_scores import RankScores, claimed_sensitivity, published_score, published_tau
+from dpcausal.papers.discovery import sieve_and_examine as formulas
+from dpcausal.papers.discovery.priv_pc import Sieve, default_rounds
+from dpcausal.papers.independence.reconciled_tests import pvalues, smooth_median
+from dpcausal.statistics.strata import contingency
 
 
 def frame(rows: int = 2_000) -> dict[str, np.ndarray]:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
-from dpcausal.planning.prospects import PROSPECTS
+from dpcausal.planning.registry import PROSPECTS
 
 GAUSSIAN = dpc.ApproxDP(1, 1e-6)
 NUMBERS = {"ci_test": {"correlation": 0.07}, "effect": {}, "moments": {"columns": 3, "normal_rows": True}}
@@ -84,9 +84,9 @@ def test_blocks_that_each_see_little_are_foretold_as_they_are_found() -> None:
 
 def test_a_direction_whose_blocks_all_agree_is_foretold_as_by_the_law_of_the_noise() -> None:
     """Against the closed chance; 400 draws, within five standard errors."""
-    from dpcausal.direction.counts import Counts, cube_tail
+    from dpcausal.direction.block_counts import Counts, cube_tail
+    from dpcausal.direction.methods.verdict import Verdict, outlook
     from dpcausal.direction.question import Pair
-    from dpcausal.direction.verdict import Verdict, outlook
     from dpcausal.privacy.noise import generator_from_seed
 
     loss, rows = dpc.PureDP(0.4), {name: np.zeros(2_000) for name in "xy"}
@@ -124,14 +124,14 @@ def test_a_width_goes_with_the_unit_of_the_outcome(task: str, n: int, words: dic
 
 
 def test_a_clear_curve_has_an_arrow_and_a_line_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpcausal.planning.direction.BLOCKS", 15)
+    monkeypatch.setattr("dpcausal.planning.directions.BLOCKS", 15)
     loss = dpc.PureDP(1)
     assert dpc.plan("direction", n=6_000, loss=loss, curve="sine", noise=0.3).accuracy > 0.8
     assert dpc.plan("direction", n=6_000, loss=loss, curve="linear").accuracy < 0.05
 
 
 def test_noise_is_simulated_in_a_rehearsal_and_nowhere_else() -> None:
-    from dpcausal.planning.prospect import rehearsals
+    from dpcausal.planning.task_plan import rehearsals
     from dpcausal.privacy.noise import simulated
 
     def fails(coins: Any) -> None:

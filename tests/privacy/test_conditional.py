@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcausal.privacy.conditional import conditional_change
-from dpcausal.privacy.sensitivity import Norm
+from dpcausal.privacy.sensitivity import Norm, conditional_change
 
 ANSWERS: dict[str, tuple[Norm, Any, Any, float]] = {
     "distances that move": (Norm.TESTED, [5, 7, 0.3], [4, 9, 0.3], 2.0),

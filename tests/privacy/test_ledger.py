@@ -22,11 +22,11 @@ from dpcausal.errors import (
     UnprovenError,
 )
 from dpcausal.privacy import ledger_lines
-from dpcausal.privacy.events import Event
+from dpcausal.privacy.budget import Event
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
-from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import simulated_noise
+from dpcausal.privacy.sensitivity import Relation, Unit
 
 
 def event(loss: Loss, zcdp: ZCDP | None = None) -> Event:

@@ -22,7 +22,7 @@ import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
-from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.sensitivity import Unit
 
 SUMS: list[Loss] = [PureDP(0.1), PureDP(0.25), ApproxDP(0.2, 1e-9), PureDP(0.1), ApproxDP(0.35, 2e-9), PureDP(0.0007)]
 RHOS: list[Loss] = [ZCDP(0.01), PureDP(0.3), ZCDP(0.0004), ZCDP(0.01), PureDP(Fraction(1, 3))]

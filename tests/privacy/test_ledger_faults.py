@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpcausal.errors import LedgerError
-from dpcausal.privacy import ledger_file
+from dpcausal.privacy import ledger_store as ledger_file
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 from tests.privacy.kill_loops import STEP, mount, run

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcausal.errors import DpCausalError, FenceError, HiddenAnswerError, ParameterError
-from dpcausal.privacy.neighbours import Relation, Unit
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 
 
 def bounded(bound: Any = 1.0, norm: Norm = Norm.L1, **options: Any) -> Sensitivity:

@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.dependence.flip import flip_sensitivity, signed_margin
-from dpcausal.dependence.hsic import (
+from dpcausal.direction.holdout import difference_sensitivity
+from dpcausal.mechanisms.blocks import assign_blocks, bit_counts, equal_blocks, vote_count
+from dpcausal.papers.direction.anm_test_privacy import HSIC
+from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.privacy.sensitivity import Sensitivity, Unit
+from dpcausal.statistics.flip_distance import flip_sensitivity, signed_margin
+from dpcausal.statistics.hsic import (
     hsic,
     hsic_residual_sensitivity,
     hsic_sensitivity,
@@ -16,8 +21,8 @@ from dpcausal.dependence.hsic import (
     root_hsic_residual_sensitivity,
     root_hsic_sensitivity,
 )
-from dpcausal.dependence.iqr import IqrReach, iqr_signed_distance
-from dpcausal.dependence.rank import (
+from dpcausal.statistics.iqr import IqrReach, iqr_signed_distance
+from dpcausal.statistics.rank import (
     kendall,
     kendall_numerator,
     kendall_numerator_sensitivity,
@@ -25,12 +30,6 @@ from dpcausal.dependence.rank import (
     spearman,
     spearman_sensitivity,
 )
-from dpcausal.direction.holdout import difference_sensitivity
-from dpcausal.mechanisms.subsample import assign_blocks, bit_counts, equal_blocks, vote_count
-from dpcausal.papers.anm_test_privacy import HSIC
-from dpcausal.privacy.neighbours import Unit
-from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.privacy.sensitivity import Sensitivity
 from tests.mechanisms.test_block_window import query as query_of_windows
 from tests.mechanisms.test_block_window import scores as scores_of_windows
 from tests.registry import discovery, effects, independence, panels, training_claims

@@ -12,32 +12,36 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
-from dpcausal.data.tabulate import margins_of
-from dpcausal.dependence.conditional_kendall import (
-    conditional_kendall,
-    conditional_kendall_sensitivity,
-    conditional_kendall_steps,
-    conditional_kendall_steps_sensitivity,
-)
-from dpcausal.dependence.contingency import contingency, contingency_sensitivity, histograms, histograms_sensitivity
-from dpcausal.dependence.contrasts import contrast_of, contrasts_sensitivity
-from dpcausal.dependence.second_moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
-from dpcausal.dependence.triples import third_moments, third_moments_sensitivity, weight_sums
-from dpcausal.dependence.whitened import whitened_moments, whitened_moments_sensitivity
+from dpcausal.data.counts import margins_of
 from dpcausal.discovery.methods import METHODS
-from dpcausal.discovery.moments import noisy_moments
-from dpcausal.discovery.parities import Releaser
+from dpcausal.discovery.methods.contingency_table import ContingencyTable
+from dpcausal.discovery.methods.moments import noisy_moments
+from dpcausal.discovery.methods.parities import Releaser
+from dpcausal.discovery.methods.triples import Triples, noisy_triples
+from dpcausal.discovery.methods.whitened import noisy_whitened
 from dpcausal.discovery.question import Graph, rho_of
-from dpcausal.discovery.table import ContingencyTable
-from dpcausal.discovery.triples import Triples, noisy_triples
-from dpcausal.discovery.whitened import noisy_whitened
 from dpcausal.papers import ASKED
 from dpcausal.papers.mechanisms.replication import replicate
 from dpcausal.papers.mechanisms.sparse_vector import first_above
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
-from dpcausal.privacy.neighbours import Relation
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
+from dpcausal.statistics.contrasts import contrast_of, contrasts_sensitivity
+from dpcausal.statistics.level_moments import (
+    third_moments,
+    third_moments_sensitivity,
+    weight_sums,
+    whitened_moments,
+    whitened_moments_sensitivity,
+)
+from dpcausal.statistics.moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
+from dpcausal.statistics.rank import (
+    conditional_kendall,
+    conditional_kendall_sensitivity,
+    conditional_kendall_steps,
+    conditional_kendall_steps_sensitivity,
+)
+from dpcausal.statistics.strata import contingency, contingency_sensitivity, histograms, histograms_sensitivity
 from tests.discovery.ways import ALL, loss_of
 from tests.registry.rows import MechanismRow, Neighbours, Search, SensitivityRow, TaskRow
 

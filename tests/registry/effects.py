@@ -10,13 +10,15 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
-from dpcausal.effects.assigned import assigned_sum, assigned_sum_sensitivity
-from dpcausal.effects.block_mean import PROOFS
-from dpcausal.effects.blocks import Blocks
-from dpcausal.effects.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity
-from dpcausal.effects.coin import centred_score, centred_score_sensitivity
-from dpcausal.effects.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
-from dpcausal.effects.ellipsoid import (
+from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
+from dpcausal.effects.did.release import cohort_bits, cohort_sums, cohort_sums_sensitivity
+from dpcausal.effects.estimators import METHODS
+from dpcausal.effects.estimators.assigned import assigned_sum, assigned_sum_sensitivity
+from dpcausal.effects.estimators.block_mean import PROOFS
+from dpcausal.effects.estimators.block_regression import Slope
+from dpcausal.effects.estimators.blocks import Blocks
+from dpcausal.effects.estimators.coin import centred_score, centred_score_sensitivity
+from dpcausal.effects.moments.ellipsoid import (
     WHOLE,
     ellipse_bits,
     ellipse_moments,
@@ -24,10 +26,8 @@ from dpcausal.effects.ellipsoid import (
     scale_histograms,
     scale_histograms_sensitivity,
 )
-from dpcausal.effects.methods import METHODS
-from dpcausal.effects.series import Slope
 from dpcausal.papers import ASKED
-from dpcausal.papers.fold_split import averages, fold_split, fold_split_sensitivity
+from dpcausal.papers.effects.fold_split import averages, fold_split, fold_split_sensitivity
 from tests.registry.rows import Neighbours, Search, SensitivityRow, TaskRow
 
 Rows = Any

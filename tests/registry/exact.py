@@ -22,7 +22,7 @@ from scipy.special import logsumexp
 
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy import noise
-from dpcausal.privacy.events import Event
+from dpcausal.privacy.budget import Event
 from tests.registry.laws import Law, Reals, geometric_below
 from tests.registry.rows import Draw
 

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from dpcausal.mechanisms.additive import laplace
-from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_margin
-from dpcausal.privacy.events import Event
+from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
+from dpcausal.privacy.budget import Event
 from dpcausal.privacy.loss import PureDP
-from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.privacy.sensitivity import Norm, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from tests.registry import laws, panels
 from tests.registry.exact import Cuts, ExactRow, Fit
 from tests.registry.iqr import at_the_threshold

@@ -11,14 +11,13 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit
-from dpcausal.dependence.neighbour_pairs import signed_sensitivity, untied_sensitivity
-from dpcausal.dependence.permuted_hsic import permuted_root_hsic_sensitivity
-from dpcausal.dependence.stratum_moments import covariance_sensitivity, spread_sensitivity, variance_sensitivity
-from dpcausal.independence import blocks, hsic, many
-from dpcausal.independence.crt_global import GlobalCrt
-from dpcausal.mechanisms.noisy_rank import margin_sensitivity, rank_scores
-from dpcausal.papers import priv_gcm
-from dpcausal.papers.priv_kendall import published_spearman, published_spearman_sensitivity
+from dpcausal.independence import api as many
+from dpcausal.independence.methods import block_test as blocks
+from dpcausal.independence.methods import hsic
+from dpcausal.independence.methods.crt_decision import GlobalCrt
+from dpcausal.mechanisms.selection import margin_sensitivity, rank_scores
+from dpcausal.papers.independence import priv_gcm
+from dpcausal.papers.independence.priv_kendall import published_spearman, published_spearman_sensitivity
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
@@ -26,11 +25,9 @@ from dpcausal.regression.residual_products import (
     products_sensitivity,
     resample_sum_sensitivity,
 )
-from tests.dependence.test_neighbour_pairs import BOX, sums, tied_start, worst, worst_start
-from tests.dependence.test_neighbour_pairs import SIZES as PAIRED
-from tests.dependence.test_permuted_hsic import halves_in_step, permuted
-from tests.dependence.test_stratum_moments import STRATA as MOMENTS
-from tests.dependence.test_stratum_moments import corners, covariance, spread, variance
+from dpcausal.statistics.hsic import permuted_root_hsic_sensitivity
+from dpcausal.statistics.neighbour_pairs import signed_sensitivity, untied_sensitivity
+from dpcausal.statistics.strata import covariance_sensitivity, spread_sensitivity, variance_sensitivity
 from tests.independence.neighbours import (
     BLOCKS,
     HIGH,
@@ -51,12 +48,17 @@ from tests.independence.neighbours import (
 )
 from tests.mechanisms.test_block_sum import exact, query
 from tests.mechanisms.test_noisy_rank import EACH, OWN, margin, scores
-from tests.papers.test_priv_kendall import THREE_STRATA, in_strata
+from tests.papers.independence.test_priv_kendall import THREE_STRATA, in_strata
 from tests.registry.discovery import opposed
 from tests.registry.null_laws import MUTANTS
 from tests.registry.rows import Neighbours, Search, SensitivityRow, TaskRow, TextRow
 from tests.regression.products import DOMAIN, STARTS, products, resample_sum, two_groups
 from tests.regression.test_residual_products import SHAPES
+from tests.statistics.test_neighbour_pairs import BOX, sums, tied_start, worst, worst_start
+from tests.statistics.test_neighbour_pairs import SIZES as PAIRED
+from tests.statistics.test_permuted_hsic import halves_in_step, permuted
+from tests.statistics.test_strata import STRATA as MOMENTS
+from tests.statistics.test_strata import corners, covariance, spread, variance
 
 Rows = Any
 

@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.dependence.iqr import IqrReach
-from dpcausal.papers import AnmTestPrivacyIqr, anm_test_privacy_iqr
-from dpcausal.papers.iqr_intervals import interval_sensitivity, proposal, proposal_sensitivity, proposed_distances
+from dpcausal.papers import AnmTestPrivacyIqr
+from dpcausal.papers.direction import anm_test_privacy_iqr
+from dpcausal.papers.mechanisms.iqr_intervals import (
+    interval_sensitivity,
+    proposal,
+    proposal_sensitivity,
+    proposed_distances,
+)
 from dpcausal.papers.mechanisms.propose_test_release import propose_test_release
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
-from dpcausal.privacy.neighbours import PrivacyUnit, Relation, Unit
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, PrivacyUnit, Query, Relation, Sensitivity, Unit
+from dpcausal.statistics.iqr import IqrReach
 from tests.registry import asked
 from tests.registry.rows import MechanismRow, Neighbours, SensitivityRow, TaskRow
 

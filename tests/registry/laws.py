@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammainc, gammaincc, ndtr, softmax
 
-from dpcausal.privacy.events import Event
+from dpcausal.privacy.budget import Event
 
 Reals = npt.NDArray[np.float64]
 Below = Callable[[Reals, float], Reals]

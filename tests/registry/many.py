@@ -12,13 +12,13 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.direction import holdout
-from dpcausal.direction import votes as by_blocks
 from dpcausal.direction.many import planned
+from dpcausal.direction.methods import votes as by_blocks
 from dpcausal.direction.question import Columns
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP
-from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.privacy.sensitivity import Unit
 from tests.direction.neighbours import HIGH, LOW, SCHEMA, halves, new_row, replaced, some_rows, table
 from tests.registry.rows import Neighbours, Search, TaskRow, TextRow
 

@@ -17,13 +17,12 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 import dpcausal as dpc
-from dpcausal.asking.ask import settle
+from dpcausal.core.run import settle
 from dpcausal.data.schema import Column
-from dpcausal.independence import blocks, counts
-from dpcausal.independence.columns import Sample, rows_of
-from dpcausal.independence.law import block_law
-from dpcausal.independence.methods import ALL
-from dpcausal.independence.question import Hypothesis, IndependenceTest
+from dpcausal.independence.methods import ALL, counts
+from dpcausal.independence.methods import block_test as blocks
+from dpcausal.independence.null_laws import block_law
+from dpcausal.independence.question import Hypothesis, IndependenceTest, Sample, rows_of
 from dpcausal.privacy.noise import generator_from_seed
 
 Reals = npt.NDArray[np.float64]

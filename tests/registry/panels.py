@@ -13,14 +13,14 @@ from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.papers.mechanisms.objective_perturbation import objective_perturbation
 from dpcausal.papers.synthetic_control import perturbation
 from dpcausal.papers.synthetic_control.dpsc import published_objective_perturbation
-from dpcausal.privacy.neighbours import Relation, Unit
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from dpcausal.regression.ridge import ridge_weight_sensitivity, ridge_weights
-from dpcausal.synthetic_control import factor, matched, placebo
-from dpcausal.synthetic_control.matched import matched_sensitivity, matched_sums
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
+from dpcausal.regression.kernel_ridge import ridge_weight_sensitivity, ridge_weights
+from dpcausal.synthetic_control import placebo
+from dpcausal.synthetic_control.donor_rows import FINE, FULL, Grid, at_length, squared_lengths, within_radius
+from dpcausal.synthetic_control.methods import factor, matched
+from dpcausal.synthetic_control.methods.matched import matched_sensitivity, matched_sums
 from dpcausal.synthetic_control.placebo import Placebos
 from dpcausal.synthetic_control.question import Treated
-from dpcausal.synthetic_control.rows import FINE, FULL, Grid, at_length, squared_lengths, within_radius
 from tests.registry.rows import MechanismRow, Neighbours, Search, SensitivityRow, TaskRow
 from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited, panel
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from dpcausal.audit.falsifier import STARTS, Falsification, falsify
-from dpcausal.data.frame import source_of
 from dpcausal.data.persons import Persons
-from dpcausal.dependence.neighbour_pairs import PairSums, pair_sums, signed_sensitivity, untied_sensitivity
-from dpcausal.mechanisms.subsample import dealt_order
-from dpcausal.privacy.neighbours import Unit
+from dpcausal.data.sources.frame import source_of
+from dpcausal.mechanisms.blocks import dealt_order
 from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.privacy.sensitivity import Unit
+from dpcausal.statistics.neighbour_pairs import PairSums, pair_sums, signed_sensitivity, untied_sensitivity
 from tests.registry.rows import SensitivityRow
 
 Rows = Any

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcausal.audit.falsifier import distance
 from dpcausal.mechanisms.gate import FixedAnswers, Passage, recording_gate
-from dpcausal.privacy.events import Event
+from dpcausal.privacy.budget import Event
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm
 from tests.registry.rows import TaskRow

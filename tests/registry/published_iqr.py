@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dpcausal as dpc
-from dpcausal.direction.anm import split_rows
+from dpcausal.direction.scores.anm import split_rows
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 
 ROWS, TRAINING_ROWS, SEED = 360, 8, 0

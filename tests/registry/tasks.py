@@ -10,16 +10,16 @@ from unittest import mock
 import numpy as np
 
 from dpcausal.direction import holdout
-from dpcausal.direction import verdict as by_verdict
-from dpcausal.direction import votes as by_blocks
-from dpcausal.direction.anm import Residuals
+from dpcausal.direction.methods import verdict as by_verdict
+from dpcausal.direction.methods import votes as by_blocks
 from dpcausal.direction.question import Columns, Pair, Released
-from dpcausal.mechanisms.subsample import assign_blocks, equal_blocks
-from dpcausal.papers import anm_test_privacy as published
+from dpcausal.direction.scores.anm import Residuals
+from dpcausal.mechanisms.blocks import assign_blocks, equal_blocks
+from dpcausal.papers.direction import anm_test_privacy as published
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
-from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.privacy.sensitivity import Unit
 from tests.direction.neighbours import table
 from tests.registry import discovery, effects, independence, panels
 from tests.registry.asked import asked_on_neighbours

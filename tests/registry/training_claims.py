@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.dependence.hsic import hsic
-from dpcausal.dependence.rank import kendall
 from dpcausal.direction import stable, training
 from dpcausal.direction.stable import training_sensitivity
-from dpcausal.papers import anm_training_privacy as published
+from dpcausal.papers.direction import anm_training_privacy as published
 from dpcausal.papers.mechanisms.stable_value import stable_threshold, stable_value
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP
-from dpcausal.privacy.neighbours import Relation, Unit
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.stability import FeatureTable, fit_stable, prediction_sensitivity
+from dpcausal.statistics.hsic import hsic
+from dpcausal.statistics.rank import kendall
 from tests.registry.rows import MechanismRow, SensitivityRow, TextRow
 
 Rows = Any

@@ -10,12 +10,11 @@ from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.direction import stable, training
 from dpcausal.direction.stable import Setting
 from dpcausal.mechanisms.additive import laplace
-from dpcausal.papers import anm_training_privacy as published
+from dpcausal.papers.direction import anm_training_privacy as published
 from dpcausal.papers.mechanisms.stable_value import stable_value
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
-from dpcausal.privacy.neighbours import PrivacyUnit, Unit
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, PrivacyUnit, Query, Sensitivity, Unit
 from tests.direction.neighbours import HIGH, LOW, ask, halves, new_row, replaced, some_rows
 from tests.registry.rows import Neighbours, Search, TaskRow
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.regression.features import CHUNK_ROWS, PLACES_PER_WIDTH, FourierFeatures, draw_features
+from dpcausal.regression.kernel_ridge import CHUNK_ROWS, PLACES_PER_WIDTH, FourierFeatures, draw_features
 
 
 @given(

@@ -12,8 +12,16 @@ from sklearn.kernel_ridge import KernelRidge
 from dpcausal.errors import HiddenAnswerError, ParameterError
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.regression import kernel_ridge
-from dpcausal.regression.features import draw_features
-from dpcausal.regression.kernel_ridge import ALPHAS, EXACT_ROWS, WIDTHS, alpha_of, fit, leave_one_out, tune
+from dpcausal.regression.kernel_ridge import (
+    ALPHAS,
+    EXACT_ROWS,
+    WIDTHS,
+    alpha_of,
+    draw_features,
+    fit,
+    leave_one_out,
+    tune,
+)
 
 WIDE = (-1e6, 1e6)
 

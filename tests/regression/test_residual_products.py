@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcausal.papers.priv_crt import published_resample_bound
-from dpcausal.papers.priv_gcm import published_products_bound
+from dpcausal.papers.independence.priv_crt import published_resample_bound
+from dpcausal.papers.independence.priv_gcm import published_products_bound
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression import residual_products as page
 from dpcausal.regression.residual_products import (

@@ -14,8 +14,7 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from dpcausal.errors import HiddenAnswerError, ParameterError
-from dpcausal.privacy.neighbours import Unit
-from dpcausal.privacy.sensitivity import Norm
+from dpcausal.privacy.sensitivity import Norm, Unit
 from dpcausal.regression import stability
 from dpcausal.regression.stability import (
     FeatureTable,

@@ -13,10 +13,10 @@ import dpcausal as dpc
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.contrasts import NoisyContrasts
-from dpcausal.releases.form import Form, guarantee_in, written
+from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import UNSTATED, Release
-from dpcausal.releases.table import NoisyTable
+from dpcausal.releases.saved import Form, guarantee_in, written
 from tests.discovery.ways import NUMBERS, loss_of
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import dpcausal as dpc
-from dpcausal.study.standing import ANSWERED, SPENT
+from dpcausal.study.status import ANSWERED, SPENT
 from tests.privacy.kill_loops import finish, kill, start
 
 

@@ -17,9 +17,8 @@ from typer.testing import CliRunner
 import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.errors import BudgetExceededError, DpCausalError, ParameterError
-from dpcausal.study.draft import declared
-from dpcausal.study.lines import lines_of
-from dpcausal.study.standing import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK
+from dpcausal.study.file import declared, lines_of
+from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK
 from tests.study.kills import run_under_fire
 
 HEAD = """title = "Does smoking matter once age is known?"
@@ -252,7 +251,7 @@ def test_a_spend_without_an_answer_is_shown_and_the_rest_goes_on(monkeypatch: py
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("dpcausal.asking.ask.keep", die)
+        patched.setattr("dpcausal.core.run.keep", die)
         assert CliRunner().invoke(app, ["run", "study.toml", "--new-ledger"]).exit_code != 0
     found = dpc.Study.open("study.toml").run(new_ledger=True)
     assert [one.state for one in found.standings] == [SPENT, ANSWERED, ANSWERED]
@@ -289,7 +288,7 @@ def test_the_commands_go_from_a_raw_file_to_a_report() -> None:
 
 
 def test_init_takes_no_bound_from_the_data(tmp_path: Path) -> None:
-    from dpcausal.study.draft import names_of
+    from dpcausal.study.file import names_of
 
     for row in ("1,x", "99999,y"):
         (tmp_path / "d.csv").write_text(f"a,b\n{row}\n")

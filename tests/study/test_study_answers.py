@@ -15,7 +15,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.errors import LedgerError, NotKeptWarning
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.study.standing import ANSWERED, EARLIER, TO_ASK, UNKEPT
+from dpcausal.study.status import ANSWERED, EARLIER, TO_ASK, UNKEPT
 
 HEAD = """title = "T"
 data = "{data}"

@@ -8,7 +8,7 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
-from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.sensitivity import Unit
 
 START, PERIODS = 6, 9
 LINE = np.array([0.1, 0.3, -0.2, 0.2, 0.0, 0.1, 0.4, 0.5, -0.1])

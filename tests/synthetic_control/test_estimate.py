@@ -14,7 +14,7 @@ import dpcausal as dpc
 from dpcausal.errors import BudgetExceededError, InfeasibleError, LossError, ParameterError, UnprovenError
 from dpcausal.methods import Matched
 from dpcausal.papers import OutputPerturbation
-from dpcausal.privacy.neighbours import Relation, Unit
+from dpcausal.privacy.sensitivity import Relation, Unit
 from dpcausal.synthetic_control.methods import METHODS
 from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited, ledger_of, panel_of
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.study.drawing import drawn
+from dpcausal.study.report.figures import drawn
 
 LACKING = [4, 5, 6, 12, 13]
 

@@ -11,11 +11,10 @@ from scipy import stats
 
 import dpcausal as dpc
 from dpcausal.audit import falsify
-from dpcausal.privacy.neighbours import Unit
-from dpcausal.privacy.sensitivity import Norm
+from dpcausal.privacy.sensitivity import Norm, Unit
 from dpcausal.synthetic_control import placebo
+from dpcausal.synthetic_control.donor_rows import FULL
 from dpcausal.synthetic_control.placebo import Law, Placebos
-from dpcausal.synthetic_control.rows import FULL
 from tests.conformance import check_claim
 from tests.registry.panels import far_and_calm, missed_twice, placebos, swinging, two_ways
 from tests.synthetic_control.neighbours import granted

@@ -11,8 +11,8 @@ from scipy.stats import t as student
 
 import dpcausal as dpc
 from dpcausal.errors import InfeasibleError
-from dpcausal.synthetic_control.factor import walked
-from dpcausal.synthetic_control.plan import MOST_NOISE
+from dpcausal.synthetic_control.design import MOST_NOISE
+from dpcausal.synthetic_control.methods.factor import walked
 
 PURE, APPROXIMATE = dpc.PureDP(1), dpc.ApproxDP(1, 1e-6)
 T, START, DONORS = 24, 16, 1000

@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.conditional import CONDITIONAL, conditional_change
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
-from dpcausal.privacy.sensitivity import Norm
+from dpcausal.privacy.sensitivity import CONDITIONAL, Norm, conditional_change
 
 Rows = npt.NDArray[np.float64]
 Statistic = Callable[[Rows], Any]

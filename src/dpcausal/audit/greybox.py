@@ -73,7 +73,7 @@ def compare(
     >>> from dpcausal.mechanisms.additive import laplace
     >>> from dpcausal.privacy.ledger import Ledger
     >>> from dpcausal.privacy.loss import PureDP
-    >>> from dpcausal.privacy.neighbours import Relation
+    >>> from dpcausal.privacy.sensitivity import Relation
     >>> from dpcausal.privacy.sensitivity import Query, Sensitivity
     >>> def noisy_sum(values, bound):
     ...     allotment = Ledger.in_memory(PureDP(1)).allot(PureDP(1), task="sum")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.methods import Call, asks
+from dpcausal.cli.options import Call, asks
 from dpcausal.cli.shared import DataArgument, SchemaOption
 
 

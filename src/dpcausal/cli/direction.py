@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpcausal.cli.methods import Call, asks, of
+from dpcausal.cli.options import Call, asks, of
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 
 AlphaOption = Annotated[float, typer.Option(help="Level of a verdict's claims, and of an arrow by votes.")]
@@ -46,7 +46,7 @@ def direction_command(
     alpha: AlphaOption = 0.1,
 ) -> None:
     """Which of two columns is the cause?"""
-    from dpcausal.direction.ask import direction
+    from dpcausal.direction.api import direction
 
     words: dict[str, Any] = {"score": score, "protect": protect, "alpha": alpha}
     call.show(direction(call.table(data, schema), x, y, **words, **call.settings))

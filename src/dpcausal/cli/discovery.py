@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.ask import KnowledgeOption, knowledge_in
-from dpcausal.cli.methods import Call, asks, of
+from dpcausal.cli.options import Call, asks, of
+from dpcausal.cli.release import KnowledgeOption, knowledge_in
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in, show
 
 
@@ -27,7 +27,7 @@ def discover_command(
     form: Annotated[str, typer.Option("--format", help="text, dagitty, dot or graphml.")] = "text",
 ) -> None:
     """Which columns cause which?"""
-    from dpcausal.discovery.ask import discover
+    from dpcausal.discovery.api import discover
     from dpcausal.discovery.knowledge import Knowledge
     from dpcausal.errors import ParameterError
 

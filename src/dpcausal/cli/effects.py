@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.methods import Call, asks, of
+from dpcausal.cli.options import Call, asks, of
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 from dpcausal.errors import ParameterError
 
@@ -30,7 +30,7 @@ def effect_command(
     coverage: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
 ) -> None:
     """How large is the effect of a treatment?"""
-    from dpcausal.effects.ask import effect
+    from dpcausal.effects.api import effect
 
     if bool(adjust) == trial:
         raise ParameterError("say --adjust for what causes both, or --trial where a lot drew the treatment")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.methods import Call, asks, of
+from dpcausal.cli.options import Call, asks, of
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 
 
@@ -23,7 +23,7 @@ def ci_test_command(
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
 ) -> None:
     """Is x still linked to y once z is known?"""
-    from dpcausal.independence.ask import ci_test
+    from dpcausal.independence.api import ci_test
 
     left, right, known = names_in("x", [x]), names_in("y", [y]), names_in("--given", given)
     call.show(ci_test(call.table(data, schema), left, right, given=known, alpha=alpha, **call.settings))

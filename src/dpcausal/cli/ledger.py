@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcausal.cli.records import IdsOption, PersonOption
+from dpcausal.cli.options import IdsOption, PersonOption
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,

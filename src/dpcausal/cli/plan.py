@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from dpcausal.cli.methods import built, described, method_options, of, parameter, plain_type, register, taking
+from dpcausal.cli.options import built, described, method_options, of, parameter, plain_type, register, taking
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
@@ -24,7 +24,7 @@ from dpcausal.cli.study import end, show_plan
 from dpcausal.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dpcausal.planning.prospect import Prospect
+    from dpcausal.planning.task_plan import Prospect
     from dpcausal.privacy.loss import Loss
 
 TARGET = "The accuracy to reach: a chance, or half the width of an interval; n or epsilon is then sought."
@@ -45,7 +45,7 @@ def _plan(
     **assumed: Any,
 ) -> None:
     """What to expect, before anything is spent: of each question of a study, or of a task from public numbers."""
-    from dpcausal.planning.prospects import PROSPECTS
+    from dpcausal.planning.registry import PROSPECTS
 
     said = {name: value for name, value in assumed.items() if value is not None}
     task = what.replace("-", "_")
@@ -86,7 +86,7 @@ def _method_of(kind: type[Prospect], said: dict[str, Any]) -> dict[str, Any]:
 
 def _whole() -> Callable[..., None]:
     """Return the command with an option for each assumption of a task, and for each field of its methods."""
-    from dpcausal.planning.prospects import PROSPECTS
+    from dpcausal.planning.registry import PROSPECTS
 
     takers: dict[str, list[str]] = {}
     for task, kind in PROSPECTS.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dpcausal.cli import ask as ask
 from dpcausal.cli import did as did
 from dpcausal.cli import direction as direction
 from dpcausal.cli import discontinuity as discontinuity

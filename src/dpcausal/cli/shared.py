@@ -28,7 +28,7 @@ from dpcausal.errors import (
 if TYPE_CHECKING:
     from dpcausal.privacy.ledger import Ledger
     from dpcausal.privacy.loss import Loss
-    from dpcausal.report import Result
+    from dpcausal.result import Result
 
 BAD_INPUT, REFUSED, DAMAGED = 2, 3, 4
 

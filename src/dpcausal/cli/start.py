@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.records import WeightOption, weight_of
+from dpcausal.cli.options import WeightOption, weight_of
 from dpcausal.cli.shared import DATA, JsonOption, app, exit_codes
 from dpcausal.errors import ParameterError
 
@@ -62,7 +62,7 @@ def explain_command(
 ) -> None:
     """Print a claim with its proof, or the names of all claims."""
     with exit_codes():
-        from dpcausal.proofs import claims, explain
+        from dpcausal.claims import claims, explain
 
         if proof is not None and proof not in claims():
             _check_no_method(proof)

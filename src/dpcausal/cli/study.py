@@ -33,9 +33,9 @@ def init_command(
 ) -> None:
     """Begin a study: asks for the public bounds of each column, and reads nothing but the columns' names."""
     with exit_codes():
-        from dpcausal.data.unchanged import seen_from
+        from dpcausal.data.sources.fingerprint import seen_from
         from dpcausal.errors import ParameterError
-        from dpcausal.study.draft import draft, names_of
+        from dpcausal.study.file import draft, names_of
         from dpcausal.study.writing import write_new
 
         if out.exists():
@@ -58,9 +58,9 @@ def init_command(
 def _interview(names: list[str], said: dict[str, Any]) -> None:
     """Ask for title, person, each column and the budget; what is mistyped is asked again."""
     from dpcausal.errors import LossError, ParameterError, nearest
-    from dpcausal.privacy.call import check_budget
+    from dpcausal.privacy.checks import check_budget
     from dpcausal.privacy.loss import ApproxDP
-    from dpcausal.study.draft import declared
+    from dpcausal.study.file import declared
 
     said["title"] = typer.prompt("Title, the question of the study")
     whose = f"Column that names whose a row is ({shown(', '.join(filter(None, names)))}; empty: a row is a person)"
@@ -146,7 +146,7 @@ def announce(done: int, many: int, words: str) -> None:
 
 def answers(found: StudyPlan) -> list[str]:
     """Return the answers, each under its question's name."""
-    from dpcausal.study.document import released
+    from dpcausal.study.report.content import released
 
     lines = []
     for one in found.standings:

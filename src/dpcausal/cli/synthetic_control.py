@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpcausal.cli.methods import Call, asks, of
+from dpcausal.cli.options import Call, asks, of
 from dpcausal.cli.shared import DATA
 
 
@@ -33,9 +33,9 @@ def synthetic_control_command(
     force: Annotated[bool, typer.Option("--force", help="Run although the donors would add little but noise.")] = False,
 ) -> None:
     """What would have happened without the intervention?"""
-    from dpcausal.data.panel import Panel
+    from dpcausal.data.panels.panel import Panel
     from dpcausal.data.schema import Bounded
-    from dpcausal.synthetic_control.ask import plan_synthetic_control, synthetic_control
+    from dpcausal.synthetic_control.api import plan_synthetic_control, synthetic_control
 
     panel = Panel(data, unit=unit, time=time, outcome=outcome, target=_named(target, data), start=start,
                   bounds=Bounded(lower, upper), ledger=call.ledger, name=call.name, treated=treated,
@@ -50,8 +50,8 @@ def synthetic_control_command(
 
 def _named(target: str, data: str) -> str | int:
     """Return a unit's name as the data hold it: all names in a CSV are texts."""
-    from dpcausal.data.files import TEXTS
-    from dpcausal.data.packages import READERS
+    from dpcausal.data.sources.files import TEXTS
+    from dpcausal.data.sources.stat_packages import READERS
 
     texts = data.lower().endswith((*TEXTS, *READERS))
     return target if texts or not target.lstrip("+-").isdigit() else int(target)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.cleaning import scalar
+from dpcausal.data.coding import scalar
 from dpcausal.data.source import Collected, Declared, Kind, Source, withheld
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError
-from dpcausal.privacy.hashing import hashed, mixed
+from dpcausal.privacy.process_local import hashed, mixed
 
 Integers = NDArray[np.int64]
 

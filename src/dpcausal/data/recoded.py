@@ -5,11 +5,11 @@ Nothing is read, and no row changes: a declaration is public, and the frame's ty
 
 from __future__ import annotations
 
-from dpcausal.data.cleaning import check_declared
+from dpcausal.data.coding import check_declared
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.schema import Schema
+from dpcausal.data.subgroups.predicate import Predicate, check_some, predicate
 from dpcausal.data.table import Table
-from dpcausal.data.where import Predicate, check_some, predicate
 from dpcausal.errors import ParameterError
 
 

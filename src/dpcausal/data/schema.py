@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from dpcausal.data.cleaning import check_name
+from dpcausal.data.coding import check_name
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.toml_text import toml_in
 from dpcausal.errors import SchemaError, nearest
 
 if TYPE_CHECKING:
-    from dpcausal.data.check import SchemaCheck
+    from dpcausal.data.curator.profile import SchemaCheck
 
 __all__ = ["Bounded", "Column", "Levels", "Schema"]
 
@@ -33,7 +33,7 @@ def _column(name: object, declared: object) -> Column:
         return declared
     if not isinstance(declared, Mapping):
         raise SchemaError(f"column {name!r}: must be Bounded(lower, upper) or Levels([...]), {_instead(declared)}")
-    from dpcausal.data.declaration import BoundedShape, LevelsShape, checked
+    from dpcausal.data.columns import BoundedShape, LevelsShape, checked
 
     rule = ""
     try:
@@ -138,7 +138,7 @@ class Schema(Mapping[str, Column]):
         >>> found.columns[0].above, found.columns[0].substituted
         (0.25, 0.25)
         """
-        from dpcausal.data.check import check
+        from dpcausal.data.curator.profile import check
 
         return check(frame, self, weight)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.errors import SchemaError
-from dpcausal.privacy.unheard import contained
+from dpcausal.privacy.sandbox import contained
 
 Result = TypeVar("Result")
 

@@ -8,21 +8,21 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.apart import Apart, persons_in
-from dpcausal.data.cleaning import check_declared, check_name, check_named
-from dpcausal.data.origin import Origin, opened
+from dpcausal.data.coding import check_declared, check_name, check_named
 from dpcausal.data.persons import Persons, check_id, check_most, check_number, check_order, many
-from dpcausal.data.reading import CHANGED, Reading, Records
-from dpcausal.data.rows import Rows, checked_name, checked_rule, levelled
+from dpcausal.data.reader import CHANGED, Reading, Records
+from dpcausal.data.records import Rows, checked_name, checked_rule, levelled
+from dpcausal.data.remote_blocks import Apart, persons_in
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
-from dpcausal.data.unchanged import confirm, written_to
+from dpcausal.data.sources.fingerprint import confirm, written_to
+from dpcausal.data.sources.origin import Origin, opened
+from dpcausal.data.subgroups.predicate import Predicate, check_some, predicate
 from dpcausal.data.weights import checked_weight
-from dpcausal.data.where import Predicate, check_some, predicate
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError, called
-from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.process_local import Single
+from dpcausal.privacy.sensitivity import Unit
 
 DEFAULT_MAX_ROWS = 20_000_000
 """Most rows a table brings into memory unless told otherwise: 160 MB a column."""

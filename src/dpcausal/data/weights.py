@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcausal.data.cleaning import check_declared, check_name
+from dpcausal.data.coding import check_declared, check_name
 from dpcausal.data.columns import Bounded
 from dpcausal.data.source import Source
 from dpcausal.errors import ParameterError, SchemaError

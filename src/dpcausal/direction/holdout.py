@@ -13,25 +13,24 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpcausal.dependence.flip import flip_sensitivity, signed_margin
-from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic_sensitivity
-from dpcausal.dependence.iqr import iqr_signed_distance
-from dpcausal.dependence.rank import (
+from dpcausal.direction.calculators import flip_draw_tail, one_draw_tail, two_draws_tail
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, Spent, pay_pure
+from dpcausal.direction.scores.anm import SCORES, Residuals, fit_halves, half_sizes, reaches, split_rows
+from dpcausal.errors import ParameterError
+from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity, Unit
+from dpcausal.statistics.flip_distance import flip_sensitivity, signed_margin
+from dpcausal.statistics.hsic import MOST_RECORDS, root_hsic_sensitivity
+from dpcausal.statistics.iqr import iqr_signed_distance
+from dpcausal.statistics.rank import (
     kendall_numerator,
     kendall_numerator_sensitivity,
     kendall_sensitivity,
     spearman_sensitivity,
 )
-from dpcausal.direction.anm import SCORES, Residuals, fit_halves, half_sizes, reaches, split_rows
-from dpcausal.direction.calculators import flip_draw_tail, one_draw_tail, two_draws_tail
-from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, Spent, pay_pure
-from dpcausal.errors import ParameterError
-from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
-from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Unit
-from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 
 
 @dataclass(frozen=True)

@@ -8,26 +8,25 @@ from fractions import Fraction
 from itertools import combinations, groupby
 from typing import Any, cast, get_args
 
-from dpcausal.asking import public
-from dpcausal.asking.ask import ask_all, settle
-from dpcausal.asking.correction import Correction, adjusted
-from dpcausal.asking.method import Settled
-from dpcausal.asking.progress import progress
-from dpcausal.asking.together import Together, paid_together
+from dpcausal.core import validate as public
+from dpcausal.core.method import Settled
+from dpcausal.core.multiplicity import Correction, adjusted
+from dpcausal.core.progress import progress
+from dpcausal.core.run import Together, ask_all, paid_together, settle
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
-from dpcausal.direction.ask import Protect
-from dpcausal.direction.directions import Directions
+from dpcausal.direction.api import Protect
 from dpcausal.direction.methods import METHODS, chosen
 from dpcausal.direction.question import DEFAULT_SCORES, DirectionMethod
 from dpcausal.direction.question import Pair as PairQuestion
 from dpcausal.direction.result import Direction
+from dpcausal.direction.result_set import Directions
 from dpcausal.direction.scores import rehearse, shared_fits
 from dpcausal.errors import ParameterError, called
-from dpcausal.privacy.call import check_large
-from dpcausal.privacy.division import Division, divided
+from dpcausal.privacy.checks import check_large
 from dpcausal.privacy.loss import Loss, exact_amount
 from dpcausal.privacy.noise import public_generator
+from dpcausal.privacy.split import Division, divided
 
 MOST_RELEASES = 2000
 

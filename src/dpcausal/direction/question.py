@@ -10,24 +10,24 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.asking import public
-from dpcausal.asking.about_table import AboutTable
-from dpcausal.asking.method import Method, Settled
-from dpcausal.asking.progress import progress
-from dpcausal.data.apart import Apart, Told
-from dpcausal.data.rows import Rows
+from dpcausal.core import validate as public
+from dpcausal.core.method import Method, Settled
+from dpcausal.core.progress import progress
+from dpcausal.core.question import AboutTable
+from dpcausal.data.records import Rows
+from dpcausal.data.remote_blocks import Apart, Told
 from dpcausal.data.schema import Bounded
+from dpcausal.data.subgroups.predicate import check_varies
 from dpcausal.data.table import Table
-from dpcausal.data.where import check_varies
-from dpcausal.direction.anm import LEAST_ROWS, Column, Interval
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import NAMES
+from dpcausal.direction.scores.anm import LEAST_ROWS, Column, Interval
 from dpcausal.errors import ParameterError, SchemaError
-from dpcausal.mechanisms.subsample import blocks_moved
-from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import pure_part
+from dpcausal.mechanisms.blocks import blocks_moved
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.checks import pure_part
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Unit
+from dpcausal.privacy.sensitivity import Unit
 
 PUBLIC = ("the number of rows", "column names and bounds", "the order of the rows", "all arguments", "the seed")
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dpcausal.codec import storable
-from dpcausal.direction.bits import SCALED
-from dpcausal.direction.counts import SHOWN
+from dpcausal.direction.block_counts import SHOWN
+from dpcausal.direction.block_decisions import SCALED
 from dpcausal.privacy.loss import Loss
-from dpcausal.privacy.neighbours import Unit
-from dpcausal.report import Guarantee, Result
+from dpcausal.privacy.sensitivity import Unit
+from dpcausal.result import Guarantee, Result
 
 
 def unprotected(guarantee: Guarantee) -> list[str]:
@@ -190,6 +190,6 @@ class Direction(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the four noisy counts with what they are held against, or the released margin; the scale is fixed."""
-        from dpcausal.direction.picture import draw_counts, draw_margin
+        from dpcausal.direction.figures import draw_counts, draw_margin
 
         return (draw_margin if self.counts is None else draw_counts)(self, ax)

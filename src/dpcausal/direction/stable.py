@@ -14,18 +14,16 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpcausal.dependence.hsic import MOST_RECORDS, root_hsic, root_hsic_residual_sensitivity
-from dpcausal.direction.anm import Column, Interval, half_sizes, split_rows
 from dpcausal.direction.calculators import one_draw_tail
 from dpcausal.direction.holdout import checked_share
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, Spent
+from dpcausal.direction.scores.anm import Column, Interval, half_sizes, split_rows
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.budget import Allotment
 from dpcausal.privacy.loss import NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.stability import (
     LARGEST_PENALTY,
     LARGEST_WIDTH,
@@ -36,6 +34,7 @@ from dpcausal.regression.stability import (
     fit_stable,
     prediction_sensitivity,
 )
+from dpcausal.statistics.hsic import MOST_RECORDS, root_hsic, root_hsic_residual_sensitivity
 
 WIDTH = 0.3
 """Default width of the regressions' kernel, in halves of the regressor's public range."""

@@ -16,20 +16,19 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpcausal.dependence.iqr import interquartile_range
 from dpcausal.direction import stable
-from dpcausal.direction.anm import Column
 from dpcausal.direction.calculators import two_draws_tail
 from dpcausal.direction.question import Columns, Pair, Released, pay_pure
+from dpcausal.direction.scores.anm import Column
 from dpcausal.direction.stable import Halves, Setting, StableFit
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.budget import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.stability import prediction_sensitivity
+from dpcausal.statistics.iqr import interquartile_range
 
 LEAST_IQR = 2.0**-40
 """A released interquartile range below it counts as this under the logarithm."""

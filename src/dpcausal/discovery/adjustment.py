@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from dpcausal.asking import public
+from dpcausal.core import validate as public
 from dpcausal.discovery.graph import Cpdag
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.errors import ParameterError

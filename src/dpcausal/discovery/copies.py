@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from dpcausal.discovery.graph import Cpdag
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Edge, Terms
+from dpcausal.discovery.search.pc import Edge, Terms
 from dpcausal.releases.contrasts import NoisyContrasts
+from dpcausal.releases.counts import NoisyTable
+from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
-from dpcausal.releases.table import NoisyTable
-from dpcausal.releases.whitened import NoisyWhitened
 
 Reals = npt.NDArray[np.float64]
 

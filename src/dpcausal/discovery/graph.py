@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcausal.codec import storable
-from dpcausal.discovery.orient import Marks, close_under_meek, extend, members
+from dpcausal.discovery.search.orientation import Marks, close_under_meek, extend, members
 from dpcausal.errors import ParameterError
 
 Arc = tuple[str, str]

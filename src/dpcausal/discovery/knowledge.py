@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dpcausal.codec import storable
-from dpcausal.discovery.orient import Marks
+from dpcausal.discovery.search.orientation import Marks
 from dpcausal.errors import ParameterError
 
 Arc = tuple[str, str]

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.dependence.parts import left_by_parts
-from dpcausal.dependence.wald import Wald, upper_tail, usable_strata, wald_test, wald_tests_correlated
-from dpcausal.discovery.pc import Terms, Test, Verdict
+from dpcausal.discovery.search.pc import Terms, Test, Verdict
 from dpcausal.releases.contrasts import NoisyContrasts
+from dpcausal.releases.counts import NoisyTable
+from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
-from dpcausal.releases.table import NoisyTable
-from dpcausal.releases.triples import NoisyTriples
-from dpcausal.releases.whitened import NoisyWhitened
+from dpcausal.releases.third_moments import NoisyTriples
+from dpcausal.statistics.parts import left_by_parts
+from dpcausal.statistics.wald import Wald, upper_tail, usable_strata, wald_test, wald_tests_correlated
 
 Reals = npt.NDArray[np.float64]
 Columns = tuple[int, ...]

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self, TypeVar
 
-from dpcausal.asking import public
-from dpcausal.asking.about_table import AboutTable
-from dpcausal.asking.method import Method, Settled
+from dpcausal.core import validate as public
+from dpcausal.core.method import Method, Settled
+from dpcausal.core.question import AboutTable
+from dpcausal.data.counts import sizes_of
 from dpcausal.data.schema import Bounded
+from dpcausal.data.subgroups.predicate import check_varies
 from dpcausal.data.table import Table
-from dpcausal.data.tabulate import sizes_of
-from dpcausal.data.where import check_varies
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pc import Terms
 from dpcausal.discovery.result import Discovery
-from dpcausal.discovery.score_search import SCREEN_ALPHA, Search, form_of
-from dpcausal.discovery.search import Found, support, without_noise
+from dpcausal.discovery.search.exact_score import SCREEN_ALPHA, Search, form_of
+from dpcausal.discovery.search.pc import Terms
+from dpcausal.discovery.search.release_search import Found, support, without_noise
 from dpcausal.discovery.support import supported, usual_redraws
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
-from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.checks import pure_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
-from dpcausal.report import Guarantee
+from dpcausal.result import Guarantee
+from dpcausal.statistics.wald import Strength, chance_of
 
 PLACES = ("the order of the rows", "the seed")
 """Public too where rows are dealt into blocks by their places."""
@@ -306,3 +308,27 @@ def _cut_notes(question: Graph, learned: bool) -> tuple[str, ...]:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
+STRONG = 0.5
+"""Cramér's V, or a correlation, that counts as a strong edge."""
+
+
+def of_numbers(n: int, variance: float) -> Strength:
+    """Return it for a correlation whose noise has that variance: λ = atanh(½)² / (1/(n − 3) + v)."""
+    return 1, math.atanh(STRONG) ** 2 / (1 / max(n - 3, 1) + variance)
+
+
+def too_few(pairs: Iterable[Strength], n: int, alpha: float) -> str:
+    """Return a caveat if even a strong edge of some pairs would sooner be missed than found; empty if not.
+
+    A test of no power either at ``alpha``: the tests of larger sets have less.
+    """
+    kinds = Counter(pairs)
+    missed = sum(times for strength, times in kinds.items() if chance_of(strength, alpha) < 0.5)
+    if not missed:
+        return ""
+    return (
+        f"{n} rows at this loss are too few: even a strong edge (coefficient {STRONG:g}) would sooner be missed than "
+        f"found between {missed} of {kinds.total()} pairs of columns; an edge not shown says nothing there"
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dpcausal.codec import storable
 from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.score_search import MOST_COLUMNS
+from dpcausal.discovery.search.exact_score import MOST_COLUMNS
 
 ARROW_SUPPORT = 0.5
 """Least share of re-drawn noise in which an arrow must stand to be drawn as one: below, a line."""

@@ -10,21 +10,21 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.asking import public
-from dpcausal.asking.about_table import AboutTable
-from dpcausal.asking.method import Method, Settled
+from dpcausal.core import validate as public
+from dpcausal.core.method import Method, Settled
+from dpcausal.core.question import AboutTable
 from dpcausal.data.recoded import as_levels, counting
 from dpcausal.data.schema import Bounded
+from dpcausal.data.subgroups.predicate import check_varies, codes_left
 from dpcausal.data.table import Table
-from dpcausal.data.where import check_varies, codes_left
-from dpcausal.effects.contrast import arms_of, level_text
-from dpcausal.effects.noisy_cells import levels_of, value_of
+from dpcausal.effects.cells.effect import arms_of, level_text
+from dpcausal.effects.cells.release import levels_of, value_of
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.budget import Allotment
 from dpcausal.privacy.loss import Loss
-from dpcausal.privacy.neighbours import Unit
 from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Unit
 
 LEAST_ROWS = 20
 

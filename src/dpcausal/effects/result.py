@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpcausal.codec import storable
-from dpcausal.report import Guarantee, Result, flat, plain
+from dpcausal.result import Guarantee, Result, flat, plain
 
 if TYPE_CHECKING:
     from dpcausal.releases.release import Release
@@ -213,7 +213,7 @@ class Effect(Result):
 
     def plot(self, ax: Any = None, *, what: str = "effect") -> Any:
         """Draw the effect and its groups with their intervals or, with ``what="balance"``, how the arms differ."""
-        from dpcausal.asking.public import one_of
-        from dpcausal.effects.picture import draw_balance, draw_forest
+        from dpcausal.core.validate import one_of
+        from dpcausal.effects.figures import draw_balance, draw_forest
 
         return {"effect": draw_forest, "balance": draw_balance}[one_of("what", what, ("effect", "balance"))](self, ax)

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.asking import public
+from dpcausal.core import validate as public
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, called
-from dpcausal.independence.ask import ci_test
-from dpcausal.independence.hsic import PermutedHsic
+from dpcausal.independence.api import ci_test
 from dpcausal.independence.methods import METHODS
-from dpcausal.independence.model_x import ModelX
+from dpcausal.independence.methods.hsic import PermutedHsic
+from dpcausal.independence.methods.model_x import ModelX
 from dpcausal.independence.question import IndependenceTest
-from dpcausal.privacy.call import check_large
+from dpcausal.privacy.checks import check_large
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import generator_from_seed, public_generator, simulated_noise

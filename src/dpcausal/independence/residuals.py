@@ -9,11 +9,10 @@ import numpy as np
 
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
-from dpcausal.independence.columns import Reals
-from dpcausal.independence.question import Hypothesis
+from dpcausal.independence.question import Hypothesis, Reals
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
-from dpcausal.regression.guests import guest, is_estimator, quiet_copy, tried, with_coins
-from dpcausal.regression.likely_kernel import MOST_ROWS, likely_residuals
+from dpcausal.regression.external import guest, is_estimator, quiet_copy, tried, with_coins
+from dpcausal.regression.marginal_likelihood import MOST_ROWS, likely_residuals
 from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 
 SHAPES = ("likely", "additive", "isotropic")

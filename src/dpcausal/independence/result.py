@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dpcausal.codec import storable
-from dpcausal.independence.law import LEAST_PVALUE
-from dpcausal.report import Guarantee, Result
+from dpcausal.independence.null_laws import LEAST_PVALUE
+from dpcausal.plotting import axes, titled
+from dpcausal.result import Guarantee, Result
 
 Decision = Literal["dependent", "not shown"]
 
@@ -74,7 +75,6 @@ class Independence(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the released p-value beside the level."""
-        from dpcausal.independence.picture import draw
 
         return draw(
             ax, pvalue=self.pvalue, alpha=self.alpha, decision=self.decision, title=self.question(), stamp=self.stamp()
@@ -102,3 +102,114 @@ def said(pvalue: float, name: str = "p") -> str:
     ('p = 0.0123', 'p < 1e-12')
     """
     return f"{name} < {LEAST_PVALUE:g}" if pvalue <= LEAST_PVALUE else f"{name} = {pvalue:.3g}"
+
+
+@storable("Independences")
+@dataclass(frozen=True)
+class Independences(Result):
+    """Many tests under one budget.
+
+    Attributes
+    ----------
+    tests : tuple of Independence
+        In the order asked for; their own ``decision`` is not adjusted.
+    adjusted : tuple of float
+        Adjusted p-values, in that order.
+    correction : str
+        How they were adjusted.
+    alpha : float
+        Level of all together.
+    n : int
+        Number of rows.
+    guarantee : Guarantee
+        What all of them together cost and whom they protect.
+    """
+
+    tests: tuple[Independence, ...]
+    adjusted: tuple[float, ...]
+    correction: str
+    alpha: float
+    n: int
+    guarantee: Guarantee
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """``"dependent"`` where the adjusted p-value is at most α."""
+        return tuple("dependent" if p <= self.alpha else "not shown" for p in self.adjusted)
+
+    def headline(self) -> list[str]:
+        method = " and ".join(dict.fromkeys(test.method for test in self.tests))
+        lines = [
+            f"{len(self.tests)} tests by {method}, {self.n} {self.guarantee.records}, correction {self.correction}, "
+            f"level {self.alpha:g}:"
+        ]
+        for test, p, decision in zip(self.tests, self.adjusted, self.decisions, strict=True):
+            own = said(test.pvalue if test.pvalue is not None else 1.0)
+            lines.append(f"  {test.question()}: {decision}, {said(p, 'adjusted p')}, {own}")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON's types, each test by its own, and the decisions."""
+        return {
+            "tests": [test.to_dict() for test in self.tests],
+            "adjusted": list(self.adjusted),
+            "decisions": list(self.decisions),
+            "correction": self.correction,
+            "alpha": self.alpha,
+            "n": self.n,
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the tests."""
+        return [
+            {
+                "x": ", ".join(test.x), "y": ", ".join(test.y), "given": ", ".join(test.given),
+                "statistic": test.statistic, "pvalue": test.pvalue, "adjusted": p, "decision": decision,
+                "alpha": self.alpha, "method": test.method, "n": self.n,
+            }
+            for test, p, decision in zip(self.tests, self.adjusted, self.decisions, strict=True)
+        ]  # fmt: skip
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the adjusted p-values beside the level."""
+
+        names = [test.question() for test in self.tests]
+        return draw_many(ax, names=names, pvalues=self.adjusted, alpha=self.alpha, stamp=self.stamp())
+
+
+LEAST = 1e-12
+
+
+def draw(ax: Any, *, pvalue: float | None, alpha: float, decision: str, title: str, stamp: str) -> Any:
+    """Draw a p-value on a logarithmic axis, left of the level if dependent, and return the axes."""
+    ax = axes(ax)
+    colour = "tab:red" if decision == "dependent" else "0.4"
+    ax.set_xscale("log")
+    ax.axvspan(LEAST, alpha, color="tab:red", alpha=0.07)
+    ax.axvline(alpha, color="0.6", linewidth=1)
+    if pvalue is None:
+        ax.text(0.5, 0.5, "a decision only: no p-value was released", transform=ax.transAxes, ha="center", va="center")
+    else:
+        ax.plot([max(pvalue, LEAST)], [0], marker="o", color=colour, markersize=9)
+    ax.set_xlim(LEAST, 1)
+    ax.set_yticks([])
+    ax.set_xlabel(f"released p-value; shaded: below the level {alpha:g}")
+    return titled(ax, f"{title}: {decision}", stamp)
+
+
+def draw_many(ax: Any, *, names: list[str], pvalues: tuple[float, ...], alpha: float, stamp: str) -> Any:
+    """Draw a p-value a line on a logarithmic axis, and return the axes."""
+    if ax is None:
+        ax = axes()
+        ax.figure.set_size_inches(6, 0.9 + 0.25 * len(names))
+    ax.set_xscale("log")
+    ax.axvspan(LEAST, alpha, color="tab:red", alpha=0.07)
+    ax.axvline(alpha, color="0.6", linewidth=1)
+    for place, pvalue in enumerate(pvalues):
+        ax.plot([max(pvalue, LEAST)], [place], marker="o", color="tab:red" if pvalue <= alpha else "0.4")
+    ax.set_xlim(LEAST, 1)
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.set_xlabel(f"released p-values, adjusted; shaded: below the level {alpha:g}")
+    return titled(ax, stamp)

@@ -1,6 +1,7 @@
 """Graphs and tests for other packages: each extra is named like its package, ``pip install 'dpcausal[pgmpy]'``."""
 
 from dpcausal.discovery.graph import Cpdag
+from dpcausal.interop.ci_test import PaidTest as PaidTest
 from dpcausal.interop.packages import from_causal_learn as from_causal_learn
 from dpcausal.interop.packages import from_dowhy as from_dowhy
 from dpcausal.interop.packages import from_networkx as from_networkx
@@ -8,11 +9,10 @@ from dpcausal.interop.packages import from_pgmpy as from_pgmpy
 from dpcausal.interop.packages import to_causal_learn as to_causal_learn
 from dpcausal.interop.packages import to_dowhy as to_dowhy
 from dpcausal.interop.packages import to_pgmpy as to_pgmpy
-from dpcausal.interop.paid_test import PaidTest as PaidTest
-from dpcausal.interop.texts import from_dagitty as from_dagitty
-from dpcausal.interop.texts import from_dot as from_dot
-from dpcausal.interop.texts import from_tetrad as from_tetrad
-from dpcausal.interop.texts import to_tetrad as to_tetrad
+from dpcausal.interop.text_formats import from_dagitty as from_dagitty
+from dpcausal.interop.text_formats import from_dot as from_dot
+from dpcausal.interop.text_formats import from_tetrad as from_tetrad
+from dpcausal.interop.text_formats import to_tetrad as to_tetrad
 
 to_networkx, to_dagitty, to_dot, to_graphml = Cpdag.to_networkx, Cpdag.to_dagitty, Cpdag.to_dot, Cpdag.to_graphml
 

@@ -17,10 +17,9 @@ import numpy as np
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import event_of, exact, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.conditional import CONDITIONAL
 from dpcausal.privacy.ledger import Allotment
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.sensitivity import Norm, Query
+from dpcausal.privacy.sensitivity import CONDITIONAL, Norm, Query
 
 _ROUND_UP = 1 + 1e-12
 

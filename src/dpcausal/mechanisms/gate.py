@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from dpcausal.errors import FenceError, ParameterError
 from dpcausal.privacy import noise
-from dpcausal.privacy.events import Event
+from dpcausal.privacy.budget import Event
 from dpcausal.privacy.ledger import Allotment
 from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.privacy.sensitivity import Query

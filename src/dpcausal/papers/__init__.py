@@ -5,21 +5,21 @@ system fails, the call needs ``accept_unproven=True``, runs on an in-memory ledg
 result is stamped.
 """
 
-from dpcausal.papers.anm_test_privacy import AnmTestPrivacy as AnmTestPrivacy
-from dpcausal.papers.anm_test_privacy_iqr import AnmTestPrivacyIqr as AnmTestPrivacyIqr
-from dpcausal.papers.anm_training_privacy import AnmTrainingPrivacy as AnmTrainingPrivacy
-from dpcausal.papers.anm_training_privacy import AnmTrainingRanks as AnmTrainingRanks
-from dpcausal.papers.em_pc import EmPc as EmPc
-from dpcausal.papers.fold_split import FoldSplit as FoldSplit
-from dpcausal.papers.priv_crt import PrivCrt as PrivCrt
-from dpcausal.papers.priv_gcm import PrivGcm as PrivGcm
-from dpcausal.papers.priv_kendall import PrivKendall as PrivKendall
-from dpcausal.papers.priv_kendall import PrivSpearman as PrivSpearman
-from dpcausal.papers.priv_pc import PrivPc as PrivPc
-from dpcausal.papers.priv_tot import PrivToT as PrivToT
-from dpcausal.papers.reconciled_tests import ReconciledTests as ReconciledTests
-from dpcausal.papers.subsampled_gaussian import SubsampledGaussian as SubsampledGaussian
-from dpcausal.papers.svt_pc import SvtPc as SvtPc
+from dpcausal.papers.direction.anm_test_privacy import AnmTestPrivacy as AnmTestPrivacy
+from dpcausal.papers.direction.anm_test_privacy_iqr import AnmTestPrivacyIqr as AnmTestPrivacyIqr
+from dpcausal.papers.direction.anm_training_privacy import AnmTrainingPrivacy as AnmTrainingPrivacy
+from dpcausal.papers.direction.anm_training_privacy import AnmTrainingRanks as AnmTrainingRanks
+from dpcausal.papers.discovery.em_pc import EmPc as EmPc
+from dpcausal.papers.discovery.priv_pc import PrivPc as PrivPc
+from dpcausal.papers.discovery.svt_pc import SvtPc as SvtPc
+from dpcausal.papers.effects.fold_split import FoldSplit as FoldSplit
+from dpcausal.papers.independence.priv_crt import PrivCrt as PrivCrt
+from dpcausal.papers.independence.priv_gcm import PrivGcm as PrivGcm
+from dpcausal.papers.independence.priv_kendall import PrivKendall as PrivKendall
+from dpcausal.papers.independence.priv_kendall import PrivSpearman as PrivSpearman
+from dpcausal.papers.independence.priv_tot import PrivToT as PrivToT
+from dpcausal.papers.independence.reconciled_tests import ReconciledTests as ReconciledTests
+from dpcausal.papers.mechanisms.subsampled_gaussian import SubsampledGaussian as SubsampledGaussian
 from dpcausal.papers.synthetic_control.dpsc import DpscObj as DpscObj
 from dpcausal.papers.synthetic_control.dpsc import DpscOut as DpscOut
 from dpcausal.papers.synthetic_control.perturbation import ObjectivePerturbation as ObjectivePerturbation

@@ -10,21 +10,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpcausal.asking import public
+from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.table import Table
-from dpcausal.effects.ask import effect
-from dpcausal.effects.contrast import arms_of
-from dpcausal.effects.did import did
-from dpcausal.effects.methods import METHODS
-from dpcausal.effects.moments import moments
-from dpcausal.effects.noisy_cells import levels_of
+from dpcausal.effects.api import effect
+from dpcausal.effects.cells.effect import arms_of
+from dpcausal.effects.cells.release import levels_of
+from dpcausal.effects.did.api import did
+from dpcausal.effects.estimators import METHODS
+from dpcausal.effects.estimators.stratified import Stratified
+from dpcausal.effects.moments.api import moments
 from dpcausal.effects.question import EffectMethod
 from dpcausal.effects.result import Effect
-from dpcausal.effects.stratified import Stratified
 from dpcausal.errors import ParameterError
-from dpcausal.planning.independence import levels
-from dpcausal.planning.prospect import REACH, Expected, Prospect, TableProspect, normal, pays_for_anything, rehearsals
+from dpcausal.planning.task_plan import REACH, Expected, Prospect, TableProspect, normal, pays_for_anything, rehearsals
+from dpcausal.planning.tests import levels
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 

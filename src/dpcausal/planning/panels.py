@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpcausal.asking import public
-from dpcausal.data.panel import Panel
+from dpcausal.core import validate as public
+from dpcausal.data.panels.panel import Panel
 from dpcausal.planning.effects import WidthProspect
-from dpcausal.planning.prospect import pays_for_anything
+from dpcausal.planning.task_plan import pays_for_anything
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.simulate import factor_panel
-from dpcausal.synthetic_control.ask import synthetic_control
+from dpcausal.synthetic_control.api import synthetic_control
 
 
 @dataclass(frozen=True, kw_only=True)

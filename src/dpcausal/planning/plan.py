@@ -8,14 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from dpcausal.asking import public
+from dpcausal.core import validate as public
 from dpcausal.data.schema import Schema
 from dpcausal.errors import DpCausalError, InfeasibleError, LossError, ParameterError, called, nearest
-from dpcausal.planning.prospect import Expected, Prospect
-from dpcausal.planning.prospects import PROSPECTS
-from dpcausal.privacy.call import check_large
+from dpcausal.planning.registry import PROSPECTS
+from dpcausal.planning.task_plan import Expected, Prospect
+from dpcausal.plotting import axes, titled
+from dpcausal.privacy.checks import check_large
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
-from dpcausal.report import Printed, data_frame, plain
+from dpcausal.result import Printed, data_frame, plain
 
 LEAST_EPSILON, MOST_EPSILON = 0.01, 20.0
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -93,7 +94,6 @@ class Plan(Printed):
 
     def plot(self, ax: Any = None, over: str = "n") -> Any:
         """Draw the accuracy over n, or over ``"epsilon"``, with its range."""
-        from dpcausal.planning.picture import draw_plan
 
         return draw_plan(self, ax, over)
 
@@ -240,3 +240,27 @@ def _times(loss: Loss, factor: float) -> Loss:
     if isinstance(loss, ZCDP):
         return ZCDP(float(f"{loss.rho * factor**2:.4g}"))
     return _pure(loss.epsilon * factor, loss.delta)  # type: ignore[union-attr]
+
+
+def draw_plan(plan: Plan, ax: Any, over: str) -> Any:
+    """Draw the curve with its range, and the plan on it; what no size reaches is left out."""
+    ax = axes(ax, (6, 3.5))
+    points = [row for row in plan.curve(over) if math.isfinite(row["high"])]
+    rho = isinstance(plan.loss, ZCDP)
+
+    def place(n: int, loss: Any) -> float:
+        return float(n) if over == "n" else float(loss.rho if rho else loss.epsilon)
+
+    along = [place(row["n"], row["loss"]) for row in points]
+    ax.fill_between(along, [row["low"] for row in points], [row["high"] for row in points], color="tab:blue", alpha=0.2)
+    ax.plot(along, [row["accuracy"] for row in points], color="tab:blue", marker=".")
+    if math.isfinite(plan.accuracy):
+        ax.plot([place(plan.n, plan.loss)], [plan.accuracy], color="tab:red", marker="o")
+    ax.set_xscale("log")
+    ticks = dict.fromkeys(along)
+    ax.set_xticks(list(ticks), [f"{tick:,.4g}" if over == "epsilon" else f"{tick:,.0f}" for tick in ticks])
+    ax.minorticks_off()
+    ax.set_ylim(0, 1 if plan.assumed.more_is_better else None)
+    ax.set_xlabel(plan.assumed.records if over == "n" else "rho" if rho else "epsilon")
+    ax.set_ylabel(plan.goal)
+    return titled(ax, f"{plan.task}, {plan.loss}" if over == "n" else f"{plan.task}, {plan.n} {plan.assumed.records}")

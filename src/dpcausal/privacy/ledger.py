@@ -18,14 +18,14 @@ from types import MappingProxyType
 from typing import Any
 
 from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError, called
-from dpcausal.privacy.allotment import Allotment, caveats_of, json_text, plain, worded
-from dpcausal.privacy.call import check_budget, check_kind
+from dpcausal.privacy.budget import Allotment, caveats_of, json_text, plain, worded
+from dpcausal.privacy.checks import check_budget, check_kind
 from dpcausal.privacy.composition import Cost, Remaining, Totals, remaining
-from dpcausal.privacy.confined import Single
-from dpcausal.privacy.ledger_file import Store
 from dpcausal.privacy.ledger_lines import ASKED, Account, Spends, first_line, written_cost
+from dpcausal.privacy.ledger_store import Store
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_text, parse_loss
-from dpcausal.privacy.neighbours import PrivacyUnit, Relation, Unit
+from dpcausal.privacy.process_local import Single
+from dpcausal.privacy.sensitivity import PrivacyUnit, Relation, Unit
 from dpcausal.privacy.witness import check_lost, folder_of
 
 __all__ = ["Allotment", "Detail", "Entry", "Ledger", "Verification"]

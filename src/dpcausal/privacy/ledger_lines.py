@@ -21,12 +21,12 @@ from importlib.metadata import version
 from typing import Any
 
 from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError
-from dpcausal.privacy.allotment import json_text
-from dpcausal.privacy.call import refusal
+from dpcausal.privacy.budget import json_text
+from dpcausal.privacy.checks import refusal
 from dpcausal.privacy.composition import Caps, Cost, Totals, admit, caps_of, cost_of
 from dpcausal.privacy.loss import Loss, NoPrivacy, loss_text, parse_loss
-from dpcausal.privacy.neighbours import PrivacyUnit, Relation, Unit
 from dpcausal.privacy.noise import public_name
+from dpcausal.privacy.sensitivity import PrivacyUnit, Relation, Unit
 
 FORMAT = 3  # of the lines; others are refused
 

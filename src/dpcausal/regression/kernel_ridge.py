@@ -12,17 +12,148 @@ training rows, or inside a block whose answer is bounded and paid for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.confined import Confined
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.regression.features import CHUNK_ROWS, FourierFeatures, Integers, Reals, draw_features
-from dpcausal.regression.ridge import finite, solved
-from dpcausal.regression.threads import one_thread
+from dpcausal.privacy.process_local import Confined
+from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
+from dpcausal.regression.external import one_thread
+
+Reals = npt.NDArray[np.float64]
+
+LEAST_LENGTH = 1e-9
+"""A target shorter than this counts as this long: a bound must be above 0."""
+
+MOST_ROUNDING = 0.01
+"""Where rounding may be more, the analysis of errors does not hold, and the system may be singular for some donors."""
+
+
+def solved(system: Reals, right: Reals, ridge: float) -> Reals:
+    """Return (system + μI)⁻¹ right; zeros where floats have no answer.  The system is written over."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    system[np.diag_indices(len(system))] += ridge
+    try:
+        return finite(cho_solve(cho_factor(system, lower=True, check_finite=False), right, check_finite=False))
+    except LinAlgError:  # only values beyond floating-point products come here
+        return np.zeros(right.shape)
+
+
+def finite(values: Reals) -> Reals:
+    """Return the values with 0 for what is not finite."""
+    return np.where(np.isfinite(values), values, 0.0)
+
+
+def ridge_weights(X: Reals, y: Reals, ridge: float) -> Reals:
+    """Return f = argmin ‖y − X'f‖² + μ‖f‖² = (XX' + μI)⁻¹ X y: the donors' weights in a ridge regression of the target.
+
+    X, shape (n, T0), in [−1, 1], and y, shape (T0,), stand before the treatment; the objective of Rho, Cummings &
+    Misra, equation (4), has μ = λ/2.  Total: defined for every X where ``ridge_weight_sensitivity`` is.
+    """
+    n, periods = X.shape
+    if n <= periods:
+        return _solved(X @ X.T + ridge * np.eye(n), X @ y)
+    return X @ _solved(X.T @ X + ridge * np.eye(periods), y)
+
+
+def _solved(system: Reals, right: Reals) -> Reals:
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
+
+    try:
+        return np.asarray(cho_solve(cho_factor(system, lower=True, check_finite=False), right, check_finite=False))
+    except LinAlgError:  # never where there is a sensitivity: the ridge is then not lost in rounding
+        return np.asarray(lstsq(system, right, check_finite=False)[0])
+
+
+def ridge_weight_bound(y: Reals, ridge: float) -> float:
+    """Return how far one donor can move the exact weights: Y/√μ if T0 ≥ μ, else 2√T0·Y/(μ + T0), Y = ‖y‖."""
+    length, squared = max(float(np.linalg.norm(y)), LEAST_LENGTH), len(y)
+    if squared >= ridge:
+        return length / math.sqrt(ridge)
+    return 2 * math.sqrt(squared) * length / (ridge + squared)
+
+
+def ridge_weight_sensitivity(y: Reals, ridge: float, donors: int) -> Sensitivity:
+    """Return the l2 sensitivity of ``ridge_weights`` as computed: the bound plus what rounding may add; y is public.
+
+    Refused, from public numbers, where floats cannot solve the system for every X.  Rho, Cummings & Misra, Lemma 4.7,
+    has 4·T0·√(8 + n)/λ.
+    """
+    if not (math.isfinite(ridge) and ridge > 0):
+        raise ParameterError("the ridge's penalty must be a finite number above 0")
+    bound = ridge_weight_bound(y, ridge)
+    work = min(donors, len(y)) ** 2 + max(donors, len(y))
+    relative = work * 2.0**-53 * (1 + donors * len(y) / ridge)
+    if relative > MOST_ROUNDING:
+        raise ParameterError("the ridge's penalty is too small for so many donors: floats cannot solve it; raise it")
+    rounding = 8 * relative * max(float(np.linalg.norm(y)), LEAST_LENGTH) / math.sqrt(ridge)
+    return Sensitivity(bound + rounding, Norm.L2, Relation.REPLACE_ONE, "ridge-weights", Unit.DONOR)
+
+
+Integers = npt.NDArray[np.int64]
+
+CHUNK_ROWS = 8192
+"""Places whose features are in memory at a time: 13 MB at 100 pairs."""
+
+PLACES_PER_WIDTH = 512
+"""Places of the grid on one kernel width."""
+
+
+@dataclass(frozen=True, eq=False)
+class FourierFeatures:
+    """A map from real numbers to unit vectors: public frequencies ω, in radians per kernel width, and the width."""
+
+    frequencies: Reals
+    width: float
+
+    @property
+    def size(self) -> int:
+        """Length of φ(x), 2D."""
+        return 2 * int(self.frequencies.size)
+
+    def __call__(self, values: Reals) -> Reals:
+        """Return φ of each value, shape (n, 2D)."""
+        return self._at(values / self.width)
+
+    def places(self, values: Reals) -> tuple[Reals, Integers]:
+        """Return the distinct places of the grid that the values fall on, in widths, and each value's place."""
+        with np.errstate(over="ignore"):
+            steps = np.rint(values / self.width * PLACES_PER_WIDTH)
+        distinct, index = np.unique(steps, return_inverse=True)
+        return distinct / PLACES_PER_WIDTH, index.astype(np.int64, copy=False)
+
+    def chunks(self, places: Reals) -> Iterator[tuple[slice, Reals]]:
+        """Yield slices of the places and φ there, at most ``CHUNK_ROWS`` at a time."""
+        for start in range(0, places.size, CHUNK_ROWS):
+            part = slice(start, min(start + CHUNK_ROWS, places.size))
+            yield part, self._at(places[part])
+
+    def _at(self, scaled: Reals) -> Reals:
+        pairs = self.frequencies.size
+        rows = np.empty((scaled.size, 2 * pairs))
+        # An infinite angle has no cosine; the caller turns what is not finite into 0.
+        with np.errstate(over="ignore", invalid="ignore"):
+            angles = np.multiply.outer(scaled, self.frequencies)
+            np.cos(angles, out=rows[:, :pairs])
+            np.sin(angles, out=rows[:, pairs:])
+        rows /= np.sqrt(pairs)
+        return rows
+
+
+def draw_features(pairs: int, width: float, generator: PublicGenerator) -> FourierFeatures:
+    """Return features, from public randomness, whose inner product is the Gaussian kernel up to about 1/√D."""
+    if pairs < 1:
+        raise ParameterError(f"the number of pairs must be at least 1, got {pairs}")
+    if not (np.isfinite(width) and width > 0):
+        raise ParameterError("the kernel's width must be positive and finite")
+    return FourierFeatures(generator.standard_normal(pairs), float(width))
+
 
 EXACT_ROWS = 500
 """Largest number of rows solved with the n × n kernel matrix."""

@@ -22,10 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.neighbours import Relation
-from dpcausal.privacy.sensitivity import Norm, Sensitivity
-from dpcausal.regression.ridge import solved
-from dpcausal.regression.threads import one_thread
+from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
+from dpcausal.regression.external import one_thread
+from dpcausal.regression.kernel_ridge import solved
 
 Reals = npt.NDArray[np.float64]
 Chunks = Callable[[], Iterator[tuple[slice, Reals]]]

@@ -25,12 +25,10 @@ from statistics import NormalDist
 import numpy as np
 
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.confined import Confined
-from dpcausal.privacy.neighbours import Relation, Unit
-from dpcausal.privacy.sensitivity import Norm, Sensitivity
-from dpcausal.regression.features import FourierFeatures, Integers, Reals
-from dpcausal.regression.ridge import solved
-from dpcausal.regression.threads import one_thread
+from dpcausal.privacy.process_local import Confined
+from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
+from dpcausal.regression.external import one_thread
+from dpcausal.regression.kernel_ridge import FourierFeatures, Integers, Reals, solved
 
 PLACES = 4097
 """Places of the public grid on [−1, 1]: steps of 1/2048."""

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
-from dpcausal.dependence.contrasts import contrast_basis
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.form import Form, cut_in, cut_written
 from dpcausal.releases.release import Release
+from dpcausal.releases.saved import Form, cut_in, cut_written
+from dpcausal.statistics.contrasts import contrast_basis
 
 Reals = npt.NDArray[np.float64]
 Columns = tuple[int, ...]

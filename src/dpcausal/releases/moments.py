@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
-from dpcausal.dependence.shortened import Lengthened, lengthened, untouched
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.form import Form
 from dpcausal.releases.release import Release
+from dpcausal.releases.saved import Form
+from dpcausal.statistics.moments import Lengthened, lengthened, untouched
 
 Reals = npt.NDArray[np.float64]
 

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Self
 
 from dpcausal.errors import ParameterError, called
 from dpcausal.privacy.loss import NoPrivacy
-from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.form import Form, guarantee_in, written
-from dpcausal.report import Guarantee, Printed
+from dpcausal.privacy.sensitivity import Relation, Unit
+from dpcausal.releases.saved import Form, guarantee_in, written
+from dpcausal.result import Guarantee, Printed
 
 FORMAT = 1
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
 from fractions import Fraction
 from os import PathLike, fspath
 from pathlib import Path
@@ -19,11 +24,61 @@ from pydantic import (
     model_validator,
 )
 
+from dpcausal.data.coding import is_writable
 from dpcausal.data.schema import Schema
+from dpcausal.data.source import Source
 from dpcausal.data.toml_text import toml_in
 from dpcausal.errors import DpCausalError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, written_amount
-from dpcausal.study.lines import Place, line_of, lines_of
+
+Place = tuple[str | int, ...]
+
+HEADER = re.compile(r"\s*(\[\[?)\s*(.+?)\s*\]\]?\s*(#.*)?$")
+KEY = re.compile(r"\s*((?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*'))*)\s*=")
+
+
+def lines_of(text: str) -> dict[Place, int]:
+    """Return the line of each table and key, by its path; arrays of tables are counted.
+
+    Examples
+    --------
+    >>> lines_of('title = "t"\\n[[question]]\\nname = "a"\\n')
+    {('title',): 1, ('question', 0): 2, ('question', 0, 'name'): 3}
+    """
+    found: dict[Place, int] = {}
+    arrays: Counter[Place] = Counter()
+    table: Place = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        header, key = HEADER.match(line), KEY.match(line)
+        if key is not None:
+            found.setdefault((*table, *_names(key[1])), number)
+        elif header is not None and _names(header[2]):
+            table = _names(header[2])
+            if header[1] == "[[":
+                arrays[table] += 1
+                table = (*table, arrays[table] - 1)
+            found.setdefault(table, number)
+    return found
+
+
+def line_of(place: Place, lines: dict[Place, int]) -> int | None:
+    """Return the line of a key, or of the nearest table around it."""
+    while place and place not in lines:
+        place = place[:-1]
+    return lines.get(place)
+
+
+def _names(dotted: str) -> Place:
+    try:
+        told = tomllib.loads(f"{dotted} = 0")
+    except tomllib.TOMLDecodeError:
+        return ()
+    names: list[str | int] = []
+    while isinstance(told, dict):
+        ((name, told),) = told.items()
+        names.append(name)
+    return tuple(names)
+
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
 
@@ -159,7 +214,7 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **StudyFile.model_json_schema()}
 
 
-class Source:
+class StudyText:
     """A file as it was read: its text, and its name for messages."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -206,3 +261,118 @@ class Source:
         place: Place = tuple(part for part in found["loc"] if not str(part).startswith("function-"))
         known = {"missing": "is missing", "extra_forbidden": "is not a key of a study"}
         return self.refusal(place, known.get(found["type"], str(found["msg"]).removeprefix("Value error, ")))
+
+
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+RANGE = re.compile(rf"({NUMBER})\s*\.\.\s*({NUMBER})")
+
+QUESTIONS = """
+# Questions, each paid from the budget; arguments go by their Python names.  Tasks: direction, ci_test, discover,
+# effect, synthetic_control, ...  Uncomment one, fill it in, and run: dpcausal plan {file}
+# [[question]]
+# name = "linked"
+# task = "ci_test"
+# x = {x}
+# y = {y}
+# given = []
+# epsilon = 0.5
+"""
+
+
+NO_NAME = re.compile(
+    r"(?i)[\W\d_]*|[-+]?(inf|infinity|nan)|[-+\d.,]+e[-+]?\d+|na|n/a|null|none|true|false|yes|no"
+    r"|\d{4}-?\d\d-?\d\d[t ].*|\d{1,4}[-/. ]+(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[-/. ,]+\d{1,4}.*"
+)
+"""What a field of a record is, and hardly a column's name: nothing, a number, a date, a code of what is missing."""
+
+
+def names_of(data: str | PathLike[str], header: bool = False) -> list[str]:
+    """Return the names of a file's columns; of a text file, unless ``header``, only if they look like names.
+
+    A file without a header has the first record in their place: nothing of it is quoted.  The first column may be
+    nameless, as an index is.
+    """
+    from dpcausal.data.sources.files import TEXTS, file_source
+
+    source: Source = file_source(data)
+    names = list(source.names)
+    if not all(map(is_writable, names)):
+        raise ParameterError(
+            f"the columns' names in {fspath(data)!r} are no UTF-8 text, or have line breaks: save the file as UTF-8"
+        )
+    if not fspath(data).lower().endswith(TEXTS):
+        return names
+    others = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+    told = next((word for mark, word in others.items() if len(names) == 1 and mark in names[0]), None)
+    if told is not None:
+        raise ParameterError(
+            f"the first line of {fspath(data)!r} is one field with {told} in it: fields of a CSV file are separated by "
+            "commas, of a TSV file by tabs; save it so"
+        )
+    named = names[1:] if len(names) > 1 and not names[0] else names
+    if not header and any(NO_NAME.fullmatch(name.strip()) for name in named):
+        raise ParameterError(
+            f"the first line of {fspath(data)!r} looks like a record: a field is empty, a number or a date; nothing "
+            "of it is shown. Add a line with the columns' names; if these are their names, say --header"
+        )
+    return names
+
+
+def declared(words: str) -> dict[str, Any] | None:
+    """Return the declaration that an answer means; ``None`` leaves the column out.
+
+    Examples
+    --------
+    >>> declared("0..110"), declared("no, yes"), declared("0, 1"), declared("")
+    ({'lower': 0.0, 'upper': 110.0}, {'levels': ['no', 'yes']}, {'levels': [0, 1]}, None)
+    >>> declared("0..110; missing 999, .")
+    {'lower': 0.0, 'upper': 110.0, 'missing': [999, '.']}
+    """
+    text, given, codes = words.partition("; missing ")
+    if given:
+        column = declared(text)
+        listed = [part.strip() for part in codes.split(",")]
+        if column is None or not all(listed):
+            raise ParameterError("write the bounds or levels first, then the codes: 0..110; missing 999, -9")
+        return column | {"missing": [int(one) if re.fullmatch(r"[+-]?\d{1,18}", one) else one for one in listed]}
+    text = text.strip()
+    if not text:
+        return None
+    found = RANGE.fullmatch(text)
+    if found is not None:
+        lower, upper = float(found[1]), float(found[2])
+        if not lower < upper:
+            raise ParameterError("the first number must be below the second")
+        return {"lower": lower, "upper": upper}
+    levels = [part.strip() for part in text.split(",")]
+    if not all(levels) or len(set(levels)) < len(levels) or len(levels) < 2:
+        raise ParameterError("write two numbers as 0..110, or different levels as no, yes")
+    if all(re.fullmatch(r"[+-]?\d{1,18}", level) for level in levels):
+        return {"levels": [int(level) for level in levels]}
+    return {"levels": levels}
+
+
+def draft(
+    data: str | PathLike[str], title: str, columns: Mapping[str, Mapping[str, Any]], *, person: str | None,
+    epsilon: float, delta: float, file: str = "study.toml",
+) -> str:  # fmt: skip
+    """Return the text of a study file."""
+    name = fspath(data)
+    stem = re.sub(r"[^\w-]", "_", file.removesuffix(".toml"))
+    lines = [f"title = {_text(title)}", f"data = {_text(name)}"]
+    lines += [f"person = {_text(person)}"] if person else []
+    lines += [f"ledger = {_text(stem + '.ledger')}", f"budget = {{ epsilon = {epsilon!r}, delta = {delta!r} }}"]
+    for column, told in columns.items():
+        lines += ["", f"[columns.{_text(column)}]", *(f"{key} = {_value(value)}" for key, value in told.items())]
+    first = [*columns, "x", "y"]
+    return "\n".join(lines) + "\n" + QUESTIONS.format(file=file, x=_text(first[0]), y=_text(first[1]))
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_value(part) for part in value)}]"
+    return _text(value) if isinstance(value, str) else repr(value)

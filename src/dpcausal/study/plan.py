@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpcausal.report import Printed
-from dpcausal.study.standing import ANSWERED, BEYOND, CANNOT, EARLIER, TO_ASK, Standing
+from dpcausal.result import Printed
+from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, EARLIER, TO_ASK, Standing
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 
 from dpcausal.direction.methods import METHODS as DIRECTIONS
 from dpcausal.discovery.methods import METHODS as GRAPHS
-from dpcausal.effects.methods import METHODS as EFFECTS
+from dpcausal.effects.estimators import METHODS as EFFECTS
 from dpcausal.independence.methods import METHODS as TESTS
 from dpcausal.synthetic_control.methods import METHODS as CONTROLS
 

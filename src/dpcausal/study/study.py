@@ -11,13 +11,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcausal.data.check import SchemaCheck
-from dpcausal.data.origin import Origin
-from dpcausal.data.panel import Panel
-from dpcausal.data.rows import LONGEST_NAME
+from dpcausal.data.curator.profile import SchemaCheck
+from dpcausal.data.panels.panel import Panel
+from dpcausal.data.records import LONGEST_NAME
 from dpcausal.data.schema import Bounded, Schema
+from dpcausal.data.sources.fingerprint import CLUSTER, Stamp, beside, place_from
+from dpcausal.data.sources.origin import Origin
 from dpcausal.data.table import Table
-from dpcausal.data.unchanged import CLUSTER, Stamp, beside, place_from
 from dpcausal.errors import (
     BudgetExceededError,
     DpCausalError,
@@ -27,15 +27,14 @@ from dpcausal.errors import (
     ParameterError,
     called,
 )
-from dpcausal.privacy.confined import Single
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.process_local import Single
 from dpcausal.privacy.witness import check_lost, folder_of
 from dpcausal.study import tasks
-from dpcausal.study.forecast import forecast, stand_in
 from dpcausal.study.plan import StudyPlan
 from dpcausal.study.spelling import in_toml
-from dpcausal.study.standing import (
+from dpcausal.study.status import (
     ANSWERED,
     BEYOND,
     CANNOT,
@@ -44,13 +43,15 @@ from dpcausal.study.standing import (
     TO_ASK,
     UNKEPT,
     Standing,
+    forecast,
     replayed,
+    stand_in,
     standing,
 )
 from dpcausal.study.writing import one_at_a_time
 
 if TYPE_CHECKING:
-    from dpcausal.study.file import QuestionPart, Source
+    from dpcausal.study.file import QuestionPart, StudyText
 
 Told = Callable[[int, int, str], None]
 
@@ -98,7 +99,7 @@ class Study(Single):
 
     confined = "a study may hold private records: it cannot be pickled, open its file again"
 
-    def __init__(self, source: Source, data: Any = None) -> None:
+    def __init__(self, source: StudyText, data: Any = None) -> None:
         self.path = source.path
         self.told, self.schema = source.read()
         self._source, self._data = source, data
@@ -115,9 +116,9 @@ class Study(Single):
     @classmethod
     def open(cls, path: str | PathLike[str], data: Any = None) -> Study:
         """Read and check a study file; a frame given as ``data`` stands for the file that it names."""
-        from dpcausal.study.file import Source  # pydantic is slow to load
+        from dpcausal.study.file import StudyText  # pydantic is slow to load
 
-        return cls(Source(path), data)
+        return cls(StudyText(path), data)
 
     @property
     def name(self) -> str:
@@ -230,7 +231,7 @@ class Study(Single):
 
         It is made from the ledger alone: nothing is spent and no record is read.
         """
-        from dpcausal.study.report import write_report
+        from dpcausal.study.report.build import write_report
 
         return write_report(self, self.path.parent / path)
 

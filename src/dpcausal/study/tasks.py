@@ -6,27 +6,26 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpcausal.asking.method import Method
-from dpcausal.data.panel import Panel
-from dpcausal.data.predicate_text import clauses_of
+from dpcausal.core.method import Method
+from dpcausal.data.panels.panel import Panel
+from dpcausal.data.subgroups.predicate_text import clauses_of
 from dpcausal.data.table import Table
-from dpcausal.direction.ask import direction
+from dpcausal.direction.api import direction
 from dpcausal.direction.many import direction_all
 from dpcausal.direction.methods import METHODS as DIRECTIONS
-from dpcausal.discovery.ask import discover
+from dpcausal.discovery.api import discover
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.methods import METHODS as GRAPHS
-from dpcausal.effects.ask import effect
-from dpcausal.effects.cells import cells
-from dpcausal.effects.did import did
-from dpcausal.effects.discontinuity import discontinuity
-from dpcausal.effects.methods import METHODS as EFFECTS
-from dpcausal.effects.moments import moments
+from dpcausal.effects.api import effect
+from dpcausal.effects.cells.api import cells
+from dpcausal.effects.did.api import did
+from dpcausal.effects.estimators import METHODS as EFFECTS
+from dpcausal.effects.moments.api import moments
+from dpcausal.effects.rdd.api import discontinuity
 from dpcausal.errors import ParameterError, nearest
-from dpcausal.independence.ask import ci_test
-from dpcausal.independence.many import ci_tests
+from dpcausal.independence.api import ci_test, ci_tests
 from dpcausal.independence.methods import METHODS as TESTS
-from dpcausal.synthetic_control.ask import synthetic_control, synthetic_controls
+from dpcausal.synthetic_control.api import synthetic_control, synthetic_controls
 from dpcausal.synthetic_control.methods import METHODS as CONTROLS
 
 if TYPE_CHECKING:

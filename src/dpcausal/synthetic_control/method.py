@@ -10,18 +10,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpcausal.asking import public
-from dpcausal.asking.method import Method
+from dpcausal.core import validate as public
+from dpcausal.core.method import Method
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
-from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.budget import Allotment
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.synthetic_control import placebo
+from dpcausal.synthetic_control.design import MOST_NOISE, Base, Plan
+from dpcausal.synthetic_control.donor_rows import Reals
 from dpcausal.synthetic_control.forecast import NO_ERROR, DonorFree, donor_free
 from dpcausal.synthetic_control.placebo import Law, release_best, release_lean, release_pvalue, release_reach
-from dpcausal.synthetic_control.plan import MOST_NOISE, Base, Plan
 from dpcausal.synthetic_control.question import Answer, Path, Treated, past_of
-from dpcausal.synthetic_control.rows import Reals
 
 MIXING, INTERVAL, PLACEBO_TEST = Fraction(2, 25), Fraction(1, 5), Fraction(1, 10)
 """Shares of the budget for the mixing weight, the interval and the placebo test, where they can say anything."""

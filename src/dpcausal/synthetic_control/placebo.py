@@ -16,13 +16,12 @@ import numpy as np
 
 from dpcausal.codec import storable
 from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, geometric, laplace_scale
-from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.budget import Allotment
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Relation, Unit
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
+from dpcausal.synthetic_control.design import deviation_of
+from dpcausal.synthetic_control.donor_rows import FULL, Integers, Reals, summed
 from dpcausal.synthetic_control.forecast import own_means
-from dpcausal.synthetic_control.plan import deviation_of
-from dpcausal.synthetic_control.rows import FULL, Integers, Reals, summed
 
 FIRST_RATIO, TABLE_RATIO, FURTHEST = 1.5, 1.2, 6.0
 """Where the first count, or the table in its place, is taken, and how far the second may be from there, as a factor."""

@@ -8,20 +8,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpcausal.asking import public
-from dpcausal.asking.method import Question, Settled
-from dpcausal.data.panel import Panel
-from dpcausal.data.periods import Label
-from dpcausal.data.treated import VALUES
+from dpcausal.core import validate as public
+from dpcausal.core.method import Question, Settled
+from dpcausal.data.panels.panel import Panel
+from dpcausal.data.panels.periods import Label
+from dpcausal.data.panels.treated_units import VALUES
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.budget import Allotment
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.neighbours import Unit
-from dpcausal.report import Guarantee
+from dpcausal.privacy.sensitivity import Unit
+from dpcausal.result import Guarantee
+from dpcausal.synthetic_control.design import MUCH_NOISE, Plan
+from dpcausal.synthetic_control.donor_rows import Integers, Reals, from_scale, to_scale
 from dpcausal.synthetic_control.placebo import Law, Missed
-from dpcausal.synthetic_control.plan import MUCH_NOISE, Plan
 from dpcausal.synthetic_control.result import SyntheticControl
-from dpcausal.synthetic_control.rows import Integers, Reals, from_scale, to_scale
 
 PUBLIC = (
     "the number of donors", "the targets with their series, which are NOT protected", "that this ledger answers for no "

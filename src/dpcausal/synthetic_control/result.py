@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
-from dpcausal.data.periods import Label, period_label
-from dpcausal.errors import ParameterError
-from dpcausal.report import Guarantee, Result
+from dpcausal.data.panels.periods import Label, period_label, unit_name
+from dpcausal.errors import ParameterError, called
+from dpcausal.plotting import axes, titled
+from dpcausal.result import Guarantee, Result
 
 Reals = npt.NDArray[np.float64]
 
@@ -176,9 +178,150 @@ class SyntheticControl(Result):
 
     def plot(self, ax: Any = None, *, what: str = "path") -> Any:
         """Draw the path (observed and counterfactual) or, with ``what="gap"``, the effect with its interval."""
-        from dpcausal.synthetic_control.pictures import draw_gap, draw_path
 
         pictures = {"path": draw_path, "gap": draw_gap}
         if not (isinstance(what, str) and what in pictures):
             raise ParameterError("what must be 'path' or 'gap'")
         return pictures[what](self, ax)
+
+
+FEW = 8
+"""Most labels on the time axis."""
+
+
+def draw_path(answer: SyntheticControl, ax: Any = None) -> Any:
+    """Draw the observed outcome, the counterfactual with its interval, and the donor-free forecast."""
+    ax = axes(ax)
+    start, m = len(answer.past), len(answer.observed)
+    after = np.arange(start, start + m)
+    seen = np.concatenate([answer.past, answer.observed])
+    ax.plot(np.arange(start + m), seen, color="black", label="observed (public)")
+    _path(ax, after, answer.counterfactual, "tab:blue", "-", "without the treatment (released)")
+    _path(ax, after, answer.donor_free_forecast, "0.6", ":", f"own {answer.donor_free_rule} forecast (public)")
+    if answer.interval is not None:
+        half = (answer.interval[1] - answer.interval[0]) / 2
+        low, high = answer.counterfactual - half, answer.counterfactual + half
+        ax.fill_between(after, low, high, color="tab:blue", alpha=0.12, linewidth=0,
+                        label=f"± the {answer.coverage:.0%} interval of the mean, not of each period")  # fmt: skip
+    return _finish(ax, answer, "outcome")
+
+
+def draw_gap(answer: SyntheticControl, ax: Any = None) -> Any:
+    """Draw the effect in each period, the mean effect, and its interval."""
+    ax = axes(ax)
+    start, m = len(answer.past), len(answer.observed)
+    after = np.arange(start, start + m)
+    ax.axhline(0, color="0.6", linewidth=1)
+    _path(ax, after, answer.effect, "tab:blue", "-", "effect (released)")
+    ax.plot([after[0], after[-1]], [answer.att, answer.att], color="black", linewidth=1, label="mean effect (released)")
+    if answer.interval is not None:
+        ax.axhspan(*answer.interval, color="0.6", alpha=0.15, linewidth=0,
+                   label=f"{answer.coverage:.0%} interval of the mean effect")  # fmt: skip
+    return _finish(ax, answer, "effect")
+
+
+def _path(ax: Any, places: Any, values: Any, colour: str, line: str, label: str) -> None:
+    ax.plot(places, values, line, color=colour, marker="o" if len(places) == 1 else None, label=label)
+
+
+def _finish(ax: Any, answer: SyntheticControl, label: str) -> Any:
+    times = (*answer.past_times, *answer.times)
+    ax.axvline(len(answer.past) - 0.5, color="0.4", linestyle="--", linewidth=1)
+    places = np.unique(np.linspace(0, len(times) - 1, min(FEW, len(times))).round().astype(int))
+    ax.set_xticks(places, [str(times[place]) for place in places])
+    ax.set_ylabel(label)
+    sure = "" if answer.pvalue is None else f", placebo p = {answer.pvalue:.3g}"
+    ax.legend(fontsize="small")
+    return titled(ax, f"{answer.target}: mean effect {answer.att:+.4g}{sure}", answer.stamp())
+
+
+@storable("AverageEffect")
+@dataclass(frozen=True, eq=False)
+class AverageEffect(Result):
+    """The average of several targets' mean effects, each over its own treated periods.
+
+    Attributes
+    ----------
+    targets : tuple
+    effects : tuple of float
+        Their mean effects.
+    att : float
+        The average of these, each target counted once.
+    interval : tuple of two floats, or None
+        Of the average, at ``coverage``: as wide as the targets' own are on average.  ``None``: see ``interval_reason``.
+    interval_reason : str
+    coverage : float
+    guarantee : Guarantee
+        That of the call.
+    """
+
+    targets: tuple[Any, ...]
+    effects: tuple[float, ...]
+    att: float
+    interval: tuple[float, float] | None
+    interval_reason: str
+    coverage: float
+    guarantee: Guarantee
+
+    def headline(self) -> list[str]:
+        lines = [f"Average effect on {len(self.targets)} treated units: {self.att:+.4g}."]
+        if self.interval is None:
+            return [*lines, f"No interval: {self.interval_reason}."]
+        low, high = self.interval
+        return [*lines, f"{self.coverage:.0%} interval of the average effect: {low:.4g} to {high:.4g}."]
+
+
+@called
+def average_effect(answers: Sequence[SyntheticControl]) -> AverageEffect:
+    """Return the average effect on all targets of one call of ``synthetic_controls``, free: it asks no donor.
+
+    Parameters
+    ----------
+    answers : sequence of SyntheticControl
+        Of one call, whenever each target was treated.
+
+    Returns
+    -------
+    AverageEffect
+
+    Notes
+    -----
+    *Guarantee*: that of the call; nothing else is released.  *Interval*: errors of targets share the model's, how much
+    no release tells.  Where their joint law is elliptical the scale of a mean is at most the mean of the scales, so an
+    interval as wide as the targets' are on average holds at any dependence.  Where errors have nothing in common it is
+    too wide by the root of the number of targets.
+
+    Examples
+    --------
+    >>> import dpcausal as dpc
+    >>> made = dpc.simulate.factor_panel(2000, effect=0.3, seed=1)
+    >>> targets = {"early": made.target, "late": made.target + 0.01}
+    >>> panel = dpc.Panel.from_arrays(made.donors, targets, start={"early": 10, "late": 11}, bounds=made.bounds,
+    ...                               ledger=dpc.Ledger.in_memory(dpc.ApproxDP(2, 1e-6), unit="unit"))
+    >>> with dpc.simulated_noise(4):
+    ...     answers = dpc.synthetic_controls(panel, loss=dpc.ApproxDP(2, 1e-6))
+    >>> found = dpc.average_effect(answers)
+    >>> found.interval[0] < 0.3 < found.interval[1]
+    True
+    """
+    listed = list(answers) if isinstance(answers, Sequence) else []
+    if not listed or not all(isinstance(answer, SyntheticControl) for answer in listed):
+        raise ParameterError("answers must be those of a call of synthetic_controls")
+    first = listed[0]
+    calls = {(answer.guarantee.ledger_head, answer.guarantee.loss, answer.coverage) for answer in listed}
+    if len(calls) > 1 or len({unit_name(answer.target) for answer in listed}) < len(listed):
+        raise ParameterError("answers must be of different targets, and of one call, which shared one budget")
+    halves, effects = [], tuple(float(answer.att) for answer in listed)
+    reason = ""
+    for answer in listed:
+        if answer.interval is None:
+            reason = reason or f"{answer.target} has none, {answer.interval_reason}"
+        else:
+            halves.append((answer.interval[1] - answer.interval[0]) / 2)
+    att, half = float(np.mean(effects)), float(np.mean(halves)) if not reason else None
+    caveats = dict.fromkeys(caveat for answer in listed for caveat in answer.guarantee.caveats)
+    return AverageEffect(
+        targets=tuple(answer.target for answer in listed), effects=effects, att=att,
+        interval=None if half is None else (att - half, att + half), interval_reason=reason, coverage=first.coverage,
+        guarantee=replace(first.guarantee, caveats=tuple(caveats)),
+    )  # fmt: skip

@@ -14,8 +14,7 @@ from dpcausal.audit import audit_samples
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.papers.mechanisms import objective_perturbation as op
 from dpcausal.papers.synthetic_control import dpsc, perturbation
-from dpcausal.privacy.neighbours import Relation, Unit
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from tests.conformance import LEAST_EVALUATIONS, search
 
 

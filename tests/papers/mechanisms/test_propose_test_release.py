@@ -10,13 +10,12 @@ import pytest
 from dpcausal.audit import compare
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.papers.anm_test_privacy_iqr import PRINTED, published_log_iqr
+from dpcausal.papers.direction.anm_test_privacy_iqr import PRINTED, published_log_iqr
 from dpcausal.papers.mechanisms.propose_test_release import CORRECTED, propose_test_release
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import simulated_noise
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 
 LOSS = ApproxDP(1, 1e-3)
 

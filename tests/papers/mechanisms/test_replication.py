@@ -10,8 +10,7 @@ from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers.mechanisms.replication import replicate
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Relation
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 
 
 def asked() -> Query:

@@ -14,9 +14,8 @@ from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers.mechanisms.sparse_vector import first_above
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
-from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import simulated_noise
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 
 
 def asked(answers: Any, bound: int = 1, norm: Norm = Norm.LINF) -> Query:

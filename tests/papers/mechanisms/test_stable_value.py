@@ -13,9 +13,8 @@ from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers.mechanisms.stable_value import stable_threshold, stable_value
 from dpcausal.privacy.ledger import Allotment, Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
-from dpcausal.privacy.neighbours import Relation
 from dpcausal.privacy.noise import simulated_noise
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 
 LOSS = ApproxDP(1, 1e-6)
 

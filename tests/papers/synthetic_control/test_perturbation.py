@@ -12,8 +12,7 @@ from scipy import stats
 import dpcausal as dpc
 from dpcausal.mechanisms.additive import l2_ball
 from dpcausal.papers.synthetic_control import perturbation
-from dpcausal.privacy.neighbours import Unit
-from dpcausal.privacy.sensitivity import Query
+from dpcausal.privacy.sensitivity import Query, Unit
 from tests.conformance import check_claim
 
 WEIGHTS = np.array([0.1, -0.7, 0.4])

@@ -16,7 +16,7 @@ import numpy as np
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.gate import event_of, exact, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.allotment import Allotment
+from dpcausal.privacy.budget import Allotment
 from dpcausal.privacy.loss import ApproxDP, NoPrivacy
 from dpcausal.privacy.sensitivity import Query
 

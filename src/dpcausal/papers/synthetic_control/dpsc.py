@@ -25,15 +25,14 @@ from dpcausal.papers.synthetic_control.perturbation import (
     row_sensitivity,
 )
 from dpcausal.privacy import noise
-from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.checks import pure_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
-from dpcausal.privacy.neighbours import Relation, Unit
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from dpcausal.regression.ridge import ridge_weights
-from dpcausal.synthetic_control.plan import Base, Plan
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
+from dpcausal.regression.kernel_ridge import ridge_weights
+from dpcausal.synthetic_control.design import Base, Plan
+from dpcausal.synthetic_control.donor_rows import Reals
 from dpcausal.synthetic_control.question import Treated
-from dpcausal.synthetic_control.rows import Reals
 
 
 def published_weights_bound(donors: int, periods: int, penalty: float) -> float:

@@ -15,23 +15,22 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from dpcausal.asking import public
+from dpcausal.core import validate as public
 from dpcausal.errors import LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.papers.mechanisms import objective_perturbation as objective
 from dpcausal.papers.mechanisms.objective_perturbation import checked_term, l1_ball, objective_perturbation
-from dpcausal.privacy.allotment import Allotment
-from dpcausal.privacy.call import pure_part
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.checks import pure_part
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
-from dpcausal.privacy.neighbours import Relation, Unit
 from dpcausal.privacy.noise import LARGEST_BALL
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from dpcausal.regression.ridge import ridge_weight_sensitivity, ridge_weights
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
+from dpcausal.regression.kernel_ridge import ridge_weight_sensitivity, ridge_weights
+from dpcausal.synthetic_control.design import Base, Plan, deviation_of
+from dpcausal.synthetic_control.donor_rows import Reals
 from dpcausal.synthetic_control.forecast import DonorFree
 from dpcausal.synthetic_control.method import SyntheticMethod
-from dpcausal.synthetic_control.plan import Base, Plan, deviation_of
 from dpcausal.synthetic_control.question import Path, Treated, later, past_of
-from dpcausal.synthetic_control.rows import Reals
 
 HALF = Fraction(1, 2)
 

@@ -1,0 +1,77 @@
+"""The claims that guarantees rest on: read from the proof pages that lie beside the code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from dpcausal.errors import ParameterError, called, nearest
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim: its name, the page it stands on (``"statistics/rank.md"``), and its text."""
+
+    name: str
+    page: str
+    text: str
+
+
+def _pages(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
+    found = []
+    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
+        if entry.is_dir() and entry.name != "__pycache__":
+            found += _pages(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".md"):
+            found.append((prefix + entry.name, entry.read_text(encoding="utf-8")))
+    return found
+
+
+@lru_cache(maxsize=1)
+def claims() -> dict[str, Claim]:
+    """Return all claims by name; a name stands on one page only."""
+    found: dict[str, Claim] = {}
+    for page, text in _pages(resources.files("dpcausal"), ""):
+        for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]:
+            name = part.splitlines()[0].removeprefix("## ").strip()
+            if re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+                found[name] = Claim(name, page, part.strip())
+    return found
+
+
+@called
+def explain(claim: str) -> str:
+    """Return the text of a claim: what is claimed, what it assumes, the proof, the source.
+
+    Parameters
+    ----------
+    claim : str
+        A name from ``guarantee.proofs``.
+
+    Raises
+    ------
+    ParameterError
+        There is no such claim; the message names those near it.
+
+    Examples
+    --------
+    >>> print(explain("laplace").splitlines()[0])
+    ## laplace
+    """
+    known = claims()
+    if not isinstance(claim, str) or claim not in known:
+        raise ParameterError(f"no claim of that name{_near(claim, known)}; 'dpcausal explain' lists all {len(known)}")
+    return known[claim].text
+
+
+def _near(name: object, known: dict[str, Claim]) -> str:
+    """Return the claims whose name or text has the word, as the name of a method has, or the nearest in spelling."""
+    if not isinstance(name, str) or not 1 < len(name) < 200:
+        return ""
+    word = re.compile(rf"(?<![a-z0-9]){re.escape(name.casefold())}(?![a-z0-9])")
+    named = [one for one in known if word.search(one)]
+    found = named or [one for one, claim in known.items() if word.search(claim.text.casefold())]
+    return f"; it stands in {', '.join(sorted(found)[:8])}" if found else nearest(name, known)

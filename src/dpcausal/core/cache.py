@@ -1,0 +1,150 @@
+"""Kept answers: exactly the same question, asked again of the same data, is answered from the ledger, free.
+
+What was released stands in the ledger beside its spend.  "The same question" speaks of public things alone: the
+table's name, size, used columns, unit and subgroup, the question, the settled method and the loss; never of rows, so
+that a lookup tells nothing of them.  "The same data" is what ``Origin`` can tell: an answer that was made from other
+data, as of a file before it was written to, is not given for these.  It is not paid for anew unasked either: the data
+may hold the same records.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, TypeVar
+from warnings import warn
+
+from dpcausal.codec import NotStorableError, decode, encode
+from dpcausal.core.cache_key import form_of, subject_of
+from dpcausal.core.method import Settled
+from dpcausal.data.sources.origin import Origin
+from dpcausal.errors import LedgerError, NotKeptWarning, ParameterError
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ZCDP, Loss
+from dpcausal.privacy.noise import simulated
+
+Answer = TypeVar("Answer")
+
+
+@dataclass
+class Foreseen(Exception):  # noqa: N818 - no error: how a call that is only foreseen ends
+    """A call that came as far as its spend under ``foreseeing``: what it would cost, by which plans, known as what."""
+
+    task: str
+    plans: tuple[Settled[Any], ...]
+    loss: Loss
+    zcdp: ZCDP | None
+    asked: str
+
+
+_foreseeing: ContextVar[bool] = ContextVar("foreseeing", default=False)
+
+
+@contextmanager
+def foreseeing() -> Iterator[None]:
+    """Make every call end in ``Foreseen`` just before its spend: nothing is spent, and no row is read."""
+    token = _foreseeing.set(True)
+    try:
+        yield
+    finally:
+        _foreseeing.reset(token)
+
+
+def before_spend(
+    ledger: Ledger, task: str, plans: Sequence[Settled[Any]], loss: Loss, again: bool, *, offered: Loss,
+    zcdp: ZCDP | None = None, **more: Any,
+) -> tuple[str, Any]:  # fmt: skip
+    """Return what stands for exactly this call, and its kept answer or ``None``; refuse one of other data."""
+    asked = asked_of(ledger, task, plans, offered, **more)
+    if _foreseeing.get():
+        raise Foreseen(task, tuple(plans), loss, zcdp, asked)
+    found = recalled(ledger, asked, again, subject_of(plans[0].question).origin)
+    if found is not None and found.other_data:
+        raise LedgerError(f"{found.other_data}: again=True pays for an answer of these data, as another name does")
+    return asked, None if found is None else found.answer
+
+
+def asked_of(ledger: Ledger, task: str, plans: Sequence[Settled[Any]], offered: Loss, **more: Any) -> str:
+    """Return what stands for exactly this call, 64 hexadecimal digits of its form; empty where no answer is kept.
+
+    That is without a name, without privacy, under simulated noise, and where a part of the question is an object that
+    has no words, as a model of x.
+    """
+    if not ledger.private or simulated():
+        return ""
+    try:
+        return sha256(form_of(task, plans, offered, **more).encode()).hexdigest()
+    except NotStorableError:
+        return ""
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """A kept answer, marked as kept, and why it is not of the data that are asked about; empty where it is."""
+
+    answer: Any
+    other_data: str
+
+
+def recalled(ledger: Ledger, asked: str, again: bool, origin: Origin | None) -> Recalled | None:
+    """Return the kept answer of exactly this call; ``None`` if there is none, or ``again`` pays anew.
+
+    ``origin`` is what data are asked about, ``None`` where they are not there.  A LedgerError where it was spent for
+    and no answer was kept: the run ended in between.
+    """
+    if not isinstance(again, bool):
+        raise ParameterError("again must be True or False")
+    found = None if again or not asked else ledger.kept(asked)
+    if found is None:
+        return None
+    number, record = found
+    answer = None
+    with suppress(KeyError, ValueError, TypeError, LookupError, AttributeError):
+        answer = decode(record["released"], kept=f"spend {number} of this ledger paid for it on {record['at']}")
+    if answer is None:
+        told = f"the answer of spend {number} was kept by another version of this library and cannot be read"
+        raise LedgerError(f"{told}; again=True pays anew")
+    why = "" if origin is None else _other_data(ledger, asked, str(record.get("data", "")), origin)
+    return Recalled(answer, why and f"spend {number} answered this question, but {why}")
+
+
+_frames: dict[tuple[object, str], Origin] = {}
+"""The frame in memory that each answer was made from, or was first given for, in this process: never written down."""
+
+
+def _other_data(ledger: Ledger, asked: str, mark: str, origin: Origin) -> str:
+    """Return why an answer whose data had this mark is not of these data, in public words."""
+    if mark and origin.mark:
+        return "" if mark == origin.mark else "its file was written to, replaced or copied since"
+    if mark or origin.mark:
+        return f"from a {'file' if mark else 'frame in memory'}"
+    earlier = _frames.setdefault((_place(ledger), asked), origin)
+    return "from another frame of this process" if origin.is_other(earlier) else ""
+
+
+def _place(ledger: Ledger) -> object:
+    """Return what two openings of one ledger share."""
+    try:
+        found = None if ledger.path is None else os.stat(ledger.path)
+    except OSError:
+        return str(ledger.path)
+    return id(ledger) if found is None else (found.st_dev, found.st_ino)
+
+
+def keep(ledger: Ledger, origin: Origin, asked: str, allotment: Allotment, answer: Answer) -> Answer:
+    """Write an answer beside its spend, if it is to be kept, and return it; a NotKeptWarning where that fails."""
+    if not (asked and allotment.private):
+        return answer
+    try:
+        stamp = allotment.at[:16].replace("T", " ") + " UTC"
+        ledger.keep(allotment.number, {"released": encode(answer), "at": stamp, "data": origin.mark})
+        _frames[_place(ledger), asked] = origin
+    except (NotStorableError, LedgerError, ParameterError) as error:
+        # It is paid for and goes to whoever asked; the ledger goes on to say: spent, no answer.
+        warn(NotKeptWarning(allotment.number, str(error), answer), stacklevel=2)
+    return answer

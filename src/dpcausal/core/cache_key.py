@@ -1,0 +1,149 @@
+"""The form of a call, by which its kept answer is found again: plain JSON of public things, alike in every version.
+
+A form names tasks, arguments and methods by the words that a user writes, so that it outlives classes that are moved,
+renamed or given more fields.  What is ``None`` is left out: an argument or option that came later and is not given
+leaves the form as it was.
+
+**Order is part of it.**  Options such as ``sizes`` or a law of what is given are read in the order of the columns, an
+answer's axes follow it, and so do the last bits of a regression: names in another order are another question.  Sets,
+and the clauses of a subgroup, of which a record must meet each, have no order.
+
+**Of the schema it holds the columns that the question uses**, each with all that is declared of it: a column more in
+the schema leaves it as it was, and another bound, level or code of a used column is another question.
+
+**No private value has a part in it**: its hash stands in the ledger, where a hash of records could be guessed at.  A
+target's own series is public, and is in it.  Which data an answer was made from is told otherwise: see ``kept``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from enum import Enum
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from dpcausal.codec import NotStorableError
+from dpcausal.core.method import Method, Settled
+from dpcausal.data.panels.panel import Panel
+from dpcausal.data.subgroups.predicate import Predicate
+from dpcausal.data.table import Table
+from dpcausal.privacy.budget import json_text
+from dpcausal.privacy.loss import Loss, loss_text
+
+FORM = 2
+"""Raised whenever two versions could write one form for different calls; answers kept under another are not found."""
+
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "ci_test": ("x", "y", "given", "alpha"),
+    "direction": ("first", "second", "score", "protect", "alpha"),
+    "discover": ("names", "alpha", "knowledge.forbidden", "knowledge.required", "knowledge.tiers"),
+    "effect": ("treatment", "outcome", "adjust", "groups", "estimand", "treated", "control", "coverage"),
+    "cells": ("by", "names"),
+    "moments": ("names", "meat"),
+    "did": ("time", "outcome", "cohort", "control", "coverage", "never"),
+    "discontinuity": (
+        "running", "outcome", "cutoff", "treatment", "bins", "bandwidth", "curvature", "coverage", "at_cutoff",
+    ),
+    "synthetic control": ("targets", "coverage", "inference", "force", "early"),
+}
+"""What each task's question is made of, but for its table or panel; the rest of its fields follows from these."""
+
+
+def form_of(task: str, plans: Sequence[Settled[Any]], offered: Loss, **more: Any) -> str:
+    """Return what stands for exactly this call; ``NotStorableError`` where a part of it has no words.
+
+    ``offered`` is the loss that the caller named, of which a plan may spend less and say so.
+    """
+    calls = [_call(plan) for plan in plans]
+    return json_text({"form": FORM, "task": task, "loss": loss_text(offered), "calls": calls, **_given(more)})
+
+
+def _call(plan: Settled[Any]) -> dict[str, Any]:
+    asked = _asked(plan.question)
+    told = {"task": plan.question.task, "asks": asked, "method": _way(plan.method), "loss": loss_text(plan.spent)}
+    return told | _subject(plan.question, asked)
+
+
+def subject_of(question: Any) -> Table | Panel:
+    """Return the table or panel that a question is about."""
+    subject: Table | Panel = question.panel if hasattr(question, "panel") else question.table
+    return subject
+
+
+def _subject(question: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    subject = subject_of(question)
+    if not subject.name:
+        raise NotStorableError("a table without a name")
+    told = {name.removeprefix("_"): value for name, value in subject.identity.items()}
+    return {"panel": _panel(told)} if isinstance(subject, Panel) else {"table": _table(subject, told, asked)}
+
+
+def _table(table: Table, told: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    inside, weight, schema = (told.pop(name) for name in ("inside", "weight", "schema"))
+    used = {*_texts(asked), *(one.name for one in inside)}  # a level that is called as a column brings one more
+    columns = {name: column.to_dict() for name, column in schema.items() if name in used}
+    views = sorted((_predicate(one) for one in inside), key=json_text)
+    told |= {"schema": columns, "where": views, "unit": table.unit.value}
+    return _given(told | {"weight": None if weight is None else [weight[0], weight[1].to_dict()]})
+
+
+def _texts(told: Any) -> Iterator[str]:
+    """Yield every text in a value."""
+    if isinstance(told, str):
+        yield told
+    elif isinstance(told, (dict, list)):
+        for part in told.values() if isinstance(told, dict) else told:
+            yield from _texts(part)
+
+
+def _panel(told: dict[str, Any]) -> dict[str, Any]:
+    covariates = {name: column.to_dict() for name, column in told["covariates"].items()}
+    pairs = {name: [list(pair) for pair in told[name].items()] for name in ("starts", "series")}
+    return _given(told | {"bounds": told["bounds"].to_dict(), "covariates": covariates} | pairs)
+
+
+def _predicate(one: Predicate) -> dict[str, Any]:
+    among = None if one.among is None else sorted((_told(level) for level in set(one.among)), key=json_text)
+    return _given({"column": one.name, "at_least": one.at_least, "at_most": one.at_most, "among": among})
+
+
+def _asked(question: Any) -> dict[str, Any]:
+    return _given({name: attrgetter(name)(question) for name in ARGUMENTS[question.task]})
+
+
+def _way(method: Method[Any, Any]) -> dict[str, Any]:
+    if not type(method).__module__.startswith("dpcausal."):
+        raise NotStorableError("a method of the caller's: its name does not say what it does")
+    options = {one.name: getattr(method, one.name) for one in fields(method)}
+    told = {name: _way(option) if isinstance(option, Method) else option for name, option in options.items()}
+    return {"name": method.name, "options": _given(told)}
+
+
+def _given(told: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _told(value) for name, value in told.items() if value is not None}
+
+
+def _told(value: Any) -> Any:
+    """Return a public value as JSON's types, those of different type or value told apart."""
+    if isinstance(value, (np.bool_, np.integer, np.floating)):
+        return _told(value.item())
+    if isinstance(value, Enum):
+        return _told(value.value)
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return value if np.isfinite(value) else {"float": str(value)}
+    if isinstance(value, (list, tuple)):
+        return [_told(part) for part in value]
+    if isinstance(value, frozenset):
+        return sorted((_told(part) for part in value), key=json_text)
+    if isinstance(value, np.ndarray):
+        return _told(value.tolist())
+    if getattr(value, "words", None) is not None:  # a law of x that was stated
+        return {"stated": _told(value.words)}
+    if isinstance(value, dict) and all(isinstance(name, str) for name in value):
+        return {name: _told(part) for name, part in value.items()}
+    raise NotStorableError(type(value).__name__)

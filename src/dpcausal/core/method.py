@@ -1,0 +1,229 @@
+"""The two halves of every call: a question, which is public, and a method, which is an object with its own options.
+
+A method is a frozen dataclass.  Its fields are its options, and the ledger's entry, the result's settings, the
+command's options and the tests' registry are read off them.  Settled, it is the plan: nothing about how the call runs
+stands anywhere else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from dpcausal.errors import CallError, ParameterError, nearest
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import Loss, NoPrivacy
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Unit
+
+Answer = TypeVar("Answer")
+Asked = TypeVar("Asked", bound="Question[Any]")
+Paid = TypeVar("Paid", bound=Loss)
+
+
+class Question(ABC, Generic[Answer]):
+    """The public side of a call: what is asked, of which columns; it knows how to read its data and make the result."""
+
+    task: ClassVar[str]
+    """The word for it in the ledger."""
+
+    @property
+    @abstractmethod
+    def ledger(self) -> Ledger:
+        """Who pays; asked for just before the spend."""
+
+    @property
+    def unit(self) -> Unit:
+        """Whose record is protected."""
+        return Unit.ROW
+
+    @property
+    def unit_column(self) -> str:
+        """The column that names persons or units; empty for rows."""
+        return ""
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether records that lack a column are to be left out."""
+        return False
+
+    @abstractmethod
+    def detail(self) -> dict[str, Any]:
+        """Return what the ledger's entry says of it: public arguments."""
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What its public arguments say against an answer by any method, in words."""
+        return ()
+
+    @property
+    def once(self) -> dict[str, Any]:
+        """What it declares once for the whole ledger."""
+        return {}
+
+    @abstractmethod
+    def read(self) -> Any:
+        """Bring the private rows, after the spend."""
+
+    @abstractmethod
+    def report(self, settled: Settled[Any], released: Any, allotment: Allotment, seed: int | None) -> Answer:
+        """Return the result of what was released."""
+
+    def shown(self) -> AbstractContextManager[Any]:
+        """Return what stands around the release for a person at a terminal."""
+        return nullcontext()
+
+    def handed(self, answer: Any) -> Answer:
+        """Return what the caller gets of an answer that was made, or kept."""
+        return answer  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(ABC, Generic[Asked, Paid]):
+    """One way to answer a question, with its options as fields; ``None`` stands for a public rule.
+
+    ``release`` and ``exact`` are total: nothing in them may fail or warn for a reason that lies in a value.
+    """
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """Refuse options that it does not have, with the nearest that it has."""
+        known = [field.name for field in fields(cls)]
+        unknown = next((name for name in options if name not in known), None)
+        if arguments or unknown is not None:
+            told = "takes its options by name" if arguments else f"has no option {unknown!r}{nearest(unknown, known)}"
+            raise CallError(f"{cls.__name__} {told}: {', '.join(f'{name}=...' for name in known) or 'it has none'}")
+        return super().__new__(cls)
+
+    name: ClassVar[str]
+    """Its short name, as ``method=`` takes it and the result shows it."""
+
+    about: ClassVar[str]
+    """What it does, in a few words."""
+
+    leaves_out: ClassVar[bool] = False
+    """Whether a record that lacks a column contributes nothing to its answer: proved, and tested, for each method."""
+
+    private_ids: ClassVar[bool] = False
+    """Whether it is proved where a replaced person may have another id: symmetric, or dealt into blocks by hash."""
+
+    at_once: ClassVar[bool] = True
+    """Whether it needs all rows in memory; otherwise it sums over them, wherever they are."""
+
+    uses_coins: ClassVar[bool] = True
+    """Whether it draws public coins, for blocks, splits, features or copies: their seed is public and in the result."""
+
+    @abstractmethod
+    def pay(self, loss: Loss, question: Asked) -> tuple[Paid | NoPrivacy, str]:
+        """Return what is spent of a loss and a note; refuse a kind that it cannot spend."""
+
+    def settle(self, question: Asked, spent: Paid | NoPrivacy) -> Self:
+        """Return the method with its options checked and filled, from public numbers."""
+        return self
+
+    def needs_all(self, question: Asked) -> bool:
+        """Return whether it needs all rows in memory at once, in one order."""
+        return self.at_once
+
+    @abstractmethod
+    def claims(self, question: Asked, spent: Paid) -> tuple[str, ...]:
+        """Return the claims that a release rests on."""
+
+    def caveats(self, question: Asked, spent: Paid | NoPrivacy) -> tuple[str, ...]:
+        """Return what public numbers say against an answer, in words."""
+        return ()
+
+    @property
+    def unproven(self) -> str:
+        """What in it has no valid proof, in words; empty otherwise."""
+        return ""
+
+    def load(self) -> None:
+        """Import or compile, before the spend, what a release needs beside what all calls need."""
+
+    def read(self, question: Asked) -> Any:
+        """Bring the private rows that a release needs, after the spend."""
+        return question.read()
+
+    @abstractmethod
+    def release(
+        self, private: Any, question: Asked, spent: Paid, coins: PublicGenerator, allotment: Allotment
+    ) -> Any:
+        """Release the answer within an allotment."""
+
+    def exact(self, private: Any, question: Asked, coins: PublicGenerator, allotment: Allotment) -> Any:
+        """Answer without privacy; a method that does not say how has no such form."""
+        raise ParameterError(f"method {self.name} has no form without privacy")
+
+    @property
+    def has_exact(self) -> bool:
+        """Whether it has a form without privacy."""
+        return type(self).exact is not Method.exact
+
+    def options(self) -> dict[str, Any]:
+        """Return its options as plain values: a method inside by its name and options, another object by its kind."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class Settled(Generic[Asked]):
+    """A question, the method that will answer it, settled, and what that costs: all that decides how a call runs."""
+
+    question: Asked
+    method: Method[Asked, Any]
+    spent: Any
+    note: str = ""
+    """What was not spent of the loss, in words."""
+
+    @property
+    def subject(self) -> Any:
+        """The table or panel that is asked."""
+        return getattr(self.question, "panel", None) or getattr(self.question, "table", None)
+
+    def about(self, subject: Any) -> Self:
+        """Return the same plan about another holder of the same rows."""
+        name = "panel" if hasattr(self.question, "panel") else "table"
+        question: Any = self.question
+        return replace(self, question=replace(question, **{name: subject}))
+
+    @property
+    def exactly(self) -> bool:
+        """Whether it runs without privacy."""
+        return bool(self.spent.exact)
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """The claims that the answer rests on."""
+        return () if self.exactly or self.method.unproven else self.method.claims(self.question, self.spent)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What the answer must say of itself, in words."""
+        told = (self.note, *self.method.caveats(self.question, self.spent), *self.question.caveats)
+        return tuple(caveat for caveat in told if caveat)
+
+    def detail(self) -> dict[str, Any]:
+        """Return what the ledger's entry says: public arguments."""
+        return {**self.question.detail(), "method": self.method.name, **self.method.options()}
+
+    def read(self) -> Any:
+        """Bring the private rows, after the spend."""
+        return self.question.read() if self.exactly else self.method.read(self.question)
+
+    def released(self, private: Any, coins: Any, allotment: Allotment) -> Callable[[], Any]:
+        """Return the call that releases what the method makes of rows."""
+        if self.exactly:
+            return partial(self.method.exact, private, self.question, coins, allotment)
+        return partial(self.method.release, private, self.question, self.spent, coins, allotment)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Method):
+        return {"method": value.name, **value.options()}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else type(value).__name__

@@ -1,0 +1,192 @@
+"""The one way from a question to its answer: check, pay, settle, allot, read, release, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import Any, ParamSpec
+
+from dpcausal.core.cache import before_spend, keep
+from dpcausal.core.cache_key import subject_of
+from dpcausal.core.method import Answer, Method, Question, Settled
+from dpcausal.core.progress import while_it_works
+from dpcausal.core.ready import Ready
+from dpcausal.data.sources.origin import Origin
+from dpcausal.data.table import Table
+from dpcausal.errors import InfeasibleError, ParameterError, called
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.checks import check_consent, check_large
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
+from dpcausal.privacy.sandbox import unheard
+from dpcausal.privacy.sensitivity import Relation, Unit
+from dpcausal.privacy.split import Division
+from dpcausal.result import Guarantee
+
+Call = ParamSpec("Call")
+
+
+def asks(function: Callable[Call, partial[Answer]]) -> Callable[Call, Answer]:
+    """Make a public function of one that checks its arguments and returns what is to be asked, ``partial(ask, …)``.
+
+    It has returned before anything is spent: between the call and the noise stand the flow and the method alone.
+    """
+    says = called(function)
+    told = function.__annotations__
+    told["return"] = told["return"].removeprefix("partial[").removesuffix("]")  # as the caller sees it
+
+    @wraps(function)
+    def call(*arguments: Call.args, **named: Call.kwargs) -> Answer:
+        return says(*arguments, **named)()
+
+    return call
+
+
+def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False) -> Settled[Any]:
+    """Return the question with its settled method: from public arguments, before anything is spent or read."""
+    if loss.exact and not method.has_exact:
+        raise ParameterError(f"method {method.name} has no form without privacy")
+    ready: Method[Any, Any] | None = None
+    try:
+        spent, note = method.pay(loss, question)
+        ready = method.settle(question, spent)
+    except ArithmeticError:  # of public numbers alone
+        pass
+    if ready is None:
+        raise InfeasibleError(
+            f"method {method.name!r} cannot work with these numbers of rows and columns at {loss}: give more rows, "
+            "fewer columns or another loss"
+        )
+    _check_records(question, ready)
+    table = getattr(question, "table", None)
+    if isinstance(table, Table) and (ready.needs_all(question) or loss.exact):
+        table.check_memory()
+    if ready.unproven:
+        check_consent(accept_unproven, ready.unproven)
+    return Settled(question, ready, spent, note)
+
+
+def _check_records(question: Any, method: Method[Any, Any]) -> None:
+    """Refuse a method that has no proof for leaving records out, or for persons whose ids are private."""
+    if question.leaves_out and not method.leaves_out:
+        raise ParameterError(
+            f"method {method.name!r} cannot leave out rows that lack a column: take another method, or make the table "
+            "with missing='impute', where what is missing counts as the middle of its bounds or as the first level"
+        )
+    if question.unit is Unit.PERSON and not method.private_ids:
+        raise ParameterError(
+            f"method {method.name!r} deals persons by their places, which the ids decide: take another method, or make "
+            "the table with ids='public' if who is in the data is known anyway"
+        )
+
+
+def ask(
+    question: Question[Answer], method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False,
+    accept_large_epsilon: bool = False, again: bool = False,
+) -> Answer:  # fmt: skip
+    """Answer one question; exactly the same of a table with a name gets its kept answer, unless ``again``.
+
+    Everything that can fail for a public reason fails before the ledger is asked; from the spend on nothing may fail
+    or warn for a reason that lies in a value.
+    """
+    check_large(loss, accept_large_epsilon)
+    settled = settle(question, method, loss, accept_unproven=accept_unproven)
+    ledger = question.ledger
+    asked, found = before_spend(ledger, question.task, [settled], settled.spent, again, offered=loss)
+    if found is not None:
+        return question.handed(found)
+    origin = subject_of(question).origin
+    ready = Ready([settled])
+    allotment = ledger.allot(
+        settled.spent, task=question.task, unit=question.unit, unit_column=question.unit_column,
+        relation=Relation.REPLACE_ONE, detail=settled.detail(), once=question.once,
+        unproven=bool(settled.method.unproven), asked=asked, again=again,
+        before=ready,
+    )  # fmt: skip
+    (settled,) = ready.plans
+    coins, seed = public_generator() if settled.method.uses_coins else (None, None)
+    with question.shown():
+        released = unheard(settled.released(unheard(settled.read), coins, allotment))
+    answer = settled.question.report(settled, released, allotment, seed)
+    return question.handed(keep(ledger, origin, asked, allotment, answer))
+
+
+def ask_all(
+    plans: Sequence[Settled[Any]], allotment: Allotment, *, read: Callable[[Any], Any] | None = None,
+    seed: int | None = None, told: Callable[[int, int], None] | None = None,
+) -> list[Any]:  # fmt: skip
+    """Answer many settled questions from one allotment, in order; their costs are within it, and it books each.
+
+    ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike; ``told``
+    gets (done, all) after each, and no more once it has failed.
+    """
+    answers, say = [], None if told is None else while_it_works(told)
+    for done, settled in enumerate(plans, start=1):
+        coins, own = (None, None) if not settled.method.uses_coins else _dealt(seed)
+        private = unheard(partial(read, settled.question) if read else settled.read)
+        released = unheard(settled.released(private, coins, allotment))
+        answers.append(settled.question.report(settled, released, allotment, own))
+        if say is not None:
+            say(done, len(plans))
+    return answers
+
+
+def _dealt(seed: int | None) -> tuple[PublicGenerator, int]:
+    return public_generator() if seed is None else (generator_from_seed(seed), seed)
+
+
+@dataclass(frozen=True)
+class Together:
+    """Settled questions, and the one allotment that was paid for them."""
+
+    plans: Sequence[Settled[Any]]
+    ledger: Ledger
+    origin: Origin
+    allotment: Allotment
+    asked: str
+    """What stands for exactly this call."""
+
+    def guarantee(
+        self, answers: Iterable[Any], claims: Sequence[str], note: str = "", but: tuple[str, ...] = ()
+    ) -> Guarantee:
+        """Return what all cost: the claims of each and those of many; a note, and each one's caveats once, but some."""
+        question = self.plans[0].question
+        own = dict.fromkeys(claim for plan in self.plans for claim in plan.claims)
+        told = dict.fromkeys([*filter(None, [note]), *(words for one in answers for words in one.guarantee.caveats)])
+        return Guarantee.of(
+            self.allotment, proofs=(*own, *claims) if own else (),
+            caveats=tuple(words for words in told if words not in (*self.allotment.caveats, *but)),
+            public=question.table.told(question.public),
+        )  # fmt: skip
+
+    def kept(self, answer: Answer) -> Answer:
+        """Return the answer, written beside its spend if it is to be kept."""
+        return keep(self.ledger, self.origin, self.asked, self.allotment, answer)
+
+
+def paid_together(
+    task: str, plans: Sequence[Settled[Any]], division: Division, loss: Loss, detail: Mapping[str, Any], *,
+    correction: str, again: bool,
+) -> Together | Any:  # fmt: skip
+    """Spend once for all plans; the kept answer instead, where exactly this call has one."""
+    question, ledger = plans[0].question, plans[0].question.ledger
+    asked, kept = before_spend(
+        ledger, task, plans, division.spent, again, offered=loss, zcdp=division.zcdp, correction=correction
+    )
+    if kept is not None:
+        return kept
+    epsilons = [getattr(plan.spent, "epsilon", None) for plan in plans]
+    public = {
+        "alpha": question.alpha, "correction": correction, "divided_by": "rho" if division.by_rho else "epsilon",
+        "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,
+    }  # fmt: skip
+    ready = Ready(plans)
+    allotment = ledger.allot(
+        division.spent, task=task, unit=question.unit, unit_column=question.unit_column,
+        relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
+        detail={**detail, **public, **question.table.declared},
+        unproven=any(plan.method.unproven for plan in plans), asked=asked, again=again, before=ready,
+    )  # fmt: skip
+    return Together(ready.plans, ledger, subject_of(question).origin, allotment, asked)

@@ -1,0 +1,249 @@
+"""How much of a frame a schema changes: for the curator alone, before anything is spent.  NOT PRIVATE.
+
+The shares are exact: they are not protected, cost nothing, and touch no ledger.  A record far outside shows in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import chain, compress
+from os import PathLike
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.coding import MISSING, check_declared, check_named, level_codes, without_codes
+from dpcausal.data.columns import Bounded, Column, Levels
+from dpcausal.data.curator.misread import likely_forms
+from dpcausal.data.curator.suspects import suspects_of_levels, suspects_of_numbers, suspects_of_texts
+from dpcausal.data.persons import Persons
+from dpcausal.data.source import Collected, Kind, Source, withheld
+from dpcausal.data.sources.frame import source_of
+from dpcausal.data.weights import checked_weight
+from dpcausal.errors import HiddenAnswerError, SchemaError
+
+STAMP = "NOT PRIVATE, NOT FOR PUBLICATION: exact shares of the data, for the curator alone"
+
+USE = (
+    "Use it to find slips: a wrong unit, a level spelled otherwise, a file read wrongly. Bounds that are fitted to "
+    "these shares are a release that nobody paid for."
+)
+
+
+MUCH_MISSING, MUCH_OUTSIDE = 0.05, 0.01
+"""Shares from which on a column is worth a look."""
+
+LIKE_ID = re.compile(r"(?i)(.*[_ .-])?(p?id|uu?id|person|patient|subject|participant|household)([_ .-]?(id|no|nr))?")
+
+PERSONS = "it looks like the id of persons with several rows: say person= to protect a person and not a row"
+
+
+@dataclass(frozen=True)
+class ColumnCheck:
+    """What the schema does to one column.
+
+    Attributes
+    ----------
+    name : str
+    declared : Bounded or Levels
+    below, above : float
+        Share of the rows below ``lower`` and above ``upper``, ±inf included, which count as the bound; 0 for levels.
+    substituted : float
+        Share that is missing: a null, NaN or no number; a null or what is no declared level, ``other`` or not.
+    notes : tuple of str
+        What to look at, in words.
+    """
+
+    name: str
+    declared: Column
+    below: float
+    above: float
+    substituted: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> float:
+        """Share of the rows whose value is not taken as it is."""
+        return self.below + self.above + self.substituted
+
+
+@dataclass(frozen=True, repr=False)
+class SchemaCheck:
+    """What a schema does to a frame, column by column.  NOT PRIVATE: see ``Schema.check``.
+
+    Attributes
+    ----------
+    rows : int
+    columns : tuple of ColumnCheck
+        In the order of the schema.
+    persons : tuple of str
+        Columns that look like ids and occur more than once.
+    """
+
+    rows: int
+    columns: tuple[ColumnCheck, ...]
+    persons: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to look at before anything is spent, in words."""
+        told = [f"{one.name}: {note}" for one in self.columns for note in one.notes]
+        return (*told, *(f"{name}: {PERSONS}" for name in self.persons))
+
+    def summary(self) -> str:
+        """Return the shares as text, stamped in its first line."""
+        width = max(len("column"), *(len(one.name) for one in self.columns))
+        head = f"{'column':<{width}}  {'below':>8}  {'above':>8}  {'substituted':>11}  declared"
+        lines = [
+            f"{one.name:<{width}}  {_percent(one.below):>8}  {_percent(one.above):>8}  "
+            f"{_percent(one.substituted):>11}  {one.declared!r}"
+            for one in self.columns
+        ]
+        notes = ["", "Look at this first:", *(f"* {note}" for note in self.notes)] if self.notes else []
+        return "\n".join([f"{STAMP}.", USE, f"{self.rows} rows.", head, *lines, *notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the shares as plain numbers, stamped in the first entry."""
+        return {
+            "private": False,
+            "notice": f"{STAMP}. {USE}",
+            "rows": self.rows,
+            "columns": {
+                one.name: {"below": one.below, "above": one.above, "substituted": one.substituted}
+                for one in self.columns
+            },
+            "notes": list(self.notes),
+        }
+
+    def __repr__(self) -> str:
+        return f"SchemaCheck({len(self.columns)} columns: {STAMP})"
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise HiddenAnswerError("the check of a schema holds exact shares of private records: it cannot be pickled")
+
+
+def check(frame: Any, schema: Mapping[str, Column], weight: tuple[str, float] | None = None) -> SchemaCheck:
+    """Return what a schema does to a frame; see ``Schema.check``."""
+    if isinstance(frame, (str, PathLike)):
+        from dpcausal.data.sources.files import file_source
+
+        source: Source = file_source(frame)
+    else:
+        source = source_of(frame)
+    check_named(schema, source.names)
+    for name, column in schema.items():
+        check_declared(name, column, source.declared(name))
+    rows = source.count()
+    if rows < 1:
+        raise SchemaError("a table needs at least one row")
+    columns = tuple(_checked(source, name, column, rows) for name, column in schema.items())
+    columns += () if weight is None else (_checked_weight(source, checked_weight(weight, source), rows),)
+    return SchemaCheck(rows, columns, tuple(name for name in source.names if _repeats(source, name)))
+
+
+def _repeats(source: Source, name: str) -> bool:
+    """Return whether a column is named like an id, holds texts or whole numbers, and has one of them twice."""
+    fields = source.declared(name).kind
+    if not LIKE_ID.fullmatch(name) or fields not in (Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD):
+        return False
+    persons = withheld(
+        lambda: Persons.of(source.collect([name]), name, fields is Kind.FIELD), "the column of ids cannot be read"
+    )
+    return 0 < persons.n < int((persons.codes >= 0).sum())
+
+
+def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnCheck:
+    collected = source.collect([name])  # one at a time: all together may not fit in memory
+    if len(collected) != rows:
+        raise SchemaError("the frame no longer has the rows that were counted")
+    if isinstance(column, Bounded):
+        unread = f"the {source.backend} columns cannot be read"
+        raw = without_codes(withheld(lambda: collected.numbers(name), unread), column)
+        texts = withheld(lambda: _texts(collected, name), unread) if source.declared(name).kind is Kind.FIELD else ()
+        outside = float((raw < column.lower).mean()), float((raw > column.upper).mean())
+        absent = float(np.isnan(raw).mean())
+        notes = (*_notes_of_numbers(raw, column, sum(outside), absent), *suspects_of_numbers(raw, column))
+        notes = (*notes, *suspects_of_texts(texts, rows, column))
+        notes = (*notes, *_misread(source, collected, name, np.isnan(raw)))
+        return ColumnCheck(name, column, *outside, absent, notes)
+    fields = source.declared(name).kind is Kind.FIELD
+    codes = withheld(
+        lambda: level_codes(collected, name, column, fields=fields),
+        f"the {source.backend} columns cannot be read",
+    )
+    absent = float((codes == MISSING).mean())
+    notes = (*_notes_of_levels(codes, column, absent), *suspects_of_levels(codes, column))
+    notes = (*notes, *_misread(source, collected, name, codes == MISSING))
+    return ColumnCheck(name, column, 0.0, 0.0, absent, notes)
+
+
+def _texts(collected: Collected, name: str) -> tuple[str, ...]:
+    """Return the fields of a text file that are no number."""
+    absent, texts = np.isnan(collected.numbers(name)), (str(one) for chunk in collected.objects(name) for one in chunk)
+    return tuple(text for text, lacks in zip(texts, absent, strict=True) if lacks)
+
+
+def _checked_weight(source: Source, weight: tuple[str, Bounded], rows: int) -> ColumnCheck:
+    name, column = weight
+    one = replace(_checked(source, name, column, rows), notes=())
+    told = (
+        (f"{_percent(one.above)} of the weights lie above the largest, {column.upper:g}, and count as it: give the "
+         "design's largest weight", one.above > 0),
+        (f"{_percent(one.below + one.substituted)} of the rows have a negative weight or none, and do not count",
+         one.below + one.substituted > 0),
+    )  # fmt: skip
+    return replace(one, notes=tuple(words for words, holds in told if holds))
+
+
+def _misread(source: Source, collected: Collected, name: str, missing: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return what those fields of a text file look like that count as missing."""
+    if source.declared(name).kind is not Kind.FIELD or not missing.any():
+        return ()
+
+    def unread() -> tuple[str, ...]:
+        fields = chain.from_iterable(collected.objects(name))
+        return likely_forms(compress(fields, missing.tolist()))
+
+    return withheld(unread, f"the {source.backend} columns cannot be read")
+
+
+def _notes_of_numbers(raw: NDArray[np.float64], column: Bounded, outside: float, absent: float) -> tuple[str, ...]:
+    known = np.clip(raw[~np.isnan(raw)], column.lower, column.upper)
+    spread = float(np.ptp(known)) if known.size else 0.0
+    told = (
+        (_lacking(absent), absent >= MUCH_MISSING),
+        (f"{_percent(outside)} of the values lie outside the bounds: another unit, or bounds too narrow?",
+         outside > MUCH_OUTSIDE),
+        ("it is constant, and says nothing", known.size > 0 and spread == 0),
+        ("the bounds are more than 1,000 times as wide as the data: noise is made for the bounds",
+         0 < spread < column.width / 1000),
+        ("the rows are sorted by it, so one new value moves others: leave them in the order in which they came",
+         spread > 0 and known.size == raw.size and bool((np.diff(raw) >= 0).all() or (np.diff(raw) <= 0).all())),
+    )  # fmt: skip
+    return tuple(words for words, holds in told if holds)
+
+
+def _notes_of_levels(codes: NDArray[np.int64], column: Levels, absent: float) -> tuple[str, ...]:
+    never = [level for code, level in enumerate(column.labels) if level != column.other and not (codes == code).any()]
+    found = np.unique(codes[codes != MISSING])
+    told = (
+        (_lacking(absent), absent >= MUCH_MISSING and column.other is None),
+        ("most of its values are no declared level: a number is declared Bounded(lower, upper)", absent > 0.5),
+        (f"levels that never occur: {', '.join(map(repr, never))}; spelled otherwise?", bool(never)),
+        ("it is constant, and says nothing", found.size == 1),
+    )  # fmt: skip
+    return tuple(words for words, holds in told if holds)
+
+
+def _lacking(share: float) -> str:
+    return (
+        f"{_percent(share)} of the rows lack it, and are left out of every question about it: that is right only where "
+        "they are missing by chance or by columns of the question"
+    )
+
+
+def _percent(share: float) -> str:
+    return "0" if share == 0 else "< 0.01 %" if share < 1e-4 else f"{100 * share:.2f} %"

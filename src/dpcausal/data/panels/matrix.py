@@ -1,0 +1,266 @@
+"""The cells of a panel: from long frames or wide arrays to a row for each unit, NaN where there is no cell.
+
+What makes a donor's row looks at this donor's records and at the targets' public periods, never at another donor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.coding import check_declared, check_name, without_codes
+from dpcausal.data.panels.period_order import declared_times, in_order
+from dpcausal.data.panels.periods import Label, coded, period_label, unit_name
+from dpcausal.data.schema import Bounded
+from dpcausal.data.source import Collected, Kind, withheld
+from dpcausal.data.sources.fingerprint import confirm
+from dpcausal.data.sources.origin import Origin, opened
+from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.privacy.budget import json_text
+
+Reals = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cells:
+    """Where a panel's cells come from.
+
+    Attributes
+    ----------
+    times : tuple
+        The targets' periods, in order.  Public.
+    targets : tuple
+        Names.  Public.
+    donors : int
+        Their number.  Public.
+    target_rows : dict
+        For each target its columns, shape (1 + p, T), as they are; where several records of a cell are not all within
+        the bounds, infinity.  Public.
+    donor_rows : callable of a column's place
+        Brings one column of all donors into memory, shape (n, T).  *Private.*
+    confirm : callable
+        Raises a SchemaError if the frame no longer is what was declared, by public facts.
+    origin : Origin
+        Which data they come from.
+    """
+
+    times: tuple[Label, ...]
+    targets: tuple[Any, ...]
+    donors: int
+    target_rows: dict[Any, Reals]
+    donor_rows: Callable[[int], Reals]
+    confirm: Callable[[], None] = lambda: None
+    origin: Origin = field(default_factory=Origin)
+
+
+def public_values(cells: Cells, outcome: str | None) -> dict[str, Any]:
+    """Return the targets' values as a ledger records them: what is a target's for good, whatever panel it stands in.
+
+    Of a frame each value under outcome, unit and time; of arrays (``outcome`` None), whose times the caller names, each
+    whole series.
+    """
+    if outcome is None:
+        return {
+            json_text(unit_name(name)): [float(one) + 0.0 if np.isfinite(one) else str(one) for one in block[0]]
+            for name, block in cells.target_rows.items()
+        }
+    return {
+        json_text([outcome, unit_name(name), time]): float(value) + 0.0
+        for name, block in cells.target_rows.items()
+        for time, value in zip(cells.times, block[0], strict=True)
+        if not np.isnan(value)
+    }
+
+
+def filled(rows: Reals, bounds: Bounded, missing: str) -> Reals:
+    """Return rows within the bounds, a missing cell by the rule, each row by itself.
+
+    ``"carry"``: the value before it, else the first value of the row, else the midpoint; ``"midpoint"``.
+    """
+    with np.errstate(all="ignore"):
+        clean = np.clip(rows, bounds.lower, bounds.upper) + 0.0
+    absent = np.isnan(clean)
+    if missing == "carry" and absent.any() and clean.shape[1]:
+        columns = np.arange(clean.shape[1])
+        first = np.argmin(absent, axis=1)  # 0 where all are absent: the midpoint comes in below
+        latest = np.maximum.accumulate(np.where(absent, -1, columns), axis=1)
+        clean = np.take_along_axis(clean, np.where(latest < 0, first[:, None], latest), axis=1)
+        absent = np.isnan(clean)
+    clean[absent] = bounds.midpoint
+    return clean
+
+
+def array_cells(donors: Any, targets: Mapping[Any, Any], times: Sequence[Any] | None) -> Cells:
+    """Return the cells of wide arrays."""
+    rows = _real(donors, "donors", 2)
+    series = {name: _real(values, "each target", 1) for name, values in targets.items()}
+    if not series or any(len(values) != rows.shape[1] for values in series.values()):
+        raise ParameterError(f"each target must have as many periods as the donors, {rows.shape[1]}")
+    known = tuple(range(rows.shape[1])) if times is None else declared_times(times)
+    if len(known) != rows.shape[1]:
+        raise ParameterError(f"times must name the {rows.shape[1]} periods of the donors")
+    return Cells(
+        times=known,
+        targets=tuple(series),
+        donors=len(rows),
+        target_rows={name: values[None] for name, values in series.items()},
+        donor_rows=lambda column: rows,
+    )
+
+
+def _real(values: Any, name: str, dimensions: int) -> Reals:
+    array = values if isinstance(values, np.ndarray) else None
+    if array is None or array.dtype.kind not in "iuf" or array.ndim != dimensions:
+        raise ParameterError(f"{name} must be a numpy array of numbers with {dimensions} dimension(s)")
+    with np.errstate(all="ignore"):  # a warning of overflow would depend on the donors
+        plain = np.array(np.ma.getdata(array), dtype=np.float64)
+    plain[np.ma.getmaskarray(array)] = np.nan
+    return plain
+
+
+def frame_cells(
+    frame: Any, unit: str, time: str, columns: dict[str, Bounded], targets: list[Any],
+    treated: Callable[[bool], Callable[[Any], bool]] = lambda as_text: lambda name: False,
+    listed_times: Sequence[Any] | None = None, declare: Callable[[], None] = lambda: None,
+) -> Cells:  # fmt: skip
+    """Return the cells of a long frame; reads the columns of units and times, and the targets' records.
+
+    ``treated``, told whether names are all texts, tells of a name whether its unit is treated: then it is no donor,
+    also where it is no target.  ``listed_times`` are all periods, in order; by default they are the targets'.
+    ``declare`` is called before anything of a target but its name is looked at: what follows may show it.
+    """
+    declared = () if listed_times is None else declared_times(listed_times)
+    source, origin = opened(frame)
+    for name in (unit, time, *columns):
+        if not isinstance(name, str) or name not in source.names:
+            raise SchemaError(f"column {name!r} is not among the columns of the frame")
+        check_name(name)
+    if len({unit, time, *columns}) < 2 + len(columns):
+        raise SchemaError("unit, time, outcome and covariates must be different columns")
+    for name, bounds in columns.items():
+        check_declared(name, bounds, source.declared(name))
+    as_text = source.declared(unit).kind is Kind.FIELD
+    names = [str(target) if as_text else unit_name(target) for target in targets]
+    if not names or None in names or len(set(names)) < len(names) or not _differ(targets):
+        raise ParameterError("target must name one unit, or several different ones")
+
+    rows = source.count()
+    listed = tuple(columns)
+    if source.lazy:
+        source.evaluate((unit, time, *listed))
+    collected = source.collect((unit, time, *listed))
+    if len(collected) != rows:
+        raise SchemaError("the frame does not keep its number of rows")
+    unread = f"the {source.backend} columns of units and times cannot be read"
+    units, unit_names = withheld(lambda: coded(collected.objects(unit), rows, unit_name), unread)
+    moments, labels = withheld(lambda: coded(collected.objects(time), rows, period_label), unread)
+
+    codes = {name: code for code, name in enumerate(unit_names)}
+    absent = [target for target, name in zip(targets, names, strict=True) if name not in codes]
+    if absent:
+        twins = [name for name in unit_names if str(name) == str(absent[0])]  # units' names are public
+        hint = f"; there is {twins[0]!r}, another type: name it so" if twins else ""
+        raise ParameterError(f"no record has the target {absent[0]!r} as its unit{hint}")
+    declare()
+    of_targets = np.isin(units, [codes[name] for name in names])
+    present = {labels[code] for code in np.unique(moments[of_targets & (moments >= 0)])}
+    if not present:
+        raise SchemaError("no record of a target has a time that can be read")
+    if declared and (strange := sorted(present - set(declared), key=str)):
+        raise ParameterError(f"times lacks {strange[0]!r}, in which a target has a record")
+    categories = [period_label(value) for value in source.categories(time)]
+    times = declared or in_order(present, [label for label in categories if label is not None])
+    set_apart, own = treated(as_text), set(names)
+    donors = (name for name in unit_names if name not in own and not set_apart(name))
+    order = sorted(donors, key=lambda name: (str(name), repr(name)))
+    kept = len(names) + len(order)
+    ranks = dict.fromkeys(unit_names, -1) | {name: rank for rank, name in enumerate([*names, *order])}
+    cells = _cells(units[of_targets], moments[of_targets], unit_names, labels, ranks, times)
+    blocks = []
+    for name in listed:  # only the targets' values are kept
+        raw = withheld(lambda name=name: collected.numbers(name)[of_targets], unread)  # type: ignore[misc]
+        values = without_codes(raw, columns[name])
+        within = _pivoted(values, cells, len(names), len(times), columns[name])
+        plain = _pivoted(values, cells, len(names), len(times))
+        blocks.append(np.where((plain == within) | np.isnan(within), within, np.inf))
+
+    def column(place: int) -> Reals:
+        # Units and times come with the values, in one reading: a frame may give its rows in another order by now.
+        name = listed[place]
+        collected = source.collect((unit, time, name))
+        if len(collected) != rows:
+            raise SchemaError("the frame no longer has the number of rows counted when the panel was made")
+        flat = withheld(lambda: _cells_of(collected, unit, time, ranks, times), unread)
+        if flat is None:
+            raise SchemaError("the frame no longer has the units it had when the panel was made")
+        raw = withheld(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
+        return _pivoted(without_codes(raw, columns[name]), flat, kept, len(times), columns[name])
+
+    return Cells(
+        times,
+        tuple(targets),
+        len(order),
+        {target: np.stack([block[place] for block in blocks]) for place, target in enumerate(targets)},
+        lambda place: column(place)[len(names) :],
+        lambda: confirm(source, columns, rows, origin.stamp, (unit, time)),
+        origin,
+    )
+
+
+def _differ(targets: list[Any]) -> bool:
+    """Whether a mapping by targets keeps them apart: it takes True for 1."""
+    try:
+        return len(set(targets)) == len(targets)
+    except TypeError:
+        return False
+
+
+def _cells_of(
+    collected: Collected, unit: str, time: str, ranks: Mapping[Any, int], times: tuple[Label, ...]
+) -> NDArray[np.int64] | None:
+    """Return each record's cell, unit · T + period, −1 where it has none; ``None`` if a unit is not known."""
+    rows = len(collected)
+    units, names = coded(collected.objects(unit), rows, unit_name)
+    moments, labels = coded(collected.objects(time), rows, period_label)
+    return _cells(units, moments, names, labels, ranks, times) if set(names) <= set(ranks) else None
+
+
+def _cells(
+    units: NDArray[np.int64], moments: NDArray[np.int64], names: list[Any], labels: list[Any], ranks: Mapping[Any, int],
+    times: tuple[Label, ...],
+) -> NDArray[np.int64]:  # fmt: skip
+    """Return the cells of records whose units and times are codes of names and labels, −1 for a null."""
+    # The last entry is that of a null, code −1.
+    rank = np.array([*(ranks[name] for name in names), -1], dtype=np.int64)[units]
+    place = np.array([*(_position(times, label) for label in labels), -1], dtype=np.int64)[moments]
+    cells: NDArray[np.int64] = np.where((rank >= 0) & (place >= 0), rank * len(times) + place, -1)
+    return cells
+
+
+def _pivoted(
+    values: Reals, flat: NDArray[np.int64], units: int, periods: int, bounds: Bounded | None = None
+) -> Reals:
+    """Return (units, periods): the mean of a cell's values, each within bounds if given; NaN where there is none."""
+    with np.errstate(all="ignore"):
+        clean = values if bounds is None else np.clip(values, bounds.lower, bounds.upper)
+    kept = (flat >= 0) & ~np.isnan(clean)
+    flat, clean = flat[kept], clean[kept]
+    count = np.bincount(flat, minlength=units * periods)
+    if count.size and count.max() > 1:  # a float sum is that of one order: here of the values' own
+        order = np.lexsort((clean, flat))
+        flat, clean = flat[order], clean[order]
+    total = np.bincount(flat, weights=clean, minlength=units * periods)
+    cells = np.full(units * periods, np.nan)
+    np.divide(total, count, out=cells, where=count > 0)
+    return cells.reshape(units, periods)
+
+
+def _position(times: tuple[Label, ...], label: Any) -> int:
+    try:
+        return times.index(label)
+    except ValueError:
+        return -1

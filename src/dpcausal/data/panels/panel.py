@@ -1,0 +1,397 @@
+"""A panel: the series of many donors, private, and of one or more targets, public, under one public set of bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.panels.matrix import Cells, array_cells, filled, frame_cells, public_values
+from dpcausal.data.panels.periods import Label
+from dpcausal.data.panels.series import check_target, covariate_means, observed_places, own_covariates, place_of
+from dpcausal.data.panels.treated_units import MADE_OF, TARGETS, VALUES, checked, declare, membership, recorded
+from dpcausal.data.records import checked_name
+from dpcausal.data.schema import Bounded
+from dpcausal.data.sources.origin import Origin
+from dpcausal.errors import ParameterError, SchemaError, called
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.process_local import Single
+
+Reals = NDArray[np.float64]
+
+MOST_CELLS = 200_000_000
+"""Most donors × periods that are brought into memory: 1.6 GB."""
+
+MISSING = ("carry", "midpoint")
+
+FRAME, ARRAYS = "a frame", "arrays"
+
+
+class Panel(Single):
+    """Donors and targets over time: a long frame, its public bounds, and the ledger.
+
+    Parameters
+    ----------
+    frame : frame, mapping or path
+        Long: a row for each unit and time.  Back ends as for ``Table``.  *The donors' rows are private*; it must not
+        change afterwards.
+    unit, time, outcome : str
+        Columns.  Times are numbers, dates, timestamps, periods, an ordered categorical, or texts of one form as
+        ``2019-W2``; other texts need ``times``.  Timestamps with a time zone are instants, named in UTC.
+        *The names of the units are public by declaration*, the donors' too: see the notes.
+    target : name of a unit, or a list of them
+        The treated units.  *Public: a target's own series is not protected*, and it is printed in results.  It must lie
+        within the bounds, and have a value in each treated period.
+    start : time, or a mapping from target to time
+        The first treated period; one of the target's own.  *Public.*
+    bounds : Bounded
+        Bounds of the outcome.  *Public.*
+    ledger : Ledger
+        Where each question about the donors is paid; made with ``unit=`` as here.
+    name : str, optional
+        Under which answers are kept, as for ``Table``; another series of a target is another question.
+    treated : list of units or str, optional
+        All units that are treated, in this frame or in another of the ledger's: a list, or a rule about their names, as
+        ``"unit >= 6000 and unit <= 6999"``.  *Public, and not protected*: those that are no targets here are no
+        donors either.  The ledger declares list or rule for good, before a series is looked at, for a plan too: panels
+        whose targets are among them share it.  By default the targets alone.
+    times : sequence of times, optional
+        All periods, in order, for times whose order is not known, as names of months.  *Public.*  By default the
+        targets' periods.
+    missing : str
+        What an absent or null cell of a donor counts as, by a rule that looks at this donor only: ``"carry"``, its
+        value before, else its first value, else the midpoint of the bounds; or ``"midpoint"``.
+    covariates : mapping from column to Bounded, optional
+        Further things to match on: each unit's mean over the periods before its start (the earliest start for a donor).
+
+    Attributes
+    ----------
+    n : int
+        Donors: units other than the targets.  Public under replace-one.
+    times : tuple
+        The targets' periods, in order: numbers, or texts.  Public.  Donors' rows at other times do not count, nor do
+        periods before a start in which a target has no value.
+    lacking : mapping from target to tuple
+        The periods before its start in which a target has no value: they are left out, for the donors too.  Public.
+    targets : tuple
+        Their names.
+    treated : tuple or str
+        The names, or the rule.
+    bounds, ledger, missing
+
+    Notes
+    -----
+    *Guarantee*: the unit of privacy is a donor, that is its whole series; the relation is replace-one.  Each donor is
+    cleaned by itself by total rules (values outside the bounds are moved to the nearer one, several rows of one unit
+    and time count as their mean, rows without a unit belong to nobody), so a replaced donor changes one row of the
+    array that mechanisms see.  No error depends on a donor's values.
+
+    *Names of donors*: a replaced donor keeps its name.  No name of a donor is printed, recorded or released, but
+    sorted they give each donor its place, and the papers' methods, which weigh donors one by one,
+    protect the donor in its place: another name would move all between.  Where names tell something, number the donors.
+    Texts differ by their code points; 1, 1.0 and the decimal 1 are one name.
+
+    *Lazy frames* are computed once when the panel is made and again for each question: see ``Table``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcausal.privacy.ledger import Ledger
+    >>> from dpcausal.privacy.loss import PureDP
+    >>> frame = {
+    ...     "state": np.array(["A", "A", "A", "B", "B", "B", "C", "C", "C"]),
+    ...     "year": np.array([1987, 1988, 1989] * 3),
+    ...     "sales": np.arange(9.0),
+    ... }
+    >>> panel = Panel(frame, unit="state", time="year", outcome="sales", target="A", start=1989,
+    ...               bounds=Bounded(0, 10), ledger=Ledger.in_memory(PureDP(1.0), unit="state"))
+    >>> panel
+    Panel(n=2 donors, 3 periods, target A from 1989)
+    """
+
+    confined = "a panel holds private records: it cannot be pickled"
+
+    __slots__ = (
+        "_bounds", "_cells", "_covariates", "_lacking", "_ledger", "_missing", "_n", "_name", "_named", "_places",
+        "_public_values", "_series", "_starts", "_target_covariates", "_times", "_treated",
+    )  # fmt: skip
+
+    _bounds: Bounded
+    _cells: Cells
+    _covariates: dict[str, Bounded]
+    _lacking: dict[Any, tuple[Label, ...]]
+    _ledger: Ledger
+    _missing: str
+    _n: int
+    _name: str
+    _named: tuple[str, ...]
+    _places: NDArray[np.int64]
+    _public_values: dict[str, Any]
+    _series: dict[Any, Reals]
+    _starts: dict[Any, int]
+    _target_covariates: dict[Any, Reals]
+    _times: tuple[Label, ...]
+    _treated: tuple[Any, ...] | str
+
+    @called
+    def __init__(
+        self,
+        frame: Any,
+        *,
+        unit: str,
+        time: str,
+        outcome: str,
+        target: Any,
+        start: Any,
+        bounds: Bounded,
+        ledger: Ledger,
+        name: str = "",
+        treated: Sequence[Any] | str = (),
+        times: Sequence[Any] | None = None,
+        missing: str = "carry",
+        covariates: Mapping[str, Bounded] | None = None,
+    ) -> None:
+        columns = dict(covariates or {})
+        _check_public(bounds, ledger, missing, columns)
+        listed = list(target) if isinstance(target, (list, tuple)) else [target]
+        others = checked(treated, listed, unit)
+        first = partial(declare, ledger, {TARGETS: recorded(others), MADE_OF: FRAME}, unit)
+        cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed, partial(membership, others),
+                            times, first)  # fmt: skip
+        self._settle(cells, start, bounds, ledger, missing, columns, others, checked_name(name), (unit, time, outcome))
+
+    @classmethod
+    def from_arrays(
+        cls,
+        donors: Any,
+        target: Any,
+        *,
+        start: Any,
+        bounds: Bounded,
+        ledger: Ledger,
+        unit: str = "unit",
+        times: Sequence[Any] | None = None,
+        treated: Sequence[Any] | str = (),
+        missing: str = "carry",
+    ) -> Panel:
+        """Return a panel from wide arrays.
+
+        Parameters
+        ----------
+        donors : float array, shape (n, T)
+            *Private.*  NaN is a missing cell.
+        target : float array, shape (T,), or a mapping from name to such arrays
+            *Public.*
+        start : time
+            One of ``times``; a mapping for several targets.
+        unit : str
+            What the rows are, as the ledger names it: ``Ledger.in_memory(budget, unit="unit")``.  A ledger answers for
+            one series of each target, and for arrays alone: any other series may be a donor's.
+        times : sequence of T times, optional
+            0, …, T−1 by default.  Numbers and dates must increase; texts are in the order given.
+        bounds, ledger, treated, missing
+            As for ``Panel``; who is a donor is up to the caller.
+        """
+        _check_public(bounds, ledger, missing, {})
+        panel = cls.__new__(cls)
+        series = dict(target) if isinstance(target, Mapping) else {"target": target}
+        others = checked(treated, list(series))
+        if not isinstance(unit, str) or not unit:
+            raise ParameterError("unit must be the word by which the ledger names the rows")
+        cells = array_cells(donors, series, times)
+        declare(ledger, {TARGETS: recorded(others), MADE_OF: ARRAYS, VALUES: public_values(cells, None)}, unit)
+        panel._settle(cells, start, bounds, ledger, missing, {}, others, named=(unit,))
+        return panel
+
+    def _settle(
+        self, cells: Cells, start: Any, bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded],
+        treated: tuple[Any, ...] | str, known_as: str = "", named: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        if cells.donors < 1:
+            raise SchemaError("a panel needs at least one donor beside its targets")
+        if cells.donors * len(cells.times) > MOST_CELLS:
+            raise SchemaError(f"a panel holds at most {MOST_CELLS} cells, donors times periods")
+        if isinstance(start, Mapping) and set(start) != set(cells.targets):
+            raise ParameterError("start must name every target once")
+        starts = {name: start[name] if isinstance(start, Mapping) else start for name in cells.targets}
+        every = {name: place_of(cells.times, name, value) for name, value in starts.items()}
+        raw = cells.target_rows
+        for name, block in raw.items():
+            check_target(name, block[0], every[name], cells.times, bounds)
+        used = observed_places({name: block[0] for name, block in raw.items()}, every, cells.times)
+        places = {name: int(np.searchsorted(used, place)) for name, place in every.items()}
+        series, kept, lacking = {}, {}, {}
+        for name, block in raw.items():
+            values = block[0, used] + 0.0
+            values.setflags(write=False)
+            series[name] = values
+            kept[name] = own_covariates(name, block[1:, : every[name]], covariates)
+            lacking[name] = tuple(cells.times[place] for place in np.flatnonzero(np.isnan(block[0, : every[name]])))
+        for field, value in (
+            ("_cells", cells), ("_times", tuple(cells.times[place] for place in used)), ("_n", cells.donors),
+            ("_series", series), ("_starts", places), ("_bounds", bounds), ("_ledger", ledger), ("_missing", missing),
+            ("_covariates", covariates), ("_target_covariates", kept), ("_name", known_as), ("_named", named),
+            ("_treated", treated), ("_places", used), ("_lacking", lacking),
+            ("_public_values", public_values(cells, named[2] if len(named) > 1 else None)),
+        ):  # fmt: skip
+            object.__setattr__(self, field, value)
+
+    @property
+    def n(self) -> int:
+        """The number of donors: public under replace-one."""
+        return self._n
+
+    @property
+    def name(self) -> str:
+        """The name under which answers are kept; empty: none are."""
+        return self._name
+
+    @property
+    def origin(self) -> Origin:
+        """Which data it was made of."""
+        return self._cells.origin
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All that is public of it, the targets' own records too: what tells it from another panel; of no donor's."""
+        hidden = ("_cells", "_lacking", "_ledger", "_places", "_public_values", "_series", "_target_covariates")
+        told = {slot: getattr(self, slot) for slot in Panel.__slots__ if slot not in hidden}
+        return told | {"_series": self._cells.target_rows, "_times": self._cells.times}
+
+    @property
+    def unit(self) -> str:
+        """The column that names the units, or the word for the rows of arrays."""
+        return self._named[0]
+
+    @property
+    def of_frame(self) -> bool:
+        """Whether a frame names its units, times and outcome; arrays name none."""
+        return len(self._named) > 1
+
+    @property
+    def declaration(self) -> dict[str, Any]:
+        """What its ledger has declared since it was made: whose series are public."""
+        return {TARGETS: recorded(self._treated), MADE_OF: FRAME if self.of_frame else ARRAYS}
+
+    @property
+    def public_values(self) -> dict[str, Any]:
+        """The targets' values as a ledger has them once; all of them, also of a placebo in time."""
+        return self._public_values
+
+    @property
+    def times(self) -> tuple[Label, ...]:
+        """The public periods."""
+        return self._times
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """The place of each period among all, those that a target lacks included: they are the steps of a trend."""
+        return self._places
+
+    @property
+    def lacking(self) -> dict[Any, tuple[Label, ...]]:
+        """The periods before its start that each target lacks."""
+        return dict(self._lacking)
+
+    def before(self, target: Any) -> tuple[Label, ...]:
+        """Return all periods before a target's start, those that a target lacks included."""
+        return self._cells.times[: int(self._places[self._starts[target]])]
+
+    @property
+    def targets(self) -> tuple[Any, ...]:
+        """The names of the treated units."""
+        return tuple(self._series)
+
+    @property
+    def treated(self) -> tuple[Any, ...] | str:
+        """All units that are treated, here or in another panel of the ledger, by name or by rule; the targets too."""
+        return self._treated
+
+    def before_treatment(self, start: Any) -> Panel:
+        """Return the panel up to the first treatment, as if it had been at ``start``: for placebos in time."""
+        cells, blocks = self._cells, self._cells.target_rows
+        first = int(self._places[min(self._starts.values())])
+        if place_of(cells.times, self.targets[0], start) >= first:
+            raise ParameterError(f"a placebo in time needs a start before the first treatment, in {cells.times[first]}")
+        early = replace(
+            cells, times=cells.times[:first], target_rows={name: block[:, :first] for name, block in blocks.items()},
+            donor_rows=lambda place: cells.donor_rows(place)[:, :first],
+        )  # fmt: skip
+        panel = Panel.__new__(Panel)
+        panel._settle(early, start, self._bounds, self._ledger, self._missing, self._covariates, self._treated,
+                      self._name, self._named)  # fmt: skip
+        object.__setattr__(panel, "_public_values", self._public_values)
+        return panel
+
+    @property
+    def bounds(self) -> Bounded:
+        """The public bounds of the outcome."""
+        return self._bounds
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that pays for answers about the donors; as a table's, given only while the frame is unchanged."""
+        self._cells.confirm()
+        return self._ledger
+
+    @property
+    def missing(self) -> str:
+        """The rule for missing cells."""
+        return self._missing
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """The names of the covariates."""
+        return tuple(self._covariates)
+
+    def start(self, target: Any) -> int:
+        """Return T0, the number of periods before a target's treatment."""
+        return self._starts[target]
+
+    def series(self, target: Any) -> Reals:
+        """Return a target's outcome, shape (T,), within the bounds.  Public."""
+        return self._series[target]
+
+    def target_covariates(self, target: Any) -> Reals:
+        """Return a target's covariates, scaled to [−1, 1].  Public."""
+        return self._target_covariates[target]
+
+    def donors(self) -> Reals:
+        """Bring the donors' outcomes into memory, shape (n, T), within the bounds.  *Private.*
+
+        For mechanisms and statistics, after the ledger allotted.
+        """
+        return np.ascontiguousarray(filled(self._cells.donor_rows(0), self._bounds, self._missing)[:, self._places])
+
+    def donor_covariates(self) -> Reals:
+        """Bring the donors' covariates into memory, shape (n, p), scaled to [−1, 1].  *Private.*"""
+        before = int(self._places[min(self._starts.values())])
+        blocks = [self._cells.donor_rows(place + 1) for place in range(len(self._covariates))]
+        stacked = np.stack(blocks, axis=1) if blocks else np.empty((self._n, 0, before))
+        return covariate_means(stacked, list(self._covariates.values()), before, self._missing)
+
+    def __repr__(self) -> str:
+        named = ", ".join(f"target {name} from {self._times[place]}" for name, place in self._starts.items())
+        return f"Panel(n={self._n} donors, {len(self._times)} periods, {named})"
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a panel is frozen")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("a panel is frozen")
+
+
+def _check_public(bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded]) -> None:
+    if not isinstance(bounds, Bounded) or not all(isinstance(column, Bounded) for column in covariates.values()):
+        raise ParameterError("bounds, of the outcome and of each covariate, must be Bounded(lower, upper)")
+    for column in (bounds, *covariates.values()):  # sums over a row must not overflow: a NaN has no weight in 0, …, Q
+        if max(-column.lower, column.upper) > 1e100 or column.width < 1e-100:
+            raise ParameterError("bounds must lie within ±1e100 and at least 1e-100 apart: declare another unit")
+    if not isinstance(ledger, Ledger):
+        raise ParameterError(f"ledger must be a Ledger, got {type(ledger).__name__}")
+    if not (isinstance(missing, str) and missing in MISSING):
+        raise ParameterError(f"missing must be one of {', '.join(MISSING)}: a donor counts with its whole series")

@@ -1,0 +1,112 @@
+"""Which units are treated: a list of names, or a public rule about the names, which all panels of a ledger share.
+
+A rule looks at a unit's name alone, and names are public: no record decides who is a donor.  What it is true of is
+treated in every panel, a donor in none, so no donor of one panel is published as the target of another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dpcausal.data.panels.periods import unit_name
+from dpcausal.data.subgroups.predicate_text import clauses_of, literal
+from dpcausal.errors import ParameterError
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.sensitivity import Unit
+
+TARGETS, MADE_OF, VALUES = "targets of panels", "panels are made of", "value of a target"
+"""What a ledger that protects units has declared once: with each unit a target in turn, none would be protected.  Claim
+``public-targets``.  The first two stand before any value of a target is read, for a plan as for a question."""
+
+RULE = 'treated must be a list of units, or a rule about their names as "unit >= 6000 and unit in [6001, 6003]"'
+
+_NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?")
+
+
+def checked(treated: object, targets: Sequence[Any], unit: str = "unit") -> tuple[Any, ...] | str:
+    """Return the units that are treated, the targets among them: these alone where none are named, or a rule.
+
+    A rule calls them by the column's name or ``unit``, and is given back in one form: two ways to write it are one.
+    """
+    if isinstance(treated, str) and treated:
+        rule = " and ".join(sorted({_told(part) for part in _parts(treated, unit)}))
+        if not all(map(_holds(rule), map(unit_name, targets))):
+            raise ParameterError("treated must be a rule that is true of each target")
+        return rule
+    if isinstance(treated, bytes) or not isinstance(treated, Sequence):
+        raise ParameterError(RULE)
+    if not treated:
+        return tuple(targets)
+    names = [unit_name(one) for one in treated]
+    if None in names or len(set(names)) < len(names) or not {unit_name(one) for one in targets} <= set(names):
+        raise ParameterError("treated must name different units, each of the targets among them")
+    return tuple(treated)
+
+
+def recorded(treated: tuple[Any, ...] | str) -> list[Any] | str:
+    """Return the names of all treated units, or the rule, as a ledger records them."""
+    if isinstance(treated, str):
+        return treated
+    return sorted((unit_name(name) for name in treated), key=lambda name: (str(name), repr(name)))
+
+
+def declare(ledger: Ledger, once: Mapping[str, Any], unit: str) -> None:
+    """Have the ledger say whose series are public, before any of them is looked at."""
+    if ledger.private:
+        ledger.declare(once, unit=Unit.DONOR, unit_column=unit)
+
+
+def membership(treated: tuple[Any, ...] | str, as_text: bool) -> Callable[[Any], bool]:
+    """Return whether a unit of a name is treated; ``as_text`` where the frame's names are all texts."""
+    if isinstance(treated, str):
+        return _holds(treated)
+    return {str(one) if as_text else unit_name(one) for one in treated}.__contains__
+
+
+def _parts(rule: str, unit: str) -> list[tuple[str, Any]]:
+    """Return the comparisons of a rule, of the one column that it may speak of."""
+    try:
+        clauses = clauses_of(rule)
+    except ParameterError:
+        raise ParameterError(RULE) from None
+    parts = [(word, value) for _, words in clauses for word, value in words.items()]
+    listed = [value if word == "among" else [value] for word, value in parts]
+    known = all(isinstance(one, (list, tuple)) and one and all(map(_comparable, one)) for one in listed)
+    if not known or not {name for name, _ in clauses} <= {unit, "unit"}:
+        raise ParameterError(RULE)
+    return parts
+
+
+def _comparable(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, (int, float)) and not isinstance(value, bool)
+                                      and abs(value) < 1e15)  # fmt: skip
+
+
+def _told(part: tuple[str, Any]) -> str:
+    word, value = part
+    if word == "among":
+        listed = sorted(set(value), key=lambda one: (isinstance(one, str), one))
+        return f"unit in [{', '.join(map(literal, listed))}]"
+    return f"unit {'>=' if word == 'at_least' else '<='} {literal(value)}"
+
+
+def _holds(rule: str) -> Callable[[Any], bool]:
+    """Return the rule as a function of a name; numbers are compared with names that are or say plain numbers."""
+    parts = _parts(rule, "unit")
+
+    def alike(name: Any, value: Any) -> Any:
+        if isinstance(value, str):
+            return name if isinstance(name, str) else None
+        if isinstance(name, str):
+            return float(name) if _NUMBER.fullmatch(name) else None
+        return name
+
+    def one(name: Any, word: str, value: Any) -> bool:
+        if word == "among":
+            return any(alike(name, listed) == listed for listed in value)
+        own = alike(name, value)
+        return own is not None and bool(own >= value if word == "at_least" else own <= value)
+
+    return lambda name: name is not None and all(one(name, word, value) for word, value in parts)

@@ -1,0 +1,167 @@
+"""Records that stay with the workers of an engine: dealt to blocks there by hashes of ids; whole numbers come back.
+
+A group of blocks is made up where one worker has all its rows, as it would be in memory.  Whoever deals or gathers
+fails as a whole, without a figure; what fails inside a block is that block's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.persons import Persons, texts_of
+from dpcausal.data.reader import CHANGED, HELD, Reading
+from dpcausal.data.records import Rows
+from dpcausal.data.schema import Schema
+from dpcausal.data.source import Collected, Kind, Sums, withheld
+from dpcausal.data.sources.fingerprint import written_to
+from dpcausal.errors import SchemaError
+from dpcausal.privacy.process_local import hashed, mixed
+from dpcausal.privacy.sensitivity import Unit
+
+if TYPE_CHECKING:
+    from dpcausal.data.table import Table
+
+Integers = NDArray[np.int64]
+Parts = list[tuple[int, Integers]]
+"""Blocks by their numbers, and the places of their rows."""
+
+Each = Callable[[Any, Parts], Sequence[Sequence[int]]]
+"""What blocks of some records say, the same number of whole numbers each: picklable, total."""
+
+GROUP = 1 << 18
+"""About as many rows come to one worker at a time, if no block has more."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is public of a table and goes with a question to workers."""
+
+    schema: Schema
+
+
+Piece = tuple[Rows, list[str | None]]
+"""Some records, and who each is of."""
+
+
+@dataclass(frozen=True)
+class Deal:
+    """What a worker makes of a batch: a piece for each group, ``None`` of no rows; rows of nobody are in the first."""
+
+    reading: Reading
+    person: str
+    fields: bool  # of a text file
+    blocks: int
+    salt: int
+    groups: int
+
+    def __call__(self, collected: Collected) -> list[Piece | None]:
+        texts, rows = texts_of(collected, self.person, self.fields), self.reading.rows(collected)
+        keys = np.array([0 if text is None else hashed(text, "block") for text in texts], dtype=np.int64)
+        group = blocks_of(keys, self.salt, self.blocks) % self.groups
+        group[[place for place, text in enumerate(texts) if text is None]] = 0
+        dealt = [np.flatnonzero(group == one) for one in range(self.groups)]
+        return [(rows.at(part), [texts[place] for place in part]) if len(part) else None for part in dealt]
+
+
+@dataclass(frozen=True)
+class Gather:
+    """What a worker makes of all pieces of a group: how many persons, and for each block 1 and what it says."""
+
+    deal: Deal
+    by_value: bool
+    width: int
+    made: Callable[[Rows], Any]
+    each: Each
+
+    def __call__(self, pieces: Sequence[Piece]) -> Sums:
+        texts = [text for _, some in pieces for text in some]
+        persons, rows = Persons.named(texts), Rows.joined([rows for rows, _ in pieces])
+        if self.by_value:
+            rows, persons = rows.by_value(persons)
+        found = np.zeros((self.deal.blocks, 1 + self.width), dtype=np.int64)
+        if persons.n and self.width:
+            dealt = blocks_of(persons.keys, self.deal.salt, self.deal.blocks)
+            order = np.argsort(dealt, kind="stable")
+            numbers, starts = np.unique(dealt[order], return_index=True)
+            parts = list(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True))
+            private = self.made(rows.one_each(persons, by_key=True))
+            found[numbers] = np.column_stack([np.ones_like(numbers), np.asarray(self.each(private, parts))])
+        return len(texts), np.concatenate([[persons.n], found.ravel()])
+
+
+def blocks_of(keys: Integers, salt: int, blocks: int) -> Integers:
+    """Return the block of each key, by the key and a public salt alone."""
+    return (mixed(keys, salt) % np.uint64(blocks)).astype(np.int64)
+
+
+class Apart:
+    """The records of persons in blocks, where they are."""
+
+    def __init__(self, table: Table, names: tuple[str, ...], made: Callable[[Rows], Any]) -> None:
+        self._table, self._names, self._made = table, names, made
+
+    @staticmethod
+    def of(table: Table) -> bool:
+        """Whether blocks of a table are made up by workers: from public facts."""
+        source = table._source
+        many = table._rows > HELD and (source.has_workers or not source.ordered)
+        return table.unit is Unit.PERSON and (source.afar or many)
+
+    def each(self, blocks: int, salt: int, width: int, each: Each) -> Integers:
+        """Return what each block says, shape (blocks, width)."""
+        table, reading = self._table, Reading.of(self._table, self._names)
+        total = _gathered(table, reading, blocks, salt, width, self._made, each)
+        found = total[1:].reshape(blocks, 1 + width)
+        if total[0] != table.n or (found[:, 0] > 1).any():
+            raise SchemaError(CHANGED)
+        empty = np.flatnonzero(found[:, 0] == 0)
+        if len(empty):  # nobody was dealt there, so no worker spoke for them
+            nobody = self._made(reading.none())
+            parts = [(block, np.empty(0, dtype=np.int64)) for block in empty.tolist()]
+            found[empty, 1:] = np.asarray(each(nobody, parts))
+        return found[:, 1:]
+
+
+def persons_in(table: Table) -> int:
+    """Return how many persons there are: groups of ids are counted where they are."""
+    reading = Reading((), {}, frozenset(), (), "drop", None)
+    return int(_gathered(table, reading, table._rows, 0, 0, _same, _nothing)[0])
+
+
+def _gathered(
+    table: Table, reading: Reading, blocks: int, salt: int, width: int, made: Callable[[Rows], Any], each: Each
+) -> Integers:
+    source, person = table._source, str(table._person)
+    groups = max(1, min(blocks, -(-table._rows // GROUP)))
+    deal = Deal(reading, person, source.declared(person).kind is Kind.FIELD, blocks, salt, groups)
+    gather = Gather(deal, not source.ordered, width, made, each) if width else Count()
+    names = tuple(dict.fromkeys([*reading.needed, person]))
+    unread = f"the {source.backend} columns cannot be read"
+    rows, total = withheld(lambda: source.grouped(names, deal, gather, groups), unread)
+    if rows < 0:
+        raise SchemaError(unread)
+    if rows != table._rows or total is None or written_to(table.origin.stamp):
+        raise SchemaError(CHANGED)
+    return total
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many persons a group has."""
+
+    def __call__(self, pieces: Sequence[Piece]) -> Sums:
+        texts = [text for _, some in pieces for text in some]
+        return len(texts), np.array([len(set(texts) - {None})], dtype=np.int64)
+
+
+def _same(rows: Rows) -> Rows:
+    return rows
+
+
+def _nothing(private: Any, parts: Parts) -> list[list[int]]:
+    return [[] for _ in parts]

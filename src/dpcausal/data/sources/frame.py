@@ -1,0 +1,359 @@
+"""The border: frames of other libraries, seen through narwhals, and mappings of numpy arrays.
+
+| kind of frame | rows are brought into memory |
+|---|---|
+| pandas (numpy, nullable and pyarrow dtypes), polars, pyarrow Table | already there; columns selected first |
+| polars LazyFrame, DuckDB relation | ``select`` first, so that only the asked columns are computed |
+| mapping from name to one-dimensional numpy array | already there |
+
+The order of rows is taken as given: it decides which rows a public split puts together, so it must not itself
+be computed from private values in a way the analyst does not mean to declare.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data.coding import check_texts, number_of, rule_of
+from dpcausal.data.columns import Column
+from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Distinct, Kind, Result, Source, Streaming, withheld
+from dpcausal.data.sources.arrays import ACCEPTED, ArraySource
+from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
+from dpcausal.privacy.sandbox import contained
+
+_BACKENDS = {
+    nw.Implementation.PANDAS: "pandas",
+    nw.Implementation.POLARS: "polars",
+    nw.Implementation.PYARROW: "pyarrow",
+    nw.Implementation.DUCKDB: "duckdb",
+}
+_ENGINES = {"pyspark": "spark", "dask": "dask"}
+"""Those that have a source of their own, by the package of the frame's type."""
+
+Cells = NDArray[np.int64]
+
+_WIDE = {"Int128", "UInt128"}
+"""Integers that numpy has no type for."""
+
+def source_of(frame: object) -> Source:
+    """Return the source behind a frame that is in memory or lazy."""
+    if isinstance(frame, Mapping):
+        return ArraySource(frame)
+    reason = ""
+    try:
+        native: Any = nw.to_native(frame, pass_through=True)
+        if (engine := _ENGINES.get(type(native).__module__.partition(".")[0])) is not None:
+            found: Source = importlib.import_module(f"dpcausal.data.sources.{engine}").source(native)
+            return found
+        return FrameSource(nw.from_native(native))
+    except TypeError:
+        reason = f"{ACCEPTED}, got {type(frame).__name__}"
+    except nw.exceptions.DuplicateError:
+        pass
+    if reason:
+        raise ParameterError(reason)
+    raise SchemaError("the names of a frame's columns must differ from each other")
+
+
+class FrameSource(Streaming):
+    """A frame that narwhals knows."""
+
+    def __init__(self, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
+        if frame.implementation not in _BACKENDS:
+            # Blocks are dealt by place: an engine that may answer in any order could let one record move the others.
+            fix = "; an engine's rows have no order of their own: hand over an Arrow table made from it"
+            told = fix if isinstance(frame, nw.LazyFrame) else ""
+            raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}{told}")
+        self.frame = frame
+        self.backend, self.lazy = _BACKENDS[frame.implementation], isinstance(frame, nw.LazyFrame)
+        if self.backend == "duckdb":
+            if importlib.util.find_spec("pyarrow") is None:
+                raise MissingDependencyError("pyarrow", "duckdb")
+            _require_order(self._withheld, nw.to_native(frame))
+        names = self._withheld(self._column_names, self._unread)
+        self.names = check_texts(names)
+        self.ordered = not self.lazy or self._withheld(lambda: self._engine.ordered(nw.to_native(frame)), self._unread)
+
+    def _column_names(self) -> list[str]:
+        lazy = isinstance(self.frame, nw.LazyFrame)  # the schema of an eager pandas frame would look at values
+        return self.frame.collect_schema().names() if lazy else self.frame.columns
+
+    def in_turn(self, action: Callable[[], Result]) -> Result:
+        if self.backend != "duckdb":
+            return action()
+        found: Result = self._engine.in_turn(action)
+        return found
+
+    def _withheld(self, action: Callable[[], Result], rule: str) -> Result:
+        return withheld(lambda: self.in_turn(action), rule)
+
+    @property
+    def _unread(self) -> str:
+        return f"the {self.backend} frame cannot be read"
+
+    @property
+    def _engine(self) -> Any:
+        return importlib.import_module(f"dpcausal.data.sources.{self.backend}")
+
+    def declared(self, name: str) -> Declared:
+        if self.backend in {"polars", "duckdb"} and (name == "*" or (name.startswith("^") and name.endswith("$"))):
+            raise SchemaError(f"column {name!r}: {self.backend} reads this name as a pattern of names; rename it")
+        return self._withheld(lambda: _declared(self.frame, name), f"column {name!r}: its declared type cannot be read")
+
+    def categories(self, name: str) -> Sequence[object]:
+        def listed() -> Sequence[object]:
+            dtype = self.frame.select(name).collect_schema()[name]  # an ordered pandas categorical is an Enum here
+            return dtype.categories if isinstance(dtype, nw.Enum) else ()
+
+        return self._withheld(listed, f"column {name!r}: its categories cannot be read")
+
+    def count(self) -> int:
+        def rows() -> int:
+            if isinstance(self.frame, nw.DataFrame):
+                return len(self.frame)
+            return int(self.frame.select(nw.len()).collect().item())
+
+        return self._withheld(rows, self._unread)
+
+    def _chosen(self, names: Sequence[str]) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], set[str]]:
+        # DuckDB hands 128-bit integers to Arrow as decimals of 38 digits, too few for the largest.
+        wide = {name for name in names if self.backend == "duckdb" and self.declared(name).dtype in _WIDE}
+        cast = (nw.col(name).cast(nw.String()) if name in wide else nw.col(name) for name in names)
+        return self._withheld(lambda: self.frame.select(*cast), self._unread), wide
+
+    def collect(self, names: Sequence[str]) -> Collected:
+        chosen, wide = self._chosen(names)
+        return FrameColumns(
+            self._withheld(lambda: chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen, self._unread), wide
+        )
+
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        (chosen, wide), plain = self._chosen(names), dict[str, bool]()
+        native: Any = nw.to_native(chosen)
+        if isinstance(chosen, nw.LazyFrame):
+            for batch in self._engine.batches(native):
+                yield FrameColumns(nw.from_native(batch, eager_only=True), wide, plain)
+            return
+        for start in range(0, len(chosen), BATCH):
+            yield FrameColumns(chosen[start : start + BATCH], wide, plain)
+
+    def evaluate(self, names: Sequence[str]) -> None:
+        failing = f"the {self.backend} frame cannot compute its columns for every row"
+        if not self.lazy:
+            return
+        if self._withheld(lambda: self._engine.changes(nw.to_native(self.frame)), self._unread):
+            raise SchemaError(
+                f"the {self.backend} query draws, samples or asks the clock, so its rows would not be the same each "
+                "time they are read: make the table from a copy"
+            )
+        if names:
+            self._withheld(lambda: self._engine.evaluate(nw.to_native(self.frame), names), failing)
+
+    def tally(
+        self, names: Sequence[str], columns: Sequence[Column], sizes: Sequence[int], *, apart: bool
+    ) -> tuple[Cells, Cells] | None:
+        """Code and count the rows of a lazy frame where they are: the cells that occur and how many rows each has.
+
+        With ``apart`` a row that lacks a column is in a cell below 0; otherwise it counts as the substitute.  ``None``
+        where a column holds Python objects, which no engine can compare.
+        """
+        native: Any = nw.to_native(self.frame)
+        kinds = [self.declared(name).kind for name in names]
+
+        def counted() -> tuple[Cells, Cells] | None:
+            engine = self._engine
+            rules = []
+            for place, (name, column) in enumerate(zip(names, columns, strict=True)):
+                # Times its stride this is minus the number of all cells, which no other columns can make up.
+                below = -math.prod(sizes[: place + 1]) if apart else None
+                rules.append(rule_of(column, kinds[place], engine.grid_of(native, name), below))
+            if None in rules:
+                return None
+            cells, rows = engine.counted(native, list(names), rules, list(sizes))
+            return cells, rows
+
+        return self._withheld(counted, self._unread)
+
+
+class FrameColumns:
+    """Collected columns of an eager frame; those named in ``wide`` hold integers written out as text.
+
+    ``plain`` keeps, over the batches of a frame, which hold numbers that numpy knows: to ask of a type takes longer
+    than to clean a batch.
+    """
+
+    def __init__(self, frame: nw.DataFrame[Any], wide: set[str], plain: dict[str, bool] | None = None) -> None:
+        self._frame, self._wide, self._plain = frame, wide, {} if plain is None else plain
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        series = self._frame.get_column(name)
+        if name not in self._plain:
+            dtype = series.dtype
+            known = dtype.is_float() or (dtype.is_integer() and str(dtype) not in _WIDE)
+            self._plain[name] = known and name not in self._wide
+        if self._plain[name]:
+            if not series.null_count():
+                with np.errstate(all="ignore"):
+                    return np.asarray(series.to_numpy(), dtype=np.float64)
+            # The null mask apart, integers stay integers: one rounding, by numpy, alike for every back end.
+            raw = series.fill_null(0).to_numpy()
+            with np.errstate(all="ignore"):
+                numbers = np.array(raw, dtype=np.float64)
+            numbers[series.is_null().to_numpy()] = np.nan
+            return numbers
+        values = (number_of(value) for chunk in self.objects(name) for value in chunk)
+        return np.fromiter(values, dtype=np.float64, count=len(self))
+
+    def integers(self, name: str) -> NDArray[np.int64] | None:
+        """Return a column of integers without nulls as int64, ``None`` for any other."""
+        series = self._frame.get_column(name)
+        dtype = series.dtype
+        if name in self._wide or not dtype.is_integer() or str(dtype) in {*_WIDE, "UInt64"} or series.null_count():
+            return None
+        return np.asarray(series.to_numpy(), dtype=np.int64)
+
+    def distinct(self, name: str) -> Distinct | None:
+        series = self._frame.get_column(name)
+        native: Any = nw.to_native(series)
+        if series.implementation is nw.Implementation.POLARS and str(native.dtype) in {"String", "Boolean"}:
+            native = native.to_arrow()
+        elif series.implementation is not nw.Implementation.PYARROW or name in self._wide:
+            return None
+        return distinct(native)
+
+    def objects(self, name: str) -> Iterator[Sequence[object]]:
+        series = self._frame.get_column(name)
+        for start in range(0, len(self), CHUNK):
+            chunk = _listed(series[start : start + CHUNK])
+            yield [None if text is None else int(str(text)) for text in chunk] if name in self._wide else chunk
+
+
+def distinct(native: Any) -> Distinct | None:
+    """Return the distinct values of an Arrow column of text, booleans or numbers, text told apart as bytes."""
+    from pyarrow import ChunkedArray, large_binary, types
+
+    held = native.type
+    if types.is_dictionary(held):
+        held = held.value_type
+        native = native.cast(held)
+    texts = (types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary)
+    if is_text := any(of(held) for of in texts):
+        native = native.cast(large_binary())
+    elif not any(of(held) for of in (types.is_boolean, types.is_integer, types.is_floating)):
+        return None
+    encoded = (native.combine_chunks() if isinstance(native, ChunkedArray) else native).dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return places, [value.decode("utf-8", "surrogateescape") for value in values] if is_text else values
+
+
+def _listed(series: nw.Series[Any]) -> Sequence[object]:
+    """Return a series as Python objects, bytes that are no UTF-8 kept as lone surrogates, which match no level.
+
+    Arrow takes text from a Parquet file on trust, and would raise only when it meets the record.
+    """
+    if series.implementation is not nw.Implementation.PYARROW:
+        return _salvaged(series)
+    from pyarrow import large_binary, types
+
+    native: Any = nw.to_native(series)
+    held = native.type.value_type if types.is_dictionary(native.type) else native.type
+    if not (types.is_string(held) or types.is_large_string(held) or types.is_string_view(held)):
+        return _salvaged(series)
+    raw = native.cast(large_binary()).to_pylist()
+    return [None if text is None else text.decode("utf-8", "surrogateescape") for text in raw]
+
+
+def _salvaged(series: nw.Series[Any]) -> Sequence[object]:
+    """Return a series as Python objects, None for what Python has no object for, such as a date in the year 20000.
+
+    A back end refuses the whole column then: one record would decide whether a frame can be read.
+    """
+    found: list[object] | None = contained(series.to_list, None)
+    if found is not None:
+        return found
+    middle = len(series) // 2
+    return [*_salvaged(series[:middle]), *_salvaged(series[middle:])] if middle else [None] * len(series)
+
+
+def _require_order(asked: Callable[[Callable[[], Any], str], Any], relation: Any) -> None:
+    """Refuse a relation whose connection may return its rows in another order each time."""
+    setting = "any_value(current_setting('preserve_insertion_order'))"
+    answer = asked(lambda: relation.limit(1).aggregate(setting).fetchall()[0][0], "the duckdb frame cannot be read")
+    if answer is False:
+        raise SchemaError("a DuckDB relation needs SET preserve_insertion_order = true: rows must keep their order")
+
+
+def _declared(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Declared:
+    """Return a column's declared type.
+
+    narwhals calls a pandas column of objects text after a look at its values, and says nothing of what the
+    categories of a categorical are; so those two are read from the back end's own type.
+    """
+    native: Any = nw.to_native(frame)
+    if frame.implementation is nw.Implementation.PANDAS and native[name].dtype == object:
+        return Declared(Kind.OBJECT, "object")
+    dtype = frame.select(name).collect_schema()[name]
+    label = type(dtype).__name__
+    if dtype in (nw.Categorical, nw.Enum):
+        return Declared(_categories(frame, name), label)
+    if dtype == nw.Unknown:
+        label = _native_label(frame, name)
+        return Declared({"null": Kind.EMPTY, "decimal256": Kind.DECIMAL}.get(label, Kind.UNFIT), label)
+    return Declared(_kind(dtype), label)
+
+
+def _kind(dtype: nw.dtypes.DType) -> Kind:
+    if dtype.is_integer():
+        return Kind.INTEGER
+    if dtype.is_float():
+        return Kind.FLOAT
+    if dtype.is_decimal():
+        return Kind.DECIMAL
+    known = {nw.Boolean: Kind.BOOLEAN, nw.String: Kind.TEXT, nw.Object: Kind.OBJECT}
+    return next((kind for known_type, kind in known.items() if dtype == known_type), Kind.UNFIT)
+
+
+def _native_label(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> str:
+    """Return the bare name of a type that narwhals has no word for."""
+    native: Any = nw.to_native(frame)
+    if frame.implementation is nw.Implementation.PANDAS:
+        dtype = native[name].dtype
+    elif frame.implementation is nw.Implementation.PYARROW:
+        dtype = native.schema.field(name).type
+    elif frame.implementation is nw.Implementation.POLARS:
+        dtype = native.collect_schema()[name]
+    else:
+        dtype = dict(zip(native.columns, native.types, strict=True))[name]
+    letters = "".join(letter if letter.isalnum() else " " for letter in str(dtype).lower())
+    return (letters.split() or ["unknown"])[0]
+
+
+def _categories(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Kind:
+    """Return what the categories of a categorical are declared to be."""
+    native: Any = nw.to_native(frame)
+    if frame.implementation is nw.Implementation.PANDAS:
+        dtype = native[name].dtype
+        if not hasattr(dtype, "pyarrow_dtype"):
+            if dtype.categories.dtype == object:
+                return Kind.OBJECT
+            return _kind(nw.from_native(dtype.categories.to_series(), series_only=True).dtype)
+        arrow = dtype.pyarrow_dtype
+    elif frame.implementation is nw.Implementation.PYARROW:
+        arrow = native.schema.field(name).type
+    else:
+        return Kind.TEXT  # polars and DuckDB have categories of text only
+    from pyarrow import chunked_array
+
+    return _kind(nw.from_native(chunked_array([], type=arrow.value_type), series_only=True).dtype)

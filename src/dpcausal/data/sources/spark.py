@@ -1,0 +1,345 @@
+"""Spark frames: the rows stay with the workers, who send back how many there were and whole numbers.
+
+A worker needs this package, of the same version.  What it does never raises, since Spark writes the words of what
+fails to its logs, its event log and its pages.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import pickle
+import sys
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcausal.data import source as border
+from dpcausal.data.coding import check_texts
+from dpcausal.data.source import (
+    FAILED,
+    Collected,
+    Dealing,
+    Declared,
+    Gathering,
+    Kind,
+    Streaming,
+    Summed,
+    Sums,
+    added,
+    nothing,
+    withheld,
+)
+from dpcausal.data.sources.frame import source_of
+from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
+from dpcausal.privacy.sandbox import contained
+
+_KINDS = dict.fromkeys(("ByteType", "ShortType", "IntegerType", "LongType"), Kind.INTEGER)
+_KINDS |= dict.fromkeys(("FloatType", "DoubleType"), Kind.FLOAT) | {"DecimalType": Kind.DECIMAL}
+_KINDS |= {"BooleanType": Kind.BOOLEAN, "StringType": Kind.TEXT, "NullType": Kind.EMPTY}
+
+_CHANGES = {
+    "Sample", "GlobalLimit", "LocalLimit", "Offset", "Tail", "Deduplicate", "CurrentTimestamp", "CurrentDate", "Now",
+    "LocalTimestamp", "CurrentBatchTimestamp", "RowNumber", "NTile", "NthValue", "Lag", "Lead", "AesEncrypt",
+}  # fmt: skip
+"""Parts of a query whose result the order of rows or the clock decides, although Spark takes them for deterministic."""
+
+_STEADY = {
+    "Count", "CountIf", "Max", "Min", "BitAndAgg", "BitOrAgg", "BitXorAgg", "BoolAnd", "BoolOr", "Percentile", "Median",
+    "PivotFirst", "HyperLogLogPlusPlus",
+}  # fmt: skip
+"""Aggregates that no order of rows shows in; nor does it in a sum or mean of what are no floats."""
+
+_UNREAD = "the spark frame cannot be read"
+_NO_WORKERS = (
+    "Spark's Python workers must be able to import this version of dpcausal: install it where they run, and set "
+    "PYSPARK_PYTHON to that Python before the session starts"
+)
+_SUMS = "rows bigint, total binary"
+_one_pass = threading.Lock()
+
+
+class SparkSource(Streaming):
+    """A Spark frame, whose rows come in no order."""
+
+    backend = "spark"
+    lazy = afar = has_workers = True
+    ordered = False
+
+    def __init__(self, frame: Any) -> None:
+        for package in ("pyarrow", "pandas"):
+            if importlib.util.find_spec(package) is None:
+                raise MissingDependencyError(package, "spark")
+        if not hasattr(frame, "mapInArrow") or not hasattr(frame, "_jdf"):
+            raise ParameterError(
+                "of Spark a frame must be a pyspark.sql.DataFrame of a classic session: of pandas on Spark hand over "
+                "frame.to_spark(); a session of Spark Connect does not show whether a query draws"
+            )
+        self._frame = frame
+        fields = withheld(lambda: frame.schema.fields, _UNREAD)
+        self.names = check_texts([field.name for field in fields])
+        if len(set(self.names)) < len(self.names):
+            raise SchemaError("the names of a frame's columns must differ from each other")
+        self._types = {field.name: field.dataType for field in fields}
+
+    def declared(self, name: str) -> Declared:
+        dtype = self._types[name]
+        return Declared(_KINDS.get(type(dtype).__name__, Kind.UNFIT), dtype.typeName())
+
+    def count(self) -> int:
+        return int(withheld(lambda: self._quietly(self._frame.count), _UNREAD))
+
+    def evaluate(self, names: Sequence[str]) -> None:
+        """Compute every value of some columns once, and keep none."""
+        if withheld(lambda: self._frame.isStreaming or _changes(self._frame), _UNREAD):
+            raise SchemaError(
+                "the spark query draws, samples, limits, drops duplicates, asks the clock or depends on the order of "
+                "rows, as a sum of floats does, so its rows would not be the same each time they are read: make the "
+                "table from a copy that was written"
+            )
+        if not withheld(lambda: self._quietly(lambda: _workers_have_this(self._frame.sparkSession)), _NO_WORKERS):
+            raise SchemaError(_NO_WORKERS)
+        if self.summed(names, nothing) == FAILED:
+            raise SchemaError("the spark frame cannot compute its columns for every row")
+
+    def collect(self, names: Sequence[str]) -> Collected:
+        """Bring these columns into memory, in no order."""
+        from pyarrow import Table
+
+        def table() -> Any:
+            chosen = self._chosen(names)
+            if hasattr(chosen, "toArrow"):
+                found = chosen.toArrow()
+            else:
+                from pyspark.sql.pandas.types import to_arrow_schema
+
+                found = Table.from_batches(chosen._collect_as_arrow(), to_arrow_schema(chosen.schema))
+            return found.rename_columns(list(names))
+
+        return source_of(withheld(lambda: self._quietly(table), _UNREAD)).collect(names)
+
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        """Yield all at once: a sum never asks for it."""
+        yield self.collect(names)
+
+    def summed(self, names: Sequence[str], function: Summed) -> Sums:
+        """Return how many rows there were, and the sum of a function of their batches: each where its rows are."""
+        part = Partition(tuple(names), function)
+
+        def collected() -> list[Any]:
+            return list(self._chosen(names).mapInArrow(part, _SUMS).collect())
+
+        return added((one.rows, _unpacked(one.total)) for one in withheld(lambda: self._quietly(collected), _UNREAD))
+
+    def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
+        """Return the sums of what is made of each group's pieces together, at one worker."""
+        dealer, gatherer = Dealer(tuple(names), deal), Gatherer(gather)
+
+        def collected() -> list[Any]:
+            dealt = self._chosen(names).mapInArrow(dealer, "part int, piece binary").repartition(groups, "part")
+            return list(dealt.mapInArrow(gatherer, _SUMS).collect())
+
+        return added((one.rows, _unpacked(one.total)) for one in withheld(lambda: self._quietly(collected), _UNREAD))
+
+    def _chosen(self, names: Sequence[str]) -> Any:
+        from pyspark.sql import functions
+
+        quoted = ("`" + name.replace("`", "``") + "`" for name in names)
+        return self._frame.select(*(functions.col(one).alias(f"c{place}") for place, one in enumerate(quoted)))
+
+    def _quietly(self, action: Any) -> Any:
+        with _logs_off(self._frame.sparkSession):
+            return action()
+
+
+def opened(master: str, what: str, name: str) -> Any:
+    """Return a table, or Parquet files, of a session at a master that keeps no log and has no pages."""
+    from pyspark.sql import SparkSession
+
+    place = master if master.startswith("spark://") else master.removeprefix("spark:")
+    if place.startswith("local"):  # its workers run here, and by default would be another Python
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(place)
+    for unwanted in ("spark.ui.enabled", "spark.eventLog.enabled", "spark.ui.showConsoleProgress"):
+        builder = builder.config(unwanted, "false")
+    session = builder.getOrCreate()
+    return session.table(name) if what == "table" else session.read.parquet(name)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """What a worker does with a partition: one row comes back, of ``Sums``."""
+
+    names: tuple[str, ...]
+    function: Summed
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        yield _row(contained(lambda: added(map(self._summed, _joined(batches))), FAILED))
+
+    def _summed(self, table: Any) -> Sums:
+        collected = source_of(table.rename_columns(list(self.names))).collect(self.names)
+        return table.num_rows, self.function(collected)
+
+
+@dataclass(frozen=True)
+class Dealer:
+    """What a worker does with a partition: the pieces of each batch by their groups, or −1 for a failure."""
+
+    names: tuple[str, ...]
+    deal: Dealing
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        from pyarrow import RecordBatch, array, binary, int32
+
+        tables, broken = _joined(batches), [(_BROKEN, b"")]
+        while found := contained(lambda: self._next(tables), broken):
+            groups, pieces = zip(*found, strict=True)
+            yield RecordBatch.from_arrays([array(groups, int32()), array(pieces, binary())], ["part", "piece"])
+            if found == broken:
+                return
+
+    def _next(self, tables: Iterator[Any]) -> list[tuple[int, bytes]]:
+        if (table := next(tables, None)) is None:
+            return []
+        collected = source_of(table.rename_columns(list(self.names))).collect(self.names)
+        return [
+            (group, pickle.dumps(piece, protocol=5))
+            for group, piece in enumerate(self.deal(collected)) if piece is not None
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Gatherer:
+    """What a worker does with the groups that came to it: one row of ``Sums``."""
+
+    gather: Gathering
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        def found() -> Sums:
+            groups: dict[int, list[bytes]] = {}
+            for batch in batches:
+                for group, piece in zip(*batch.to_pydict().values(), strict=True):
+                    groups.setdefault(group, []).append(piece)
+            return FAILED if _BROKEN in groups else added(self._of(groups.pop(group)) for group in sorted(groups))
+
+        yield _row(contained(found, FAILED))
+
+    def _of(self, pieces: list[bytes]) -> Sums:
+        return self.gather([pickle.loads(piece) for piece in pieces])  # of ``Dealer``, out of Spark's own files
+
+
+_BROKEN = -1
+"""In place of a group: a batch could not be dealt."""
+
+
+def _row(sums: Sums) -> Any:
+    from pyarrow import RecordBatch, array, binary, int64
+
+    rows, total = sums
+    return RecordBatch.from_arrays([array([rows], int64()), array([_packed(total)], binary())], ["rows", "total"])
+
+
+def _packed(total: NDArray[np.int64] | None) -> bytes | None:
+    if total is None:
+        return None
+    written = io.BytesIO()
+    np.save(written, np.asarray(total, dtype="<i8"), allow_pickle=False)
+    return zlib.compress(written.getvalue(), 1)  # most cells of a large table are empty
+
+
+def _unpacked(packed: bytes | None) -> NDArray[np.int64] | None:
+    if packed is None:
+        return None
+    total: NDArray[np.int64] = np.load(io.BytesIO(zlib.decompress(packed)), allow_pickle=False)
+    return total
+
+
+def _joined(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield tables of about ``BATCH`` rows: Spark's own batches are small."""
+    from pyarrow import Table
+
+    held, rows = [], 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= border.BATCH:
+            yield Table.from_batches(held)
+            held, rows = [], 0
+    if rows:
+        yield Table.from_batches(held)
+
+
+def _changes(frame: Any) -> bool:
+    """Whether its query, as Spark has understood it, may give other rows each time."""
+    plans = [frame._jdf.queryExecution().analyzed()]
+    while plans:
+        plan = plans.pop()
+        parts = [plan.expressions()]
+        if not plan.deterministic() or plan.getClass().getSimpleName() in _CHANGES:
+            return True
+        while parts:
+            expressions = parts.pop()
+            for place in range(expressions.size()):
+                one = expressions.apply(place)
+                if one.getClass().getSimpleName() in _CHANGES or _aggregates_in_order(one):
+                    return True
+                parts.append(one.children())
+        for below in (plan.children(), plan.subqueries()):
+            plans += [below.apply(place) for place in range(below.size())]
+    return False
+
+
+def _aggregates_in_order(expression: Any) -> bool:
+    """Whether it is an aggregate whose value may depend on the order in which rows come."""
+    if expression.getClass().getSimpleName() != "AggregateExpression":
+        return False
+    function = expression.aggregateFunction()
+    name = function.getClass().getSimpleName()
+    if name in ("Sum", "Average"):
+        return function.child().dataType().simpleString() in ("float", "double")
+    return name not in _STEADY
+
+
+def _workers_have_this(session: Any) -> bool:
+    """Whether a worker imports this version of the package: asked without anybody's rows."""
+
+    def told(batches: Iterator[Any]) -> Iterator[Any]:  # within a function, it goes to them as it is
+        from pyarrow import RecordBatch
+
+        import dpcausal.data.sources.frame
+
+        for _ in batches:
+            yield RecordBatch.from_pydict({"version": [dpcausal.__version__]})
+
+    found = session.range(0, 1, 1, 1).mapInArrow(told, "version string").collect()
+    return [row.version for row in found] == [version("dpcausal")]
+
+
+@contextmanager
+def _logs_off(session: Any) -> Iterator[None]:
+    """Let the driver's log be silent: it would quote what a query of the curator's own fails at."""
+    log4j = session._jvm.org.apache.logging.log4j
+    with _one_pass:
+        context = log4j.LogManager.getContext(False)
+        loggers = list(context.getConfiguration().getLoggers().values())  # the root and all with their own level
+        before = [logger.getLevel() for logger in loggers]
+        try:
+            for logger in loggers:
+                logger.setLevel(log4j.Level.OFF)
+            context.updateLoggers()
+            yield
+        finally:
+            for logger, level in zip(loggers, before, strict=True):
+                logger.setLevel(level)
+            context.updateLoggers()
+
+
+source = SparkSource

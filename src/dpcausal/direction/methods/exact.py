@@ -1,0 +1,60 @@
+"""The direction without privacy: the exact scores of one split, or of all rows, from a ledger without privacy only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from dpcausal.direction.holdout import Halving
+from dpcausal.direction.question import Columns, Pair, Released
+from dpcausal.direction.scores import NAMES, anm, of_block
+from dpcausal.errors import ParameterError
+from dpcausal.mechanisms.gate import book_exact
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sandbox import contained
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exact(Halving[PureDP]):
+    """The scores themselves: what every question gets with ``NoPrivacy()``, whomever it would protect."""
+
+    name: ClassVar[str] = "exact"
+    about: ClassVar[str] = "the exact scores, without privacy"
+    leaves_out: ClassVar[bool] = True
+    scores: ClassVar[tuple[str, ...]] = NAMES
+
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+        return NoPrivacy(), ""
+
+    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+        return ()
+
+    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+        if question.score not in anm.SCORES:
+            if self.training_share is not None:
+                raise ParameterError("training_share goes with the scores of residuals: this one fits no regression")
+            return self
+        return self.settled_share(question)
+
+    def release(
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        return self.exact(private, question, coins, allotment)
+
+    def exact(
+        self, private: Columns, question: Pair, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        book_exact("scores", allotment)
+        x, y = private.complete()
+        if question.score in anm.SCORES:
+            whole = Columns(x, y, private.kept[private.kept])
+            forward, backward = anm.SCORES[question.score](self.halves(whole, question, coins))
+        else:
+            seed = int(coins.integers(2**63))
+            forward, backward = contained(lambda: of_block(question.score, x, y, seed), (0.0, 0.0))
+            forward, backward = (value if math.isfinite(value) else 0.0 for value in (forward, backward))
+        return Released(backward - forward, "score", (forward, backward))

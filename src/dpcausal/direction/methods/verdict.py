@@ -1,0 +1,292 @@
+"""The verdict on a pair: an arrow only where blocks are linked, one direction fits and the other does not.
+
+Four bits a block (``bits``), one draw of noise for their four counts, tests of each claim from the noisy counts.
+Proofs: ``verdict.md`` and ``mechanisms/blocks.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import ClassVar, Self
+
+import numpy as np
+
+from dpcausal.core import validate as public
+from dpcausal.core.progress import told
+from dpcausal.data.remote_blocks import Apart, Parts
+from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, CLEAR, MOSTLY, Counts, cube_tail, least, no_noise
+from dpcausal.direction.block_decisions import ADDITIVE, MODELS, Bits, coins_of, failed, of_block
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
+from dpcausal.direction.scores.anm import Column
+from dpcausal.errors import ParameterError
+from dpcausal.mechanisms.additive import cube, laplace_scale
+from dpcausal.mechanisms.blocks import bit_counts, equal_blocks, salt_of
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator, add_cube
+from dpcausal.privacy.sandbox import contained
+from dpcausal.regression.external import one_thread
+
+LEAST_ROWS, LEAST_BLOCK, USUAL_BLOCK = 144, 48, 200
+LEAST_BLOCKS, MOST_BLOCKS = 3, 2_000
+MOST_USUAL = 501
+"""Most blocks by default, unless the noise asks for more: they take seconds."""
+MOST_ROWS = 10_000_000
+"""Beyond, the number of blocks no longer grows."""
+
+LEAST_KEPT = 20
+"""A block with fewer rows that lack nothing says nothing: coins take its place."""
+
+LEAST_EXPECTED = 30
+"""Fewest rows that the share leaves a block, or a verdict is refused: too many blocks would be thin."""
+
+BLOCKS_AT_ONE = 30
+"""Blocks at ε = 1 that the noise asks for; 1/ε times as many at ε."""
+
+PROOFS = ("block-bits", "cube", "verdict-level")
+
+LEAST_CHANCE = 0.8
+"""Below this chance of an arrow that every block shows, what can come out is said; a plan says it before the spend."""
+
+OUTLOOK = "noise leaves a clear arrow a chance of {arrow:.2f}: {rows} would do"
+"""``docs/which_way.md`` has the table."""
+SOME_ROWS = "of the rows, {used} were used, chosen by public coins: larger blocks would see smaller departures"
+LEVEL = "the level speaks of blocks of so many rows and of the two models, not of causation"
+MISLEADS = (
+    "an arrow may be wrong where one column nearly is a common cause or one direction fits by accident, where a cause "
+    "is measured badly, and of counts or an effect that is measured on another scale than noise adds on"
+)
+MISLEADS_SCALED = (
+    "an arrow may be wrong where a common cause acts by groups or by its sign, where both columns drift in time, and "
+    "of an effect that is measured on another scale than noise acts on"
+)
+CERTAIN = "of so many blocks noise decides nothing: where that holds, a wrong arrow comes as surely as a right one"
+"""Said where an arrow is held against the most that is asked of any number of blocks."""
+
+ARROW, BACKWARD, NEITHER, BOTH, UNLINKED, UNDECIDED = (
+    "{x} causes {y}", "{y} causes {x}", "neither fits", "both fit", "not linked", "undecided",
+)  # fmt: skip
+
+
+def default_blocks(rows: float, epsilon: float) -> int:
+    """Return the public number of blocks: n/200 up to 501, more where the noise asks for them and 48 rows are left.
+
+    >>> default_blocks(4_000, 1.0), default_blocks(100_000, 0.1), default_blocks(1_000_000, 0.02)
+    (30, 500, 1500)
+    """
+    asked = max(min(rows / USUAL_BLOCK, MOST_USUAL), min(rows / LEAST_BLOCK, BLOCKS_AT_ONE / epsilon))
+    return min(max(math.floor(asked), LEAST_BLOCKS), MOST_BLOCKS)
+
+
+def claims_of(counts: Counts, found: tuple[int, int, int, int], names: tuple[str, str]) -> dict[str, float]:
+    """Return the p-value of each claim from the noisy counts; those of the lean speak of both sides."""
+    (x, y), (fits, _) = names, counts.bounds
+    linked, leans, misfits, misfits_back = found
+    return {
+        "linked": counts.at_least(linked, AT_MOST),
+        "mostly linked": counts.at_least(linked, MOSTLY),
+        "not linked": counts.at_most(linked, AT_LEAST),
+        f"{x} -> {y} misfits": counts.at_least(misfits, AT_MOST),
+        f"{x} -> {y} fits": counts.at_most(misfits, fits),
+        f"{y} -> {x} misfits": counts.at_least(misfits_back, AT_MOST),
+        f"{y} -> {x} fits": counts.at_most(misfits_back, fits),
+        "lean": counts.coins(leans),
+        "clear lean": counts.clear(leans),
+    }
+
+
+def arrow_pvalue(pvalues: dict[str, float], cause: str, effect: str) -> float:
+    """Return the p-value of an arrow, the largest of what it needs: claim ``verdict-level``."""
+    needs = "linked", f"{cause} -> {effect} fits", f"{effect} -> {cause} misfits", "clear lean"
+    return max(pvalues[claim] for claim in needs)
+
+
+def outlook(counts: Counts, alpha: float) -> dict[str, float]:
+    """Return how often each verdict comes out if every block agrees on it: from public numbers alone."""
+    M, free = counts.blocks, math.inf
+    shows = M - least(lambda count: counts.at_least(count, AT_MOST) <= alpha)  # how far noise may carry a whole count
+    mostly = M - least(lambda count: counts.at_least(count, MOSTLY) <= alpha)
+    leans = M - least(lambda count: counts.clear(count) <= alpha, M // 2 + 1)
+    hides = -least(lambda count: counts.at_most(-count, AT_LEAST) <= alpha)
+    fits = -least(lambda count: counts.at_most(-count, counts.bounds[0]) <= alpha)
+    return {
+        "arrow": counts.chance((shows, leans, fits, shows)), "neither": counts.chance((mostly, shows, shows, free)),
+        "both": counts.chance((shows, fits, fits, free)), "unlinked": counts.chance((hides, free, free, free)),
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def enough_rows(n: int, epsilon: float, alpha: float) -> int | None:
+    """Return how many rows, n doubled and doubled again, leave a clear arrow its chance; ``None`` if no number does."""
+    while n < MOST_ROWS:
+        n *= 2
+        if outlook(Counts(default_blocks(n, epsilon), cube_tail(epsilon), epsilon), alpha)["arrow"] >= LEAST_CHANCE:
+            return n
+    return None
+
+
+def verdict_of(pvalues: dict[str, float], lean: str, names: tuple[str, str], alpha: float) -> str:
+    """Return which of the six verdicts the claims of level α carry."""
+    x, y = names
+    shown = {claim for claim, pvalue in pvalues.items() if pvalue <= alpha}
+    other = y if lean == x else x
+    if arrow_pvalue(pvalues, lean, other) <= alpha:
+        return (ARROW if lean == x else BACKWARD).format(x=x, y=y)
+    if {"mostly linked", f"{x} -> {y} misfits", f"{y} -> {x} misfits"} <= shown:
+        return NEITHER
+    if {"linked", f"{x} -> {y} fits", f"{y} -> {x} fits"} <= shown:
+        return BOTH
+    return UNLINKED if "not linked" in shown else UNDECIDED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict(DirectionMethod[PureDP]):
+    """Four noisy counts of blocks and the verdict that they carry, for everyone.
+
+    Parameters
+    ----------
+    blocks : int, optional
+        Public number of blocks, 3 to 2,000; by default a public rule of n and ε.
+    rows_per_block : int, optional
+        Public number of rows of a block, by default n/blocks and at most 200: the larger a block, the smaller the
+        departures from a model that it sees.  Rows beyond are left out by public coins.
+    model : str
+        What a direction is held against: ``"additive"``, y = f(x) + e, or ``"location-scale"``, y = f(x) + s(x)·e, with
+        e independent of x.  The second fits where the spread follows the cause; fewer pairs misfit it.
+    share : float, optional
+        A public guess of the share of rows that are asked and lack neither column, in (0, 1], by default that of
+        ``Table.where``, else 1; the number of blocks follows it.
+    """
+
+    name: ClassVar[str] = "verdict"
+    about: ClassVar[str] = "four noisy counts of blocks: linked, lean, and which direction misfits"
+    leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
+    protect: ClassVar[str] = "everyone"
+    scores: ClassVar[tuple[str, ...]] = ("lsnm",)
+
+    blocks: int | None = None
+    rows_per_block: int | None = None
+    model: str = ADDITIVE
+    share: float | None = None
+
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+        return (loss, "") if isinstance(loss, NoPrivacy) else pay_pure(loss, self.name)
+
+    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+        return PROOFS
+
+    def caveats(self, question: Pair, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        blocks, rows = self.blocks or 1, self.rows_per_block or 1
+        most = "at most " if question.blocks_moved > 1 else ""  # blocks that are dealt by hash differ in size
+        counts = self._counts(question, spent)
+        chances = outlook(counts, question.alpha)
+        told = ""
+        if chances["arrow"] < LEAST_CHANCE and isinstance(spent, PureDP):
+            enough = enough_rows(question.n, spent.epsilon / question.blocks_moved, question.alpha)
+            words = "no number of rows" if enough is None else f"about {enough} rows"
+            told = OUTLOOK.format(arrow=chances["arrow"], rows=words)
+        used = SOME_ROWS.format(used=most + str(blocks * rows)) if question.n >= blocks * (rows + 1) else ""
+        sure = CERTAIN if counts.bounds[1] == CLEAR else ""
+        misleads = MISLEADS if self.model == ADDITIVE else MISLEADS_SCALED
+        return tuple(filter(None, (told, used, misleads, sure, LEVEL)))
+
+    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+        """Check the number and the size of the blocks, or choose them."""
+        super().settle(question, spent)
+        public.one_of("model", self.model, MODELS)
+        n, guess = question.n, question.expected / question.n if self.share is None else self.share
+        share = public.number("share", guess, 1e-6, 1.0)
+        if n < LEAST_ROWS:
+            raise ParameterError(f"method {self.name!r} needs at least {LEAST_ROWS} rows, the table has {n}")
+        epsilon = 1.0 if isinstance(spent, NoPrivacy) else spent.epsilon / question.blocks_moved
+        usual = default_blocks(n * share, epsilon)
+        most = min(n // LEAST_BLOCK, MOST_BLOCKS)
+        blocks = public.whole("blocks", usual if self.blocks is None else self.blocks, LEAST_BLOCKS, most)
+        size = min(n // blocks, math.floor(USUAL_BLOCK / share)) if self.rows_per_block is None else self.rows_per_block
+        size = public.whole("rows_per_block", size, LEAST_BLOCK, n // blocks, f"n/blocks, {n // blocks}")
+        if size * share < LEAST_EXPECTED:
+            raise ParameterError(
+                f"a share of {share:g} leaves {size * share:.0f} rows of a block of {size}, below {LEAST_EXPECTED}: "
+                "fewer blocks, or method='votes', which needs none of the tests in a block"
+            )
+        return replace(self, blocks=blocks, rows_per_block=size, share=share)
+
+    def read(self, question: Pair) -> Columns | Apart:
+        return question.apart()
+
+    def release(
+        self, private: Columns | Apart, question: Pair, spent: PureDP | NoPrivacy, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        """Return the four noisy counts, what they show at which p-value, and the verdict."""
+        query = bit_counts(self._bits(private, coins), "linked, leaning and misfitting blocks", question.unit)
+        found: tuple[int, int, int, int] = tuple(cube(query, allotment, spent).tolist())
+        names, blocks = (question.first, question.second), self.blocks or 1
+        pvalues, lead = claims_of(self._counts(question, spent), found, names), 2 * found[1] - blocks
+        lean, other = names if lead >= 0 else names[::-1]
+        said = verdict_of(pvalues, lean, names, question.alpha)
+        pvalue = arrow_pvalue(pvalues, lean, other)
+        return Released(
+            float(lead), "votes", coins=pvalues["lean"], named=pvalue <= question.alpha, verdict=said, counts=found,
+            pvalues=pvalues, arrow=pvalue,
+        )  # fmt: skip
+
+    def drawn(
+        self, question: Pair, spent: PureDP, pool: Sequence[Bits], coins: PublicGenerator, times: int
+    ) -> Counter[str]:
+        """Return how often each verdict came out of blocks drawn from a pool and simulated noise: a forecast."""
+        counts, names, blocks = self._counts(question, spent), (question.first, question.second), self.blocks or 1
+        moved, found = question.blocks_moved, Counter[str]()
+        for _ in range(times):
+            sums = np.asarray(pool, dtype=np.int64)[coins.integers(0, len(pool), blocks)].sum(axis=0)
+            noisy = add_cube(sums, laplace_scale(moved, spent), sensitivity=moved, epsilon=spent.epsilon)
+            four: tuple[int, int, int, int] = tuple(noisy.tolist())
+            lean = names[0] if 2 * four[1] >= blocks else names[1]
+            found[verdict_of(claims_of(counts, four, names), lean, names, question.alpha)] += 1
+        return found
+
+    def exact(self, private: Columns, question: Pair, coins: PublicGenerator, allotment: Allotment) -> Released:
+        return self.release(private, question, NoPrivacy(), coins, allotment)
+
+    def _counts(self, question: Pair, spent: PureDP | NoPrivacy) -> Counts:
+        if isinstance(spent, NoPrivacy):
+            return Counts(self.blocks or 1, no_noise)
+        epsilon = spent.epsilon / question.blocks_moved
+        return Counts(self.blocks or 1, cube_tail(epsilon), epsilon)
+
+    def _bits(self, private: Columns | Apart, coins: PublicGenerator) -> list[Bits]:
+        blocks, size = self.blocks or 1, self.rows_per_block or 1
+        if isinstance(private, Apart):
+            salt, seeds = salt_of(coins), tuple(coins.integers(2**63, size=blocks).tolist())
+            return private.each(blocks, salt, 4, BlockBits(size, seeds, self.model)).astype(np.bool_).tolist()  # type: ignore[no-any-return]
+        parts = list(enumerate(equal_blocks(len(private.x), blocks, size, coins, private.keys)))
+        return BlockBits(size, tuple(coins.integers(2**63, size=blocks).tolist()), self.model)(private, parts)
+
+
+@dataclass(frozen=True)
+class BlockBits:
+    """The bits of blocks, each of at most so many rows, with a public seed each."""
+
+    size: int
+    seeds: tuple[int, ...]
+    model: str
+
+    def __call__(self, private: Columns, parts: Parts) -> list[Bits]:
+        found = []
+        with one_thread():
+            for block, part in parts:
+                found.append(bits_of(*private.of(part[: self.size]), self.seeds[block], self.model))
+                told(len(found) / len(parts))
+        return found
+
+
+def bits_of(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
+    """Return the four bits of a block from its rows that lack nothing; total."""
+    if len(x) < LEAST_KEPT:
+        return coins_of(seed)
+    return contained(lambda: of_block(x, y, seed, model), failed(seed))  # a failure would depend on the rows

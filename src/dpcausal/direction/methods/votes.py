@@ -1,0 +1,151 @@
+"""Privacy for every row: a direction in each of many disjoint blocks, and a noisy count of their votes.
+
+A row lies in one block, so it moves one vote, whatever the regression, the bandwidths and the score inside the
+block do with it.  Proof: ``mechanisms/blocks.md``, block-votes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from dpcausal.data.remote_blocks import Apart, Parts
+from dpcausal.direction.block_counts import Counts, geometric_tail
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
+from dpcausal.direction.scores import NAMES, of_block
+from dpcausal.direction.scores.anm import LEAST_ROWS as LEAST_BLOCK
+from dpcausal.direction.scores.anm import Column
+from dpcausal.errors import ParameterError
+from dpcausal.mechanisms.additive import geometric
+from dpcausal.mechanisms.blocks import assign_blocks, salt_of, vote_count
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sandbox import contained
+from dpcausal.statistics.hsic import MOST_RECORDS
+
+LEAST_ROWS = 40
+"""Fewest rows a block may have by the default rule."""
+
+USUAL_ROWS = 75
+"""Rows of a block that suffice the hsic score where there are many."""
+
+MOST_BLOCKS = 501
+
+PROOFS = ("block-votes", "geometric")
+
+
+def default_blocks(rows: int, epsilon: float, score: str) -> int:
+    """Return the public number of blocks for n rows at ε: odd, so that the votes cannot tie.
+
+    M = min(9 √(n/(1000 ε)), 24/ε, n/40, 501), rounded down to an odd number, at least 1;
+    of hsic the first two are max(9 √(n/(1000 ε)), n/75) and 80/ε
+
+    More blocks outvote the noise, whose size is 1/ε votes; larger blocks vote better, by hsic hardly beyond 75 rows.
+    """
+    asked, most = 9 * math.sqrt(rows / (1000 * epsilon)), 24 / epsilon
+    if score == "hsic":
+        asked, most = max(asked, rows / USUAL_ROWS), 80 / epsilon
+    blocks = max(1, math.floor(min(asked, most, rows / LEAST_ROWS, MOST_BLOCKS)))
+    return blocks - (blocks + 1) % 2
+
+
+def vote(x: Column, y: Column, score: str, seed: int) -> bool:
+    """Return whether "x causes y" wins in one block; total: a tie, or a fit that fails, votes by a public coin.
+
+    The block's coins come from its own public seed, so that its vote depends on its own rows alone.  The coin keeps
+    blocks that know nothing, such as constant columns or too few rows that lack nothing, from voting as one.
+    """
+    if len(x) < LEAST_BLOCK:
+        return seed % 2 == 0
+    forward, backward = contained(lambda: of_block(score, x, y, seed), (0.0, 0.0))  # a failure would depend on the rows
+    if bool(np.all(x == x[0])) or bool(np.all(y == y[0])):
+        forward = backward = 0.0  # a constant column would win every time: it depends on nothing
+    if forward < backward or backward < forward:
+        return bool(forward < backward)
+    return seed % 2 == 0  # equal, or not a number
+
+
+@dataclass(frozen=True)
+class Ballots:
+    """The votes of blocks, a public seed each."""
+
+    score: str
+    seeds: tuple[int, ...]
+
+    def __call__(self, private: Columns, parts: Parts) -> list[list[bool]]:
+        return [[vote(*private.of(part), self.score, self.seeds[block])] for block, part in parts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Votes(DirectionMethod[PureDP]):
+    """A forced choice: a noisy count of the votes of disjoint blocks, for everyone; any score.
+
+    It leans one way for every pair, linked or not, and names a cause where coins would hardly lean so far.
+
+    Parameters
+    ----------
+    blocks : int, optional
+        Public number of blocks, odd; by default a public rule of n and ε.
+    """
+
+    name: ClassVar[str] = "votes"
+    about: ClassVar[str] = "a noisy count of the votes of blocks"
+    leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
+    protect: ClassVar[str] = "everyone"
+    scores: ClassVar[tuple[str, ...]] = NAMES
+
+    blocks: int | None = None
+
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+        return pay_pure(loss, self.name)
+
+    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+        return PROOFS
+
+    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+        """Check the number of blocks or choose it, and the size of a block that it leaves."""
+        super().settle(question, spent)
+        if isinstance(spent, NoPrivacy):
+            return self
+        usual = default_blocks(question.expected, spent.epsilon / question.blocks_moved, question.score)
+        blocks = usual if self.blocks is None else self.blocks
+        most = question.n // LEAST_BLOCK
+        if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most or blocks % 2 == 0:
+            raise ParameterError(f"blocks must be an odd number between 1 and n/{LEAST_BLOCK} = {most}")
+        if question.score == "hsic" and -(-question.n // blocks) > MOST_RECORDS["laplacian"]:
+            raise ParameterError(
+                f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block or a test half"
+            )
+        return replace(self, blocks=blocks)
+
+    def read(self, question: Pair) -> Columns | Apart:
+        return question.apart()
+
+    def release(
+        self, private: Columns | Apart, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        """Return the noisy lead of "x causes y" over the blocks, in votes.
+
+        lead = 2(count + k) − M,  P(k) ∝ e^{−ε|k|}
+
+        where M is the public number of blocks, odd; e^{−ε|k|/2} for persons of private ids.
+        """
+        blocks = self.blocks or 1
+        # All rows are dealt; one that lacks a column is left out inside its block.
+        if isinstance(private, Apart):
+            salt, seeds = salt_of(coins), tuple(coins.integers(2**63, size=blocks).tolist())
+            votes = private.each(blocks, salt, 1, Ballots(question.score, seeds))[:, 0].astype(np.bool_).tolist()
+        else:
+            parts = list(enumerate(assign_blocks(len(private.x), blocks, coins, private.keys)))
+            ballots = Ballots(question.score, tuple(coins.integers(2**63, size=blocks).tolist()))
+            votes = [ballot[0] for ballot in ballots(private, parts)]
+        count = geometric(vote_count(votes, "votes for the first as cause", question.unit), allotment, spent)
+        pvalue = Counts(blocks, geometric_tail(spent.epsilon / question.blocks_moved)).coins(count)
+        return Released(
+            float(2 * count - blocks), "votes", coins=pvalue, named=pvalue <= question.alpha, arrow=pvalue
+        )

@@ -1,0 +1,129 @@
+"""The result of many directions at one cost: each answer, the arrows that stand, a table and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, overload
+
+from dpcausal.codec import storable
+from dpcausal.direction.result import Direction, unprotected
+from dpcausal.privacy.loss import PureDP
+from dpcausal.result import Guarantee, Result, plain
+
+NAMED = "adjusted", "correction", "alpha", "pairs", "scores", "n", "seed", "guarantee"
+
+
+@storable("Directions")
+@dataclass(frozen=True)
+class Directions(Result):
+    """Directions of several pairs, or by several scores, released under one loss: a sequence of ``Direction``.
+
+    Attributes
+    ----------
+    directions : tuple of Direction
+        Pair by pair, score by score within a pair.  The ``guarantee`` of each is that of the whole call; ``spent`` is
+        its own part.
+    adjusted : tuple of float or None
+        The p-value of each answer's arrow, adjusted for their number; ``None`` where a method has none.
+    correction, alpha : str, float
+        How, and the level at which an arrow stands.
+    pairs : tuple of pairs of str
+        In the order that was asked for.
+    scores : tuple of str
+        In the order that was asked for.
+    n : int
+        Rows, public.
+    seed : int
+        Seed of the public randomness that all answers share: the same splits, blocks and features.
+    guarantee : Guarantee
+        What all answers together cost.
+    """
+
+    directions: tuple[Direction, ...]
+    adjusted: tuple[float | None, ...]
+    correction: str
+    alpha: float
+    pairs: tuple[tuple[str, str], ...]
+    scores: tuple[str, ...]
+    n: int
+    seed: int
+    guarantee: Guarantee
+
+    def __len__(self) -> int:
+        return len(self.directions)
+
+    def __iter__(self) -> Iterator[Direction]:
+        return iter(self.directions)
+
+    @overload
+    def __getitem__(self, place: int) -> Direction: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Direction, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Direction | tuple[Direction, ...]:
+        return self.directions[place]
+
+    @property
+    def arrows(self) -> tuple[tuple[str, str], ...]:
+        """(cause, effect) of every arrow that stands after the correction for their number."""
+        found = zip(self.directions, self.adjusted, strict=True)
+        stand = [one for one, adjusted in found if adjusted is not None and adjusted <= self.alpha]
+        return tuple(dict.fromkeys((one.cause, one.effect) for one in stand if one.cause and one.effect))
+
+    def headline(self) -> list[str]:
+        lines = unprotected(self.guarantee)
+        told = ", ".join(f"{cause} -> {effect}" for cause, effect in self.arrows) or "none"
+        lines.append(
+            f"{_count(len(self.pairs), 'pair')}, {_count(len(self.scores), 'score')}, {self.n} "
+            f"{self.guarantee.records}. Arrows that stand at level {self.alpha:g} "
+            f"(correction: {self.correction}): {told}."
+        )
+        for one, adjusted in zip(self.directions, self.adjusted, strict=True):
+            p = "" if adjusted is None else f"; arrow: adjusted p {adjusted:.3f}"
+            margin = "" if one.margin is None else f"{one.margin:+.4g} {one.margin_unit}"
+            lean = f", {one.leaning()}" if one.leaning() else ""
+            blocks = f"; {_count(one.blocks, 'block')}" if one.blocks else ""
+            paid = "" if one.spent.exact else f"; paid {one.spent}"
+            lines.append(f"  {one.answer()}   {one.score}: {margin}{lean}{p}{blocks}{paid}")
+        return lines + self._disagreements()
+
+    def _disagreements(self) -> list[str]:
+        """Return a line for each pair that one score names a cause of and another the other."""
+        lines = []
+        for pair in self.pairs:
+            found = [one for one in self.directions if one.columns == pair and one.cause]
+            if len({one.cause for one in found}) > 1:
+                told = ", ".join(f"{one.score} says {one.cause} -> {one.effect}" for one in found)
+                lines.append(f"Scores disagree: {told}. At least one is wrong, and the noise cannot say which.")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON's types."""
+        parts = {name: plain(getattr(self, name)) for name in (*NAMED, "arrows")}
+        return {"directions": [one.to_dict() for one in self.directions], **parts}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the answers, a row for each pair and score, in the order of ``directions``.
+
+        As of ``Direction``, with ``adjusted``, ``undecided`` and ``epsilon``: the part that the answer alone was paid,
+        where ``loss`` is what the whole call cost.
+        """
+        return [
+            one.rows()[0] | {
+                "adjusted": adjusted, "undecided": one.undecided,
+                "epsilon": one.spent.epsilon if isinstance(one.spent, PureDP) else None,
+            }
+            for one, adjusted in zip(self.directions, self.adjusted, strict=True)
+        ]  # fmt: skip
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the graph of the pairs: arrows that stand, and the verdict beside each other pair."""
+        from dpcausal.direction.figures import draw_graph
+
+        return draw_graph(self, ax)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,260 @@
+"""The additive noise model: regress both ways, score what is left, the smaller score wins.
+
+Y = f(X) + N with N independent of X makes the residuals of y on x independent of x, and those of x on y depend
+on y.  Everything here is plain computation on given rows; what may leave is decided by ``holdout`` and ``blocks``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.statistics.hsic import root_hsic
+from dpcausal.statistics.iqr import IqrReach, interquartile_range
+from dpcausal.statistics.rank import kendall, spearman
+
+Column = npt.NDArray[np.float64]
+Interval = tuple[float, float]
+
+WIDTH_SHARE = 0.7
+"""Widths of the scores' kernels, as a share of the median distance."""
+
+DISTANCE_ROWS = 300
+"""Rows that a median distance is taken over."""
+
+LEAST_ROWS = 8
+"""Fewest rows of a direction, or of a block: each half then has at least 2, and ranks and quartiles are defined."""
+
+TABLE_PLACES = 2**14 + 1
+"""Places of a regression's table over the public range of its regressor, and again over its training values."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Residuals:
+    """The scored rows and their residuals, the ranges they lie in, and the kernel widths of the scores."""
+
+    x: Column
+    y: Column
+    left_y: Column
+    left_x: Column
+    range_x: Interval
+    range_y: Interval
+    range_left_y: Interval
+    range_left_x: Interval
+    width_x: float
+    width_y: float
+    width_left_y: float
+    width_left_x: float
+
+    @property
+    def m(self) -> int:
+        """Number of scored rows."""
+        return len(self.x)
+
+    def forward(self) -> tuple[Column, Column]:
+        """Return x and the residuals of y: their score is that of "x causes y"."""
+        return self.x, self.left_y
+
+    def backward(self) -> tuple[Column, Column]:
+        return self.y, self.left_x
+
+
+def half_sizes(rows: int, training_share: float) -> tuple[int, int]:
+    """Return the public numbers of training and test rows, at least 2 each, of at least 4 rows."""
+    train = min(max(2, round(rows * training_share)), rows - 2)
+    return train, rows - train
+
+
+def split_rows(
+    rows: int, training_share: float, generator: PublicGenerator
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the positions of training and test rows: a public random split, at least 2 rows in each."""
+    train, _ = half_sizes(rows, training_share)
+    order = generator.permutation(rows).astype(np.int64)
+    return np.sort(order[:train]), np.sort(order[train:])
+
+
+def typical_distance(values: Column, fallback: float) -> float:
+    """Return the median distance between values at most ``DISTANCE_ROWS`` evenly spaced rows; never 0.
+
+    For unprotected or block-internal rows only: a bandwidth from protected rows would be a release.
+    """
+    step = max(1, len(values) // DISTANCE_ROWS)
+    some = values[::step][:DISTANCE_ROWS]
+    above = np.triu_indices(len(some), 1)
+    distance = float(np.median(np.abs(some[:, None] - some)[above])) if len(some) > 1 else 0.0
+    # Columns with many ties have a median distance of 0: a tenth of the spread keeps the kernel informative.
+    distance = distance if distance > 0 else float(np.std(values)) / 10
+    return distance if math.isfinite(distance) and distance > 0 else fallback
+
+
+def _standardised(values: Column, by: Column) -> Column:
+    spread = float(np.std(by))
+    return (values - float(np.mean(by))) / (spread if math.isfinite(spread) and spread > 0 else 1.0)
+
+
+def _table(predictor: Callable[[Column], Column], by: Column, interval: Interval) -> Callable[[Column], Column]:
+    """Return predictions by interpolation in a table, dense where the training values ``by`` lie.
+
+    The table depends on the training rows alone, so each prediction is a function of its own row: in a matrix
+    product the last bits of one row's result can depend on the rows beside it.
+    """
+    # Over the public range alone, bounds a thousand times too wide would leave a few places where the rows are.
+    wide = np.linspace(interval[0], interval[1], TABLE_PLACES)
+    places = np.union1d(wide, np.linspace(np.min(by), np.max(by), TABLE_PLACES))
+    heights = predictor(_standardised(places, by))
+    return lambda values: np.interp(values, places, heights)
+
+
+def fit_halves(
+    x: Column,
+    y: Column,
+    train: npt.NDArray[np.int64],
+    test: npt.NDArray[np.int64],
+    range_x: Interval,
+    range_y: Interval,
+    generator: PublicGenerator,
+) -> Residuals:
+    """Regress each column on the other on the training rows and return the residuals of the test rows.
+
+    Kernel widths and ridge are tuned on the training rows, which are not protected; the widths of the scores'
+    kernels are ``WIDTH_SHARE`` of the median distance there.
+    """
+    from dpcausal.regression.kernel_ridge import fit, tune
+
+    def regress(cause: Column, effect: Column, range_cause: Interval, range_effect: Interval) -> tuple[Column, Column]:
+        regressor, response = _standardised(cause[train], cause[train]), _standardised(effect[train], effect[train])
+        setting = tune(regressor, response)
+        # Centred by the training mean: there is no intercept.
+        centre = float(np.mean(effect[train]))
+        clip = range_effect[0] - centre, range_effect[1] - centre
+        predictor = fit(
+            regressor,
+            effect[train] - centre,
+            penalty=setting.penalty,
+            width=setting.width,
+            clip=clip,
+            generator=generator,
+        )
+
+        table = _table(predictor, cause[train], range_cause)
+
+        def residuals(rows: npt.NDArray[np.int64]) -> Column:
+            return effect[rows] - np.clip(centre + table(cause[rows]), *range_effect)
+
+        return residuals(train), residuals(test)
+
+    training_left_y, left_y = regress(x, y, range_x, range_y)
+    training_left_x, left_x = regress(y, x, range_y, range_x)
+    half_x, half_y = (range_x[1] - range_x[0]) / 2, (range_y[1] - range_y[0]) / 2
+    width_y, width_x = range_y[1] - range_y[0], range_x[1] - range_x[0]
+    return Residuals(
+        x=x[test],
+        y=y[test],
+        left_y=left_y,
+        left_x=left_x,
+        range_x=range_x,
+        range_y=range_y,
+        range_left_y=(-width_y, width_y),
+        range_left_x=(-width_x, width_x),
+        width_x=WIDTH_SHARE * typical_distance(x[train], half_x),
+        width_y=WIDTH_SHARE * typical_distance(y[train], half_y),
+        width_left_y=WIDTH_SHARE * typical_distance(training_left_y, half_y),
+        width_left_x=WIDTH_SHARE * typical_distance(training_left_x, half_x),
+    )
+
+
+def fit_all(x: Column, y: Column, generator: PublicGenerator) -> Residuals:
+    """Regress each column on the other and return leave-one-out residuals of all rows: for use inside a block.
+
+    Everything is taken from the rows themselves: scale, tuning, ranges and kernel widths.
+    """
+    from dpcausal.regression.kernel_ridge import leave_one_out, tune
+
+    def residuals(regressor: Column, response: Column) -> Column:
+        setting = tune(regressor, response)
+        return leave_one_out(
+            regressor, response, penalty=setting.penalty, width=setting.width, generator=generator
+        )
+
+    x, y = _standardised(x, x), _standardised(y, y)
+    left_y, left_x = residuals(x, y), residuals(y, x)
+
+    def interval(values: Column) -> Interval:
+        lower, upper = float(np.min(values)), float(np.max(values))
+        return lower - 1e-6, upper + 1e-6
+
+    return Residuals(
+        x=x,
+        y=y,
+        left_y=left_y,
+        left_x=left_x,
+        range_x=interval(x),
+        range_y=interval(y),
+        range_left_y=interval(left_y),
+        range_left_x=interval(left_x),
+        width_x=WIDTH_SHARE * typical_distance(x, 1.0),
+        width_y=WIDTH_SHARE * typical_distance(y, 1.0),
+        width_left_y=WIDTH_SHARE * typical_distance(left_y, 1.0),
+        width_left_x=WIDTH_SHARE * typical_distance(left_x, 1.0),
+    )
+
+
+def _root_hsic_scores(rest: Residuals) -> tuple[float, float]:
+    forward = root_hsic(
+        *rest.forward(),
+        width_x=rest.width_x,
+        width_y=rest.width_left_y,
+        range_x=rest.range_x,
+        range_y=rest.range_left_y,
+    )
+    backward = root_hsic(
+        *rest.backward(),
+        width_x=rest.width_y,
+        width_y=rest.width_left_x,
+        range_x=rest.range_y,
+        range_y=rest.range_left_x,
+    )
+    return forward, backward
+
+
+def reaches(rest: Residuals) -> tuple[tuple[IqrReach, IqrReach], tuple[IqrReach, IqrReach]]:
+    """Return the reach of the four IQRs: of x and its residuals' pair, then of y's."""
+    return (
+        (IqrReach(rest.x, *rest.range_x), IqrReach(rest.left_y, *rest.range_left_y)),
+        (IqrReach(rest.y, *rest.range_y), IqrReach(rest.left_x, *rest.range_left_x)),
+    )
+
+
+def _log(value: float) -> float:
+    # Total: a spread of 0 counts as the least normal float.
+    return math.log(max(value, 2.0**-1022))
+
+
+def _iqr_scores(rest: Residuals) -> tuple[float, float]:
+    def score(pair: tuple[Column, Column]) -> float:
+        return _log(interquartile_range(pair[0])) + _log(interquartile_range(pair[1]))
+
+    return score(rest.forward()), score(rest.backward())
+
+
+def _variance_scores(rest: Residuals) -> tuple[float, float]:
+    def score(pair: tuple[Column, Column]) -> float:
+        return _log(float(np.var(pair[0]))) + _log(float(np.var(pair[1])))
+
+    return score(rest.forward()), score(rest.backward())
+
+
+SCORES: dict[str, Callable[[Residuals], tuple[float, float]]] = {
+    "hsic": _root_hsic_scores,
+    "spearman": lambda rest: (abs(spearman(*rest.forward())), abs(spearman(*rest.backward()))),
+    "kendall": lambda rest: (abs(kendall(*rest.forward())), abs(kendall(*rest.backward()))),
+    "iqr": _iqr_scores,
+    "variance": _variance_scores,
+}
+"""The scores of ("x causes y", "y causes x") from residuals, the smaller wins; ``variance`` has no sensitivity."""

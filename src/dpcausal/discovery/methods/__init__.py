@@ -1,0 +1,84 @@
+"""The short names of the methods, and which of them read which release; this list stands above the methods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dpcausal.core import validate as public
+from dpcausal.data.schema import Bounded
+from dpcausal.discovery.methods.ci_test import CiTest
+from dpcausal.discovery.methods.contingency_table import ContingencyTable
+from dpcausal.discovery.methods.moments import Moments
+from dpcausal.discovery.methods.parities import Parities
+from dpcausal.discovery.methods.triples import Triples
+from dpcausal.discovery.methods.whitened import Whitened, declared
+from dpcausal.discovery.question import Graph, GraphSearch, rho_of
+from dpcausal.errors import LossError
+from dpcausal.privacy.checks import gaussian_part
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from dpcausal.releases.contrasts import NoisyContrasts
+from dpcausal.releases.counts import NoisyTable
+from dpcausal.releases.level_moments import NoisyWhitened
+from dpcausal.releases.moments import NoisyMoments
+from dpcausal.releases.release import Release
+from dpcausal.releases.third_moments import NoisyTriples
+from dpcausal.statistics.level_moments import MOST_ENTRIES
+
+__all__ = ["CiTest", "ContingencyTable", "Moments", "Parities", "Triples", "Whitened"]
+
+METHODS: dict[str, type[GraphSearch[Any]]] = {
+    kind.name: kind for kind in (ContingencyTable, Parities, Whitened, Triples, Moments, CiTest)
+}  # fmt: skip
+"""Every method by its short name, beside ``"auto"``."""
+
+READERS: dict[type[Release], type[GraphSearch[Any]]] = {
+    NoisyTable: ContingencyTable, NoisyContrasts: Parities, NoisyMoments: Moments, NoisyWhitened: Whitened,
+    NoisyTriples: Triples,
+}  # fmt: skip
+"""The method whose terms a release is asked again on."""
+
+MOST_AUTO_CELLS = 1024
+"""Cells up to which ``auto`` takes one noisy table."""
+
+
+def method_of(named: object, question: Graph, loss: Loss) -> GraphSearch[Any]:
+    """Return the method object that a short name or an object stands for."""
+    known: dict[str, Callable[[], GraphSearch[Any]]] = {"auto": lambda: automatic(question, loss), **METHODS}
+    found: GraphSearch[Any] = public.chosen(named, GraphSearch, known)
+    return found
+
+
+LITTLE_NOISE = 250.0
+"""From so large an n √(2ρ)/D on, noise is less than what pairs miss of tests given two columns: triples."""
+
+TWO_LEVELS = 500.0
+"""From so large an n √(2ρ)/D on, contrasts of columns of two levels find more than triples, and rare causes."""
+
+
+def _of_many(question: Graph, loss: Loss) -> GraphSearch[Any]:
+    """Return the method for many columns and Gaussian noise: by n, the loss and the declared levels."""
+    entries, spent = declared(question), rho_of(gaussian_part(loss, Whitened.name)[0])
+    if not isinstance(spent, ZCDP) or entries > MOST_ENTRIES:
+        return Parities()
+    clearness = question.n * math.sqrt(2 * spent.rho) / entries
+    if clearness >= TWO_LEVELS and max(question.sizes) <= 2:
+        return Parities()
+    return Whitened() if clearness < LITTLE_NOISE else Triples()
+
+
+def automatic(question: Graph, loss: Loss) -> GraphSearch[Any]:
+    """Return the method for a schema, its size and a kind of loss, all public."""
+    gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
+    schema, cells = question.table.schema, math.prod(question.sizes)
+    if gaussian and all(isinstance(schema.column(name), Bounded) for name in question.names):
+        return Moments()
+    if cells <= MOST_AUTO_CELLS:
+        return ContingencyTable()
+    if gaussian:
+        return _of_many(question, loss)
+    raise LossError(
+        f"{len(question.names)} columns make a table of more than {MOST_AUTO_CELLS} cells, and parities need "
+        "Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho), or name fewer columns"
+    )

@@ -1,0 +1,129 @@
+"""``"ci-test"``: PC by any test of ``ci_test``, under one budget split by order: for small graphs, mixed columns.
+
+Each order has a fixed share of ε, the tests that it may need share it equally, and those that turn out to be needless
+give nothing back: the whole cost is fixed before the data is read.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from dpcausal.core import validate as public
+from dpcausal.core.method import Settled
+from dpcausal.core.progress import progress
+from dpcausal.core.run import ask_all, settle
+from dpcausal.data.table import Table
+from dpcausal.discovery.question import Graph, GraphSearch, Outcome, pure_pay
+from dpcausal.discovery.search.pc import Test, Verdict, find_skeleton
+from dpcausal.discovery.search.release_search import by_tests
+from dpcausal.errors import DpCausalError, LossError
+from dpcausal.independence.methods import METHODS, Auto
+from dpcausal.independence.question import Hypothesis, IndependenceTest
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiTest(GraphSearch[PureDP]):
+    """PC by a test of independence, one ε split by order: for a few non-linear or mixed columns.
+
+    Parameters
+    ----------
+    test : str or method
+        How ``ci_test`` tests: a short name, or an object of ``dpcausal.methods`` with its options; by default
+        ``"auto"``, test by test.  It is paid for in ``PureDP``.
+    max_order : int, optional
+        Largest conditioning set, 0 to 8; by default 1.
+    """
+
+    name: ClassVar[str] = "ci-test"
+    about: ClassVar[str] = "tests of independence, one by one"
+    leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
+    uses_coins: ClassVar[bool] = False
+    usual_alpha: ClassVar[float] = 0.05
+    cuts: ClassVar[bool] = False
+
+    test: str | IndependenceTest[Any] = "auto"
+
+    @property
+    def chosen(self) -> IndependenceTest[Any]:
+        """The test as an object."""
+        found: IndependenceTest[Any] = public.chosen(self.test, IndependenceTest, METHODS)
+        return found
+
+    @property
+    def unproven(self) -> str:
+        return self.chosen.unproven
+
+    def usual_order(self, columns: int) -> int:
+        return 1
+
+    def filled(self, columns: int) -> Self:
+        return replace(super().filled(columns), test=self.chosen)
+
+    def pay(self, loss: Loss, question: Graph) -> tuple[PureDP | NoPrivacy, str]:
+        return pure_pay(loss, self.name)
+
+    def settle(self, question: Graph, spent: PureDP | NoPrivacy) -> Self:
+        ready = super().settle(question, spent)
+        if not isinstance(ready.rehearsed(question, spent).spent, type(spent)):
+            raise LossError(f"test {ready.chosen.name!r} is not paid for in PureDP")
+        return ready
+
+    def rehearsed(self, question: Graph, spent: PureDP | NoPrivacy) -> Settled[Hypothesis]:
+        """Return the plan of the first test, with its share: what cannot run is refused before the spend."""
+        pairs = math.comb(len(question.names), 2)
+        first = question.names[0], question.names[1], ()
+        return self.planned(question, first, spent.part(self.shares[0] / pairs))
+
+    def planned(self, question: Graph, asked: Test, loss: PureDP | NoPrivacy) -> Settled[Hypothesis]:
+        """Check one test by its public arguments; consent, where the test needs it, was given for the whole call."""
+        level = self.terms(question.alpha, question.knowledge).alpha
+        hypothesis = Hypothesis.of(question.table, *asked, level)
+        return settle(hypothesis, self.chosen, loss, accept_unproven=True)
+
+    def foresee(self, question: Graph, spent: PureDP | NoPrivacy) -> str:
+        if isinstance(spent, NoPrivacy):
+            return ""
+        columns = len(question.names)
+        told = []
+        for order, share in enumerate(self.shares):
+            tests = math.comb(columns, 2) * math.comb(columns - 2, order)
+            if tests:
+                least = float(spent.part(share / tests).exact_epsilon)
+                told.append(f"up to {tests} tests given {order} with epsilon {least:.2g} or more each")
+        return f"one epsilon for all: {', '.join(told)}; that many tests find only what stands far out of its noise"
+
+    def claims(self, question: Graph, spent: PureDP) -> tuple[str, ...]:
+        return Auto.CLAIMS if isinstance(self.chosen, Auto) else self.rehearsed(question, spent).claims
+
+    def release(
+        self, private: Table, question: Graph, spent: PureDP | NoPrivacy, coins: PublicGenerator, allotment: Allotment
+    ) -> Outcome:
+        terms = self.terms(question.alpha, question.knowledge)
+        each, step, shown = spent, None, ExitStack()
+
+        def begin(order: int, tests: list[Test], neighbours: dict[str, tuple[str, ...]]) -> None:
+            nonlocal each, step
+            each = spent.part(self.shares[order] / len(tests))
+            shown.close()
+            step = shown.enter_context(progress(len(tests), f"tests given {order}"))
+
+        def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
+            if step is not None:
+                step(f"tests given {len(given)}")
+            try:
+                plan = self.planned(question, (x, y, given), each)
+            except DpCausalError:  # refused by public rules, as for too few rows at its ε: not made, its edge stays
+                return Verdict(None)
+            (found,) = ask_all([plan], allotment)
+            return Verdict(found.decision != "dependent", found.pvalue)
+
+        with shown:
+            skeleton = find_skeleton(question.names, ask, terms, begin)
+        return Outcome(by_tests(question.names, skeleton, terms), terms, by_place=True)

@@ -1,0 +1,100 @@
+"""``"table"``: one noisy table of counts of all columns, and whatever is read off it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar, NamedTuple
+
+from dpcausal.data.counts import counts_of
+from dpcausal.data.table import Table
+from dpcausal.discovery.question import (
+    STRONG,
+    Graph,
+    Outcome,
+    ScoreSearch,
+    check_cells,
+    deviation_of,
+    pure_pay,
+    too_few,
+)
+from dpcausal.discovery.search.exact_score import MOST_COLUMNS, form_of
+from dpcausal.discovery.search.release_search import search
+from dpcausal.mechanisms.additive import gaussian, geometric, laplace_scale
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from dpcausal.releases.counts import Law, NoisyTable, geometric_variance
+from dpcausal.statistics.strata import contingency_sensitivity
+from dpcausal.statistics.wald import of_levels
+
+
+class CellNoise(NamedTuple):
+    """The noise of one cell."""
+
+    law: Law
+    sensitivity: Sensitivity
+    variance: float
+
+
+def cell_noise(spent: PureDP | ZCDP | NoPrivacy) -> CellNoise:
+    """Return the noise that a loss pays for."""
+    if isinstance(spent, PureDP):
+        bound = contingency_sensitivity()
+        return CellNoise("geometric", bound, geometric_variance(laplace_scale(bound.bound, spent)))
+    bound = contingency_sensitivity(Norm.L2)
+    law: Law = "discrete-gaussian" if isinstance(spent, ZCDP) else "exact"
+    return CellNoise(law, bound, deviation_of(float(bound.bound), spent) ** 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContingencyTable(ScoreSearch[PureDP | ZCDP]):
+    """One noisy table of counts of all columns; tests that know the noise, then the exact search for the best score.
+
+    Parameters
+    ----------
+    search : str
+        ``"score"`` or ``"pc"``; by default score up to 14 columns.
+    max_order : int, optional
+        Largest conditioning set, 0 to 8; by default 1 for the screen of a score search, 3 for pc, 2 beyond 14 columns.
+    """
+
+    name: ClassVar[str] = "table"
+    about: ClassVar[str] = "one noisy table of counts"
+    leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
+    at_once: ClassVar[bool] = False
+    uses_coins: ClassVar[bool] = False
+
+    def usual_order(self, columns: int) -> int:
+        if form_of(self.search, columns) == "score":
+            return 1
+        return 3 if columns <= MOST_COLUMNS else 2
+
+    def pay(self, loss: Loss, question: Graph) -> tuple[PureDP | ZCDP | NoPrivacy, str]:
+        return (loss, "") if isinstance(loss, ZCDP) else pure_pay(loss, self.name)
+
+    def check(self, question: Graph) -> None:
+        check_cells(question)
+
+    def claims(self, question: Graph, spent: PureDP | ZCDP) -> tuple[str, ...]:
+        return "contingency-table", "gaussian" if isinstance(spent, ZCDP) else "geometric"
+
+    def foresee(self, question: Graph, spent: PureDP | ZCDP | NoPrivacy) -> str:
+        whole = cell_noise(spent).variance * math.prod(question.sizes)
+        levels = combinations(sorted(size for size in question.sizes if size > 1), 2)
+        pairs = [of_levels(a, b, question.n, whole / (a * b), STRONG) for a, b in levels]
+        return too_few(pairs, question.n, self.terms(question.alpha, question.knowledge).alpha)
+
+    def release(
+        self, private: Table, question: Graph, spent: PureDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Outcome:  # fmt: skip
+        noise = cell_noise(spent)
+        query = Query(counts_of(private, question.names), noise.sensitivity, "table of counts")
+        counts = geometric(query, allotment, spent) if isinstance(spent, PureDP) else gaussian(query, allotment, spent)
+        released = NoisyTable(question.names, question.n, counts, noise.variance, noise.law, cut=question.cut)
+        terms = self.terms(question.alpha, question.knowledge)
+        return Outcome(search(released, terms), terms, released)

@@ -1,0 +1,324 @@
+"""``"moments"``: noisy second moments of bounded columns, and tests of partial correlation that know the noise.
+
+First the scale of each column, by noisy histograms that close in on its quartiles: a middle and a width in which it is
+measured from then on.  Rows in these units, with a ½ beside them for the means, are shortened to a public length and
+their second moments released.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.data.records import Rows
+from dpcausal.data.schema import Bounded, Levels
+from dpcausal.data.table import Table
+from dpcausal.discovery.question import Graph, Outcome, ScoreSearch, deviation_of, of_numbers, rho_of, too_few
+from dpcausal.discovery.search.exact_score import form_of
+from dpcausal.discovery.search.release_search import search
+from dpcausal.errors import SchemaError
+from dpcausal.mechanisms.additive import gaussian
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.checks import gaussian_part
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Query, Sensitivity
+from dpcausal.releases.moments import NoisyMoments
+from dpcausal.statistics.moments import (
+    BESIDE,
+    clip_rows,
+    gram,
+    grid_bits,
+    scaled,
+    second_moments_sensitivity,
+    unpacked,
+    upper_of,
+)
+from dpcausal.statistics.strata import histograms, histograms_sensitivity
+
+Reals = npt.NDArray[np.float64]
+
+ROUNDS = 4
+PARTS = 8
+"""Parts of an interval in a round."""
+
+LEAST_SHARE = 0.02
+"""Least share of kept rows that a noisy count is taken for."""
+
+LEAST_ERROR = 0.01
+"""Of a share: columns are not quite normal."""
+
+LEAST_SPREAD = 0.05
+"""Of a column of two levels, 0 and 1."""
+
+NARROWEST = 1 / PARTS**ROUNDS
+_WIDTHS = np.append(2.0 ** np.arange(np.log2(NARROWEST), 0, 0.25), 1.0)
+_MIDDLES = np.linspace(0.0, 1.0, 33)
+_QUARTILE = 0.6744897501960817
+"""Of a normal law, in its deviations."""
+
+
+class Scales(NamedTuple):
+    """A middle and a width of each column, of values in [0, 1], and the noisy number of kept rows."""
+
+    middles: Reals
+    widths: Reals
+    kept: float
+
+
+def learning(two_levels: npt.NDArray[np.bool_], n: int, deviation: float) -> Generator[Reals, Reals, Scales]:
+    """Return the scales of columns of values in [0, 1]; on the way, ask for counts.
+
+    It yields cuts, shape (columns, cuts), and takes how many values are up to the first, from there to the second, and
+    so on, with noise of that deviation.
+    """
+    columns = len(two_levels)
+    sides = np.zeros((columns, 2))  # where the intervals around the quartiles begin
+    told: list[tuple[Reals, Reals]] = []
+    totals, fits = [], np.zeros((columns, 2))
+    for step in range(ROUNDS):
+        width = float(PARTS) ** -step
+        inside = np.arange(PARTS + 1) if step else np.arange(1, PARTS)
+        cuts = np.sort((sides[:, : 2 if step else 1, None] + inside * width / PARTS).reshape(columns, -1), axis=1)
+        counts = yield cuts
+        total = np.maximum(counts.sum(axis=1), LEAST_SHARE * n)
+        told.append((cuts, counts / total[:, None]))
+        totals.append(total)
+        error = max(deviation / float(np.mean(totals)), LEAST_ERROR)
+        fits = np.array([_normal([(a[k], b[k]) for a, b in told], error) for k in range(columns)])
+        quartiles = fits[:, :1] + fits[:, 1:] * np.array([-_QUARTILE, _QUARTILE])
+        sides = np.floor(np.clip(quartiles, 0.0, 1 - NARROWEST) * PARTS / width) * width / PARTS
+    present = np.clip(told[0][1][:, PARTS // 2 :].sum(axis=1), 0.0, 1.0)
+    spread = np.maximum(np.sqrt(present * (1 - present)), LEAST_SPREAD)
+    middles, widths = np.where(two_levels, [present, spread], fits.T)
+    return Scales(middles, widths, float(np.mean(totals)))
+
+
+def _normal(told: list[tuple[Reals, Reals]], error: float) -> tuple[float, float]:
+    """Return the posterior means of the middle and, on its logarithm, of the width of a normal law; flat priors."""
+    from scipy.special import ndtr
+
+    middles = np.unique(np.concatenate([_MIDDLES, *(cuts for cuts, _ in told)]))
+    misfit = np.zeros((len(middles), len(_WIDTHS)))
+    for cuts, shares in told:
+        law = ndtr((cuts - middles[:, None, None]) / _WIDTHS[:, None])
+        bins = np.diff(law, axis=2, prepend=0.0, append=1.0)
+        misfit += ((bins - shares) ** 2).sum(axis=2) / (2 * error**2)
+    weight = np.exp(misfit.min() - misfit)
+    weight /= weight.sum()
+    return float(weight.sum(axis=1) @ middles), float(np.exp(weight.sum(axis=0) @ np.log(_WIDTHS)))
+
+
+Integers = npt.NDArray[np.int64]
+
+CHUNK = 1 << 13
+"""Rows that a processor's cache holds."""
+
+LEAST_WIDTH = 1e-300
+"""A width is at least so much, that a row is finite whatever the bounds are."""
+
+SCALES_SHARE = Fraction(2, 5)
+"""What the quartiles take of ρ; each round has as much as another."""
+
+MOST_OF_ROWS = 0.09
+"""The largest deviation of a round's counts, as a share of the rows, at which scales are learned (ten columns)."""
+
+SHORTENED = 0.25
+"""The squared length of a row as a part of its mean, where noise is above the error of sampling."""
+
+
+class Noise(NamedTuple):
+    """The releases of so many columns and rows: what they cost, their bounds, the deviations of their noise."""
+
+    step: ZCDP | NoPrivacy
+    bins: Sensitivity
+    bin_deviation: float
+    last: ZCDP | NoPrivacy
+    radius: float
+    bits: int
+    moments: Sensitivity
+    deviation: float
+    """Of an entry of the row of moments, in the columns' units; off the diagonal of the matrix that over √2."""
+
+
+def noise_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> Noise:
+    """Return the noise that a loss pays for."""
+    step, last = loss.part(SCALES_SHARE / ROUNDS), loss.part(1 - SCALES_SHARE)
+    bins, radius = histograms_sensitivity(columns), radius_of(columns, n, last)
+    bits = grid_bits(n, radius)
+    moments = second_moments_sensitivity(radius, bits, columns + 1)
+    return Noise(
+        step, bins, deviation_of(float(bins.bound), step),
+        last, radius, bits, moments, deviation_of(float(moments.bound), last) * 4.0**-bits,
+    )  # fmt: skip
+
+
+def radius_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> float:
+    """Return the public length that rows are shortened to, columns of about unit variance and the ½ beside them.
+
+    R² = p + ¼ + 2 √(2p), two standard deviations of a χ² above its mean, where noise is small; elsewhere √(2ρn), at
+    which noise is as large as the error of sampling, but at least a quarter of the mean, from where on less length has
+    no less noise.
+    """
+    mean = columns + BESIDE**2
+    whole = mean + 2 * math.sqrt(2 * columns)
+    if isinstance(loss, NoPrivacy):
+        return math.sqrt(4 * whole)
+    return math.sqrt(min(whole, max(SHORTENED * mean, math.sqrt(2 * loss.rho * n))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moments(ScoreSearch[ApproxDP | ZCDP]):
+    """Noisy second moments of bounded columns, or columns of two levels; the best score, or partial correlations.
+
+    Parameters
+    ----------
+    search : str
+        ``"score"`` or ``"pc"``; by default score up to 14 columns.
+    max_order : int, optional
+        Largest conditioning set, 0 to 8; by default 1 for the screen of a score search, 3 for pc.
+    """
+
+    name: ClassVar[str] = "moments"
+    about: ClassVar[str] = "noisy second moments"
+    at_once: ClassVar[bool] = False
+    leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
+    uses_coins: ClassVar[bool] = False
+    cuts: ClassVar[bool] = False
+
+    def usual_order(self, columns: int) -> int:
+        return 1 if form_of(self.search, columns) == "score" else 3
+
+    def pay(self, loss: Loss, question: Graph) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
+        return gaussian_part(loss, self.name)
+
+    def check(self, question: Graph) -> None:
+        declared = [question.table.schema.column(name) for name in question.names]
+        if not all(isinstance(one, Bounded) or (isinstance(one, Levels) and len(one) == 2) for one in declared):
+            raise SchemaError("moments need Bounded columns or columns of two levels: use method='parities' or 'table'")
+
+    def claims(self, question: Graph, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+        return "column-histograms", "second-moments", "gaussian"
+
+    def foresee(self, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
+        columns, n = len(question.names), question.n
+        noise = noise_of(columns, n, rho_of(spent))
+        if noise.bin_deviation > MOST_OF_ROWS * n:
+            return f"{n} rows at this loss are too few to tell the scales of columns: an edge not shown says nothing"
+        weight = min(1.0, noise.radius**2 / (columns + BESIDE**2))
+        variance = (noise.deviation / (n * weight)) ** 2 / 2
+        pairs = [of_numbers(n, variance)] * math.comb(columns, 2)
+        return too_few(pairs, n, self.terms(question.alpha, question.knowledge).alpha)
+
+    def release(
+        self, private: Table, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Outcome:  # fmt: skip
+        released = noisy_moments(private, question.names, allotment, rho_of(spent))
+        terms = self.terms(question.alpha, question.knowledge)
+        return Outcome(search(released, terms), terms, released)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Columns of kept rows, each on [0, 1]."""
+
+    names: tuple[str, ...]
+    lower: Reals
+    width: Reals
+
+    @classmethod
+    def of(cls, table: Table, names: tuple[str, ...]) -> Units:
+        """Return those of a table: two levels are 0 and 1."""
+        declared = [table.schema.column(name) for name in names]
+        bounds = [(one.lower, one.width) if isinstance(one, Bounded) else (0.0, 1.0) for one in declared]
+        lower, width = np.array(bounds).T
+        return cls(names, lower, width)
+
+    def columns(self, rows: Rows, part: slice = slice(None), beside: int = 0) -> Reals:
+        """Return the columns of some rows, shape (columns, rows), with room for so many rows more below them.
+
+        In [0, 1] as they come: both steps round monotonely, and take a column's ends to 0 and 1.
+        """
+        kept, whole = rows.kept[part], rows.values
+        many = int(np.count_nonzero(kept))
+        found = np.empty((len(self.names) + beside, many))
+        for name, column, lower, width in zip(self.names, found, self.lower, self.width, strict=False):
+            np.subtract(whole[name][part] if many == len(kept) else whole[name][part][kept], lower, out=column)
+            column /= width
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """The histogram of each column between cuts of its own, a value at a cut below it."""
+
+    units: Units
+    cuts: Reals
+
+    def __call__(self, rows: Rows) -> Integers:
+        unit = self.units.columns(rows)
+        codes = [np.searchsorted(cuts, column) for cuts, column in zip(self.cuts, unit, strict=True)]
+        return histograms(codes, self.cuts.shape[1] + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """The sums of products of rows in units of released widths about released middles, shortened, on the grid."""
+
+    units: Units
+    middles: Reals
+    widths: Reals
+    radius: float
+    bits: int
+
+    def __call__(self, rows: Rows) -> Integers:
+        total = np.zeros(2 * [len(self.middles) + 1])  # of whole numbers, exact in any order
+        lower, width = self.units.lower, self.units.width
+        units = Units(self.units.names, lower + width * self.middles, np.maximum(width * self.widths, LEAST_WIDTH))
+        for start in range(0, rows.n, CHUNK):
+            unit = units.columns(rows, slice(start, start + CHUNK), beside=1)
+            unit[-1] = BESIDE
+            grid = clip_rows(unit.T, self.radius, self.bits)
+            total += gram(grid)
+        return upper_of(total).astype(np.int64)
+
+
+def noisy_moments(
+    table: Table, names: tuple[str, ...], allotment: Allotment, loss: ZCDP | NoPrivacy
+) -> NoisyMoments:
+    """Read the columns and release their scales and second moments."""
+    n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.records(names)
+    units = Units.of(table, names)
+    lower, width = units.lower, units.width
+
+    two = np.array([isinstance(table.schema.column(name), Levels) for name in names])
+    rounds = learning(two, n, noise.bin_deviation)
+    cuts, scales = next(rounds), None
+    while scales is None:
+        query = Query(records.sum(Binned(units, cuts)), noise.bins, "quartiles")
+        try:
+            cuts = rounds.send(np.asarray(gaussian(query, allotment, noise.step), dtype=np.float64))
+        except StopIteration as last:
+            scales = last.value
+    products = Products(units, scales.middles, scales.widths, noise.radius, noise.bits)
+    grid = scaled(records.sum(products), p + 1)
+    released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.last)
+    moments = unpacked(released, p + 1) * 4.0**-noise.bits
+    # Left-out rows are in no sum, shortened ones in part: the entry of the ½ says how much, and is not let be tiny.
+    weight = max(float(moments[p, p]) / BESIDE**2, LEAST_SHARE * n)
+    means = moments[:p, p] / (BESIDE * weight)
+    return NoisyMoments(
+        names=names, n=n, middles=tuple((lower + width * scales.middles).tolist()),
+        widths=tuple((width * scales.widths).tolist()),
+        covariance=moments[:p, :p] / weight - np.outer(means, means), variance=noise.deviation**2 / 2 / weight**2,
+        count=None if table.missing == "impute" else min(scales.kept, n),
+        squared=None if isinstance(loss, NoPrivacy) else noise.radius**2,
+    )  # fmt: skip

@@ -1,0 +1,183 @@
+"""``"parities"``: noisy contrasts, released order by order for the tests that are still needed: for many columns.
+
+A test of x and y given S needs the contrasts of all subsets of {x, y} ∪ S.  At each order those that are missing are
+released together, with a fixed share of ρ, whatever their number: the cost is known before the data is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.data.counts import JointCounts, counts_of, margins_of, sizes_of
+from dpcausal.data.table import Table
+from dpcausal.discovery.copies import copies_of, joined, without
+from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.pvalues import MOST_CELLS, asker
+from dpcausal.discovery.question import STRONG, Graph, GraphSearch, Outcome, deviation_of, rho_of, too_few
+from dpcausal.discovery.search.pc import Rounds, Terms, Test
+from dpcausal.discovery.search.release_search import by_tests
+from dpcausal.mechanisms.additive import gaussian
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.checks import gaussian_part
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Query, Sensitivity
+from dpcausal.releases.contrasts import Columns, NoisyContrasts
+from dpcausal.statistics.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
+from dpcausal.statistics.wald import of_levels
+
+MOST_JOINT = 2**20
+"""Largest table of all columns that is counted once, for all sets."""
+
+LATER_ALPHA = 0.03
+"""Default level of tests given two or more columns: noise leaves those the least power, and an edge should not fall
+for want of power alone."""
+
+
+def batch_noise(
+    sizes: Sequence[int], batch: Sequence[Columns], n: int, loss: ZCDP | NoPrivacy, counted: bool = False
+) -> tuple[Sensitivity, float]:
+    """Return the sensitivity of a batch of contrasts, and the standard deviation of its noise."""
+    sensitivity = contrasts_sensitivity(sizes, batch, n, counted)
+    return sensitivity, deviation_of(float(sensitivity.bound), loss)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parities(GraphSearch[ApproxDP | ZCDP]):
+    """Noisy contrasts (parities, of two levels) of sets of columns, order by order: for many columns.
+
+    Parameters
+    ----------
+    max_order : int, optional
+        Largest conditioning set, 0 to 8; by default 2.  The orders up to it share the loss.
+    """
+
+    name: ClassVar[str] = "parities"
+    about: ClassVar[str] = "noisy contrasts, order by order"
+    leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
+    at_once: ClassVar[bool] = False
+    uses_coins: ClassVar[bool] = False
+
+    def usual_order(self, columns: int) -> int:
+        return 2
+
+    def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
+        return replace(super().terms(alpha, knowledge), later=LATER_ALPHA if alpha is None else None)
+
+    def pay(self, loss: Loss, question: Graph) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
+        return gaussian_part(loss, self.name)
+
+    def claims(self, question: Graph, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+        return "contrasts", "gaussian"
+
+    def foresee(self, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
+        """Return it for the first release, were all pairs in it; later ones have no more sets than there are."""
+        sizes, rho = question.sizes, rho_of(spent)
+        varied = [column for column, size in enumerate(sizes) if size > 1]
+        for order, share in enumerate(self.shares):
+            sets = sum(math.comb(len(varied), size) for size in range(1, order + 3))
+            # No set moves by more than √2, and has at most so many cells whose sums are rounded.
+            largest = math.sqrt(2 * sets) * (1 + 1e-9) + 2 * math.sqrt(sets * MOST_CELLS) * question.n * ROUNDING
+            deviation_of(largest, rho.part(share))
+        pairs = [chosen for size in (1, 2) for chosen in combinations(varied, size)]
+        if not pairs:
+            return ""
+        _, deviation = batch_noise(sizes, pairs, question.n, rho.part(self.shares[0]))
+        levels = combinations(sorted(size for size in sizes if size > 1), 2)
+        strengths = [of_levels(a, b, question.n, deviation**2, STRONG) for a, b in levels]
+        return too_few(strengths, question.n, self.terms(question.alpha, question.knowledge).alpha)
+
+    def release(
+        self, private: Table, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Outcome:  # fmt: skip
+        terms = self.terms(question.alpha, question.knowledge)
+        losses = [rho_of(spent).part(share) for share in self.shares]
+        # What lacks a column is left out of every sum; then the number of the others is not n, and is released.
+        counted = private.missing != "impute"
+        joint = joint_of(private, question.names)
+        releaser = Releaser(question.names, question.n, question.sizes, joint, allotment, losses, counted, question.cut)
+        names, known = question.names, question.knowledge
+        free = [pair for pair in combinations(names, 2) if not (known.apart(*pair) or known.joined(*pair))]
+        releaser.begin(0, [(x, y, ()) for x, y in free])
+        copies = copies_of(releaser.noisy, terms)
+        alone = without(terms, copies, names)
+        ask = asker(releaser.noisy, alone)
+        rounds = Rounds(names, ask, alone, ask.together)
+        for order, tests, _ in rounds:
+            releaser.begin(order, tests)
+        found = by_tests(names, rounds.skeleton, alone)
+        return Outcome(replace(found, graph=joined(found.graph, copies), copies=copies), terms, releaser.noisy)
+
+
+@dataclass
+class Releaser:
+    """The contrasts as they are released, order by order; ``joint`` counts private records."""
+
+    names: tuple[str, ...]
+    n: int
+    sizes: tuple[int, ...]
+    joint: Callable[[Sequence[Columns]], list[npt.NDArray[np.int64]]] = field(repr=False)
+    allotment: Allotment
+    losses: Sequence[ZCDP | NoPrivacy]
+    """Of each order."""
+    counted: bool
+    """Whether the number of rows goes with the first contrasts."""
+    cut: tuple[str, ...] = ()
+    noisy: NoisyContrasts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.noisy = NoisyContrasts(self.names, self.n, self.sizes, {}, {}, cut=self.cut)
+
+    def begin(self, order: int, tests: list[Test]) -> None:
+        """Release what the tests of an order need and is not known yet, for the order's share of ρ."""
+        batch = self._missing(tests)
+        if not batch:
+            return
+        with_count = self.counted and not self.noisy.values
+        sensitivity, deviation = batch_noise(self.sizes, batch, self.n, self.losses[order], with_count)
+        tables = [
+            counts.reshape([self.sizes[i] for i in members])
+            for members, counts in zip(batch, self.joint(batch), strict=True)
+        ]
+        values = [contrast_of(counts) for counts in tables]
+        if with_count:
+            values.append(np.array([float(tables[0].sum())]))
+        query = Query(np.concatenate(values), sensitivity, f"contrasts of order {order}")
+        released = gaussian(query, self.allotment, self.losses[order])
+        ends = np.cumsum([value.size for value in values])
+        parts = np.split(released, ends[:-1])
+        if with_count:
+            parts[-1] = np.clip(parts[-1], 1.0, self.n)
+        for members, value in zip([*batch, ()][: len(parts)], parts, strict=True):
+            self.noisy.values[members] = value
+            self.noisy.deviations[members] = deviation
+
+    def _missing(self, tests: list[Test]) -> list[Columns]:
+        place = {name: number for number, name in enumerate(self.names)}
+        needed: set[Columns] = set()
+        for x, y, given in tests:
+            columns = tuple(sorted((place[x], place[y], *(place[z] for z in given))))
+            if math.prod(self.sizes[i] for i in columns) > MOST_CELLS:
+                continue
+            needed |= {
+                chosen for size in range(1, len(columns) + 1) for chosen in combinations(columns, size)
+                if min(self.sizes[i] for i in chosen) > 1
+            }  # fmt: skip
+        return sorted(needed - set(self.noisy.values), key=lambda members: (len(members), members))
+
+
+def joint_of(table: Table, names: tuple[str, ...]) -> Callable[[Sequence[Columns]], list[npt.NDArray[np.int64]]]:
+    """Return what counts sets of columns: out of one table of all, where it is small."""
+    if math.prod(sizes_of(table, names)) > MOST_JOINT:
+        return JointCounts(table, names)
+    joint = counts_of(table, names)
+    return lambda sets: margins_of(joint, sets)

@@ -1,0 +1,119 @@
+"""``"triples"``: whitened pairs, then third moments of the triples that full tests given two columns need.
+
+Pairs say which tests these are; the rest of ρ tells their third moments, with the weights that rows have in the pairs,
+and the search is free.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from dpcausal.data.counts import JointCounts
+from dpcausal.data.table import Table
+from dpcausal.discovery.copies import copies_of, without
+from dpcausal.discovery.methods.whitened import Design, Whitened, beside_cuts, noisy_whitened, squared_length
+from dpcausal.discovery.question import Graph, Outcome, deviation_of, rho_of
+from dpcausal.discovery.search.pc import Terms
+from dpcausal.discovery.search.release_search import search
+from dpcausal.discovery.search.second_order import candidates, needed_triples
+from dpcausal.mechanisms.additive import gaussian
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Query
+from dpcausal.releases.third_moments import NoisyTriples
+from dpcausal.statistics.level_moments import (
+    MOST_THIRDS,
+    third_entries,
+    third_moments,
+    third_moments_sensitivity,
+    weight_sums,
+)
+
+BEFORE_TRIPLES = Design(Fraction(1, 20), Fraction(3, 5), 0.7)
+"""Of margins and pairs: levels, lengths and shares were chosen on alarm, insurance, child and generated networks."""
+
+THIRDS_LENGTH = 4.0
+"""The squared length of a row's weighted products, in their number times the square of what shortens pairs."""
+
+EXACT_LENGTH = 1e6
+"""The same without noise."""
+
+
+def length_of(entries: int, loss: ZCDP | NoPrivacy) -> float:
+    """Return the length that so many products of a row, and the constant, are shortened to."""
+    if isinstance(loss, ZCDP):
+        return BEFORE_TRIPLES.shortened * math.sqrt(THIRDS_LENGTH * entries)
+    return math.sqrt(EXACT_LENGTH * entries)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Triples(Whitened):
+    """Noisy whitened pairs, then noisy third moments for full tests given two columns: for many columns, little noise.
+
+    Parameters
+    ----------
+    max_order : int, optional
+        Largest conditioning set, 0 to 8; by default 2.
+    """
+
+    name: ClassVar[str] = "triples"
+    about: ClassVar[str] = "noisy whitened pairs, then chosen triples"
+    design: ClassVar[Design] = BEFORE_TRIPLES
+
+    def claims(self, question: Graph, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+        return "column-histograms", "whitened-moments", "third-moments", "gaussian"
+
+    def foresee(self, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
+        last = third_part(beside_cuts(question, rho_of(spent)))
+        for entries, times in ((1, 2), (MOST_THIRDS, 200)):  # rounding is in no bound more than that
+            deviation_of(times * length_of(entries, last), last)
+        return super().foresee(question, spent)
+
+    def release(
+        self, private: Table, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Outcome:  # fmt: skip
+        terms = self.terms(question.alpha, question.knowledge)
+        released = noisy_triples(private, question, allotment, rho_of(spent), terms)
+        return Outcome(search(released, terms), terms, released)
+
+
+def third_part(loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
+    """Return what the third moments take of a loss."""
+    return loss.part(1 - BEFORE_TRIPLES.margins - BEFORE_TRIPLES.moments)
+
+
+def noisy_triples(
+    private: Table, question: Graph, allotment: Allotment, loss: ZCDP | NoPrivacy, terms: Terms
+) -> NoisyTriples:
+    """Release margins and pairs, then the third moments that the full tests of what these join need."""
+    pairs, n = noisy_whitened(private, question, allotment, loss, BEFORE_TRIPLES), question.n
+    # From here on triples, features, weights and length are functions of the noisy margins and pairs.
+    last, shares = third_part(beside_cuts(question, loss)), [np.array(p) for p in pairs.shares]
+    ordered, terms = pairs.by_name(), without(terms, copies_of(pairs, terms), pairs.names)
+    named = needed_triples(ordered, candidates(ordered, terms), terms, [np.array(p) for p in ordered.shares])
+    place = {name: number for number, name in enumerate(pairs.names)}
+    triples = []
+    for triple in named:
+        a, b, c = sorted(place[ordered.names[k]] for k in triple)
+        triples.append((a, b, c))
+    triples.sort()
+    thirds, deviation = np.zeros(1), 0.0
+    if triples:
+        squared = squared_length(len(pairs.matrix), design=BEFORE_TRIPLES, loss=loss)
+        length = length_of(third_entries(shares, triples), last)
+        joint = JointCounts(private, question.names).recut({name: np.array(own) for name, own in pairs.cuts.items()})
+        sums = joint.over(lambda codes: weight_sums(codes, pairs.places, shares, squared, triples, length, n))
+        sensitivity = third_moments_sensitivity(shares, triples, length, n)
+        deviation = deviation_of(float(sensitivity.bound), last)
+        thirds = gaussian(Query(third_moments(sums, shares, triples, n), sensitivity, "third moments"), allotment, last)
+    return NoisyTriples(
+        pairs.names, n, pairs.places, pairs.shares, pairs.matrix, pairs.deviation, tuple(triples), thirds, deviation,
+        cuts=pairs.cuts, cut=pairs.cut,
+    )  # fmt: skip

@@ -1,0 +1,168 @@
+"""Sampled orders of the columns: in which share of likely DAGs each pair is joined.
+
+In an order the parents of a column are up to three of its likely ones that come before it.  A set of them has the
+weight exp(gain/heat): the gain is the χ² of each of its arrows given the stronger ones, as of a likelihood, less a
+penalty for each degree of freedom.  A likelihood has the heat 2; more is for numbers of which noise and shortened rows
+make more than there is.  Sets are summed over, orders are sampled by Metropolis' steps, of public coins.
+
+*Source*: Friedman & Koller (2003), Machine Learning 50, for the sum over sets and the walk over orders; the gains are
+this library's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from graphlib import TopologicalSorter
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.discovery.search.hill_climbing import MOST_PARENTS, allowed_parents, required_parents
+from dpcausal.discovery.search.pc import Edge, Terms
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.level_moments import NoisyWhitened
+
+Reals = npt.NDArray[np.float64]
+
+MOST_LIKELY, HIDING = 10, 12
+"""Parents that are likely, and how many of the strongest may hide one of them."""
+
+MOST_EXPLAINED = 0.95
+"""Largest share of a column that a link is taken to explain."""
+
+OF_ORDERS, OF_FULL_ORDERS = (4.0, 4.0), (16.0, 8.0)
+"""Penalty for each degree of freedom and heat: of pairs, and where tests given two columns are full."""
+
+WALKS, STEPS, EACH = 2, 10_000, 20
+"""Walks, steps of each, of which three tenths are left out, and how many lie between two looks."""
+
+
+class Sets(NamedTuple):
+    """A column's likely parents, sets of them as bits over these, and what each gains."""
+
+    likely: list[int]
+    members: npt.NDArray[np.int64]
+    gains: Reals
+
+    def holds(self) -> Reals:
+        """Return 1 where a set (first) holds a parent (second)."""
+        return (self.members[:, None] >> np.arange(len(self.likely)) & 1).astype(np.float64)
+
+
+def in_orders(
+    release: NoisyWhitened, terms: Terms, coins: PublicGenerator, among: frozenset[Edge] | None, penalty: float,
+    heat: float,
+) -> dict[Edge, float]:  # fmt: skip
+    """Return the shares of the pairs, among some or those linked at the level of the terms."""
+    names = release.names
+    sure, sets = required_parents(release, terms), sets_of_parents(release, terms, among, penalty)
+    parents = np.mean([_Walk(sets, sure, heat, coins).shares() for _ in range(WALKS)], axis=0)
+    shares = parents + parents.T
+    return {
+        frozenset((names[x], names[z])): float(shares[x, z])
+        for x, z in combinations(range(len(names)), 2) if shares[x, z] > 0
+    }  # fmt: skip
+
+
+def sets_of_parents(release: NoisyWhitened, terms: Terms, among: frozenset[Edge] | None, penalty: float) -> list[Sets]:
+    """Return of each column its sets of parents with their gains; required ones are in all of them."""
+    found = []
+    for x, (linked, sure) in enumerate(
+        zip(allowed_parents(release, terms, among), required_parents(release, terms), strict=True)
+    ):
+
+        def gain(z: int, given: Sequence[int], x: int = x) -> float:
+            left = release.residual(x, z, tuple(given))
+            if left is None:
+                return -math.inf
+            # Of what is explained, −log(1 − r²) adds up to the same whichever comes first, r² does not.
+            least = min(len(release.shares[x]), len(release.shares[z])) - 1
+            share = min(max(left.strength / least, 1e-9), MOST_EXPLAINED)
+            return -left.statistic * math.log1p(-share) / share - penalty * left.freedom
+
+        free = sorted((z for z in linked if z not in sure), key=lambda z: (-gain(z, ()), z))
+        if len(free) > MOST_LIKELY:
+            hidden = {z: min(gain(z, ()), *(gain(z, (w,)) for w in free[:HIDING] if w != z)) for z in free}
+            free = sorted(free, key=lambda z: (-hidden[z], z))[:MOST_LIKELY]
+        always = sorted(sure)
+        gains: dict[tuple[int, ...], float] = {(): 0.0}
+        for size in range(1, max(MOST_PARENTS - len(always), 0) + 1):
+            for chosen in combinations(free, size):
+                gains[chosen] = gains[chosen[:-1]] + gain(chosen[-1], [*always, *chosen[:-1]])
+        likely = [*always, *free]
+        bits = [sum(1 << likely.index(z) for z in (*always, *chosen)) for chosen in gains]
+        found.append(Sets(likely, np.array(bits, dtype=np.int64), np.array([*gains.values()])))
+    return found
+
+
+class _Walk:
+    """A walk over orders."""
+
+    def __init__(self, sets: list[Sets], sure: list[set[int]], heat: float, coins: PublicGenerator) -> None:
+        self.sets, self.heat, self.coins = sets, heat, coins
+        self.masks = [sum(1 << z for z in one.likely) for one in sets]
+        self.holds = [one.holds() for one in sets]
+        self.known: list[dict[int, tuple[float, Reals]]] = [{} for _ in sets]
+        level = [0] * len(sets)
+        for x in TopologicalSorter({x: sorted(above) for x, above in enumerate(sure)}).static_order():
+            level[x] = 1 + max((level[z] for z in sure[x]), default=0)
+        self.order = sorted(coins.permutation(len(sets)).tolist(), key=level.__getitem__)
+
+    def at(self, x: int, before: int) -> tuple[float, Reals]:
+        """Return the log weight of a column after those of a bit mask, and the share of each parent."""
+        before &= self.masks[x]
+        found = self.known[x].get(before)
+        if found is not None:
+            return found
+        likely, members, gains = self.sets[x]
+        free = sum(1 << place for place, z in enumerate(likely) if before >> z & 1)
+        weights = np.where((members & ~free) == 0, gains / self.heat, -np.inf)
+        top, shares = float(weights.max()), np.zeros(len(self.sets))
+        if top > -math.inf:
+            weights = np.exp(weights - top)
+            total = float(weights.sum())
+            shares[likely] = weights @ self.holds[x] / total
+            top += math.log(total)
+        self.known[x][before] = top, shares
+        return top, shares
+
+    def weights(self, part: list[int], before: int) -> list[float]:
+        found, known, masks = [], self.known, self.masks
+        for x in part:
+            told = known[x].get(before & masks[x])
+            found.append((told or self.at(x, before))[0])
+            before |= 1 << x
+        return found
+
+    def shares(self) -> Reals:
+        """Return how often each column (second) is a parent of each (first)."""
+        columns, masks = len(self.order), self.masks
+        found, looks = np.zeros((columns, columns)), 0
+        now = self.weights(self.order, 0)
+        kinds, bars = self.coins.integers(0, 5, STEPS).tolist(), np.log(self.coins.random(STEPS)).tolist()
+        starts = self.coins.integers(0, columns, STEPS).tolist()
+        ends = ((np.array(starts) + self.coins.integers(1, columns, STEPS)) % columns).tolist()
+        for step, (kind, bar, i, j) in enumerate(zip(kinds, bars, starts, ends, strict=True)):
+            i, j = (i, i + 1) if kind < 3 and i + 1 < columns else sorted((i, j))
+            part = self.order[i : j + 1]
+            if len(part) == 2 and not (masks[part[0]] >> part[1] | masks[part[1]] >> part[0]) & 1:
+                # Neither is a likely parent of the other: they change places, and no weight does.
+                self.order[i : j + 1], now[i : j + 1] = part[::-1], now[i : j + 1][::-1]
+            else:
+                # Neighbours change places, or any two, or one moves to the place of another.
+                if kind < 4:
+                    part[0], part[-1] = part[-1], part[0]
+                else:
+                    part = [*part[1:], part[0]] if step % 2 else [part[-1], *part[:-1]]
+                fresh = self.weights(part, sum(1 << x for x in self.order[:i]))
+                if sum(fresh) - sum(now[i : j + 1]) > bar:
+                    self.order[i : j + 1], now[i : j + 1] = part, fresh
+            if step >= 0.3 * STEPS and step % EACH == 0:
+                looks, before = looks + 1, 0
+                for x in self.order:
+                    found[x] += self.at(x, before)[1]
+                    before |= 1 << x
+        return found / looks

@@ -1,0 +1,140 @@
+"""From released numbers to a graph: PC or strongest first by tests that know the noise, or the best score.
+
+All of it is post-processing, defined for every released value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from dpcausal.core.progress import progress
+from dpcausal.discovery.copies import copies_of, joined, without
+from dpcausal.discovery.graph import Arc, Cpdag, Edge
+from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.pvalues import asker
+from dpcausal.discovery.search.agreement import averaged
+from dpcausal.discovery.search.exact_score import best_dag, class_of, local_scores
+from dpcausal.discovery.search.pc import Ask, Skeleton, Terms, find_skeleton, orient, sure_class
+from dpcausal.discovery.search.strongest_first import strongest_first
+from dpcausal.discovery.support import REDRAW_SEED, Support, usual_redraws
+from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.releases.contrasts import NoisyContrasts
+from dpcausal.releases.counts import NoisyTable
+from dpcausal.releases.level_moments import NoisyWhitened
+from dpcausal.releases.moments import NoisyMoments
+from dpcausal.releases.release import Release
+from dpcausal.releases.third_moments import NoisyTriples
+
+LARGEST_MARGIN = 300.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """A graph and how firmly its edges stand.
+
+    ``margin``: for each edge how far it is from falling out, nats of score lost without it, or powers of ten between
+    the level and the largest p-value of its tests.  ``untested``: pairs without a test; those that knowledge requires
+    are edges, without margin and support, and with no arrow but from knowledge.
+    """
+
+    graph: Cpdag
+    margin: dict[Edge, float]
+    untested: frozenset[Edge]
+    tests: int
+    support: Support | None = None
+    """Where the search itself draws noise again."""
+    copies: dict[str, str] = field(default_factory=dict)
+    """Of each copy the column that stands for it, to which a line joins it."""
+
+
+def search(release: Release, terms: Terms, margins: bool = True) -> Found:
+    """Return the graph of released numbers, copies of a column apart; without margins a score search is quicker."""
+    copies = copies_of(release, terms)
+    found = _found(release, without(terms, copies, release.names), margins)
+    return replace(found, graph=joined(found.graph, copies), copies=copies)
+
+
+def _found(release: Release, terms: Terms, margins: bool = True) -> Found:
+    release = release.for_graph()
+    if isinstance(release, NoisyWhitened):
+        return _of_pairs(release, terms)
+    ask = asker(release, terms)
+    skeleton = find_skeleton(release.names, ask, terms, together=ask.together)
+    if terms.search == "score" and isinstance(release, NoisyTable | NoisyMoments):
+        return _by_score(release, skeleton, terms.knowledge, margins)
+    # Contrasts rarely have the power to say that a pair is linked given one column more.
+    return by_tests(release.names, skeleton, terms, None if isinstance(release, NoisyContrasts) else ask)
+
+
+def _of_pairs(release: NoisyWhitened, terms: Terms) -> Found:
+    ordered = release.by_name()
+    exact = release.exact
+    if exact and not isinstance(ordered, NoisyTriples):
+        skeleton, shares = strongest_first(ordered, terms), None
+    else:
+        skeleton, shares = averaged(ordered, terms, 1 if exact else None)
+    found = by_tests(ordered.names, skeleton, terms, asker(ordered, terms))
+    graph = Cpdag(release.names, found.graph.directed, found.graph.undirected)
+    return replace(found, graph=graph, support=None if exact else shares)
+
+
+def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms, ask: Ask | None = None) -> Found:
+    """Return the oriented skeleton with the margins of its tests; ``ask`` if one more test is free."""
+    graph = orient(names, skeleton, terms.knowledge, ask)
+    lowest = 10.0 ** (-LARGEST_MARGIN)
+    margin = {
+        edge: max(0.0, math.log10(terms.alpha) - math.log10(max(weakest, lowest)))
+        for edge, weakest in skeleton.weakest.items() if edge in skeleton.edges
+    }  # fmt: skip
+    return Found(graph, margin, skeleton.untested, skeleton.tests)
+
+
+def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Knowledge, margins: bool) -> Found:
+    scores = local_scores(release, skeleton.edges, known)
+    best = best_dag(scores)
+    if best is None:  # required arrows form no cycle, so a DAG of them alone is always allowed
+        return Found(Cpdag(release.names), {}, frozenset(), skeleton.tests)
+    graph = class_of(release.names, best[1], known)
+    untested = skeleton.untested
+    if untested:
+        of_dag = Skeleton(graph.skeleton, {}, untested=untested)
+        graph = sure_class(release.names, of_dag, Cpdag.from_dag(release.names, best[1]), known)
+    margin = {}
+    for edge in graph.skeleton - untested if margins else ():
+        without = best_dag(scores, edge)
+        margin[edge] = best[0] - without[0] if without else LARGEST_MARGIN
+    return Found(graph, margin, untested, skeleton.tests)
+
+
+def without_noise(release: Release) -> bool:
+    """Return whether there is no noise that could be drawn again."""
+    form = release.for_graph()
+    return isinstance(form, NoisyTable | NoisyContrasts | NoisyMoments | NoisyWhitened) and form.exact
+
+
+def support(release: Release, terms: Terms, redraws: int | None = None) -> Support:
+    """Return how often edges and arrows stand when the noise is drawn again: a parametric bootstrap, free of cost.
+
+    The released numbers stand for the truth and get fresh noise of the stated law.  It speaks of the noise alone,
+    not of the sampling of the rows.  The draws are the same each time, so that one release has one support.
+    """
+    form, terms = release.for_graph(), without(terms, copies_of(release, terms), release.names)
+    if isinstance(form, NoisyWhitened):
+        return averaged(form, terms, redraws)[1]
+    redraws = redraws or usual_redraws(len(release.names))
+    edges: Counter[Edge] = Counter()
+    arrows: Counter[Arc] = Counter()
+    generator = generator_from_seed(REDRAW_SEED)
+    with progress(redraws, "draws of noise") as step:
+        for _ in range(redraws):
+            found = _found(release.redrawn(generator), terms, margins=False)
+            edges.update(found.graph.skeleton - found.untested)
+            arrows.update(arc for arc in found.graph.directed if frozenset(arc) not in found.untested)
+            step("draws of noise")
+    return Support(
+        redraws,
+        {edge: count / redraws for edge, count in edges.items()},
+        {arc: count / redraws for arc, count in arrows.items()},
+    )

@@ -1,0 +1,115 @@
+"""``effect``: how much a treatment changes an outcome, under a privacy budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from dpcausal.core import validate as public
+from dpcausal.core.run import ask, asks
+from dpcausal.data.table import Table
+from dpcausal.effects.estimators import METHODS, method_of
+from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.result import Effect
+from dpcausal.privacy.loss import Loss
+
+
+@asks
+def effect(
+    table: Table,
+    *,
+    treatment: str,
+    outcome: str,
+    adjust: Iterable[str],
+    loss: Loss,
+    estimand: str = "ate",
+    groups: str | None = None,
+    treated: object = None,
+    control: object = None,
+    event: object = None,
+    coverage: float = 0.95,
+    method: str | EffectMethod[Any] = "auto",
+    accept_large_epsilon: bool = False,
+    again: bool = False,
+    **misplaced: Any,
+) -> partial[Effect]:
+    """Release how much a treatment changes an outcome, with an interval that counts sampling and noise.
+
+    Parameters
+    ----------
+    table : Table
+        At least 20 rows; the table's ledger pays.  What was released is asked again free, by its own method:
+        ``effect.release.effect(...)``.
+    treatment : str
+        A column of levels; ``Bounded(0, 1)`` counts as the levels 0 and 1.
+    outcome : str
+        A bounded column, or one of two levels.
+    adjust : list of str
+        The columns that cause both; empty in a randomised trial.  What is not in the table cannot be adjusted for: see
+        ``e_value`` and ``robustness_value``.
+    loss : Loss
+        The most that the call may cost; no default.
+    estimand : str
+        ``"ate"``, everybody's mean effect, or ``"att"``, that of the treated.
+    groups : str, optional
+        A column of levels; the effect is also told for each, and adjusted for it.
+    treated, control : level, optional
+        The levels to compare; of two levels the second is the treated one.
+    event : level, optional
+        Of an outcome of two levels the one whose frequency is compared; by default the last.
+    coverage : float
+        Of the intervals, from .5 to .999.
+    method : str or method
+        A short name, or an object of ``dpcausal.methods``.
+
+        * ``"cells"`` (``Stratified``): noisy sums by treatment and strata.  ``PureDP`` or ``ZCDP``.
+        * ``"moments"`` (``Orthogonal``): a doubly robust score from noisy moments, for numbers that are adjusted for.
+          ``ApproxDP`` or ``ZCDP``.
+        * ``"partially-linear"`` (``PartiallyLinear``): one slope from noisy moments, for many columns or few rows.
+          ``ApproxDP`` or ``ZCDP``.
+        * ``"auto"``: moments if a bounded column without ``cuts`` is adjusted for and the loss allows Gaussian noise,
+          one slope where moments would be refused and it would not, cells otherwise.
+    accept_large_epsilon : bool
+        Consent to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
+
+    Returns
+    -------
+    Effect
+        With ``estimate``, ``interval`` (``None`` with the reason), ``by_group``, ``balance``, ``release``.
+
+    Raises
+    ------
+    ParameterError, SchemaError, LossError, InfeasibleError
+        From public arguments, before anything is spent; where the rows are too few for the loss it says what would do.
+    BudgetExceededError
+        The ledger refuses; nothing was spent or read.
+
+    Notes
+    -----
+    *Guarantee*: the loss, under replace-one for every row, or person; claims corner-counts,
+    ellipse-moments.  That the effect is causal needs that
+    ``adjust`` holds every common cause; privacy does not need it.
+    *Source*: this library.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dpcausal as dpc
+    >>> from dpcausal.privacy.noise import generator_from_seed
+    >>> coins = generator_from_seed(1)
+    >>> z = coins.integers(0, 2, 20_000)
+    >>> a = (coins.random(20_000) < 0.3 + 0.4 * z).astype(int)
+    >>> y = (coins.random(20_000) < 0.2 + 0.1 * a + 0.4 * z).astype(int)
+    >>> schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in "azy"})
+    >>> table = dpc.Table({"a": a, "z": z, "y": y}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    >>> found = dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=dpc.PureDP(1))
+    >>> abs(found.estimate - 0.1) < 0.05
+    True
+    """
+    question = Contrast.of(table, treatment, outcome, adjust, groups, estimand, treated, control, coverage, event)
+    way = method_of(method, question, loss)
+    public.refuse_options(misplaced, way, METHODS, effect)
+    return partial(ask, question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)

@@ -1,0 +1,266 @@
+"""Noisy counts, sums and sums of squares by cells: effects of any treatment among them, however often, free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.codec import storable
+from dpcausal.data.coding import cuts_of
+from dpcausal.data.schema import Bounded, Column
+from dpcausal.effects.cells.corner_counts import functionals
+from dpcausal.effects.cells.effect import effect_of_cells, level_text
+from dpcausal.effects.cells.standardise import Sums
+from dpcausal.effects.result import Effect
+from dpcausal.errors import ParameterError, called
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.counts import NoisyTable
+from dpcausal.releases.release import Release, estimate_release
+from dpcausal.releases.saved import Form
+
+Reals = npt.NDArray[np.float64]
+
+
+@storable("Value")
+@dataclass(frozen=True)
+class Value:
+    """A number whose sums were released: its name, range and degree of its corners; of two levels, the last counted."""
+
+    name: str
+    lower: float
+    width: float
+    degree: int
+    levels: tuple[str, ...] = ()
+
+    @property
+    def event(self) -> str | None:
+        """The level whose frequency is the mean; ``None`` of a number."""
+        return self.levels[1] if self.levels else None
+
+    def told(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        return vars(self) | {"levels": list(self.levels)}
+
+    @classmethod
+    def of_form(cls, form: Form, least: int) -> Value:
+        """Return the value that ``told`` wrote, of at least such a degree."""
+        degree = min(form.whole("degree", least), 2)
+        levels = form.words("levels") if form.has("levels") else ()
+        if levels and (degree != 1 or len(set(levels)) != 2 or len(levels) != 2):
+            raise form.refuse("levels")
+        return cls(form.word("name"), float(form.array("lower")), form.size("width"), degree, levels)
+
+
+@storable("NoisyCells")
+@dataclass(frozen=True, eq=False)
+class NoisyCells(Release):
+    """Noisy counts, sums and sums of squares of numbers, by the cells of some columns.
+
+    Attributes
+    ----------
+    by : tuple of str
+        The columns that make the cells.
+    levels : tuple of tuples of str
+        Their levels, or the parts that they are cut into.
+    values : tuple of Value
+        The numbers.
+    counts : float array, one axis a column of ``by``, then the corners of the values
+        In records.
+    variance : float
+        Variance of an entry's noise.
+    cut : tuple of str
+        Columns of the cells that are numbers cut into parts of one width, as nobody said where.
+    observed : float array, one axis a column of ``by``, or None
+        Records that have these columns, whether or not they have the values: effects are then of their mix of strata.
+    observed_variance : float
+        Variance of the noise of an entry of ``observed``.
+    """
+
+    kind: ClassVar[str] = "cells"
+
+    by: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
+    values: tuple[Value, ...]
+    counts: Reals
+    variance: float
+    cut: tuple[str, ...] = ()
+    observed: Reals | None = None
+    observed_variance: float = 0.0
+
+    @called
+    def effect(
+        self, *, treatment: str, outcome: str, adjust: Sequence[str] = (), groups: str | None = None,
+        estimand: str = "ate", treated: object = None, control: object = None, coverage: float = 0.95,
+        event: object = None,
+    ) -> Effect:  # fmt: skip
+        """Return the effect of one column of the cells on one of the values: free, however often.
+
+        Parameters
+        ----------
+        treatment : str
+            A column of the cells.
+        outcome : str
+            One of the values.
+        adjust : list of str
+            Columns of the cells that cause both.
+        groups : str, optional
+            A column of the cells; the effect is also told for each of its levels, and adjusted for it.
+        estimand : str
+            ``"ate"``, everybody's mean effect, or ``"att"``, that of the treated.
+        treated, control : level, optional
+            The levels to compare; a treatment of two needs neither, its second is the treated one.
+        coverage : float
+            Of the intervals, from .5 to .999.
+        event : level, optional
+            Of an outcome of two levels the one whose frequency is compared; by default the last.
+
+        Notes
+        -----
+        The g-formula on noisy sums, by the delta method; the intervals count sampling and noise.
+        """
+        found = effect_of_cells(
+            self.counting(outcome, event), treatment=treatment, outcome=outcome, adjust=adjust, groups=groups,
+            estimand=estimand, treated=treated, control=control, coverage=coverage,
+        )  # fmt: skip
+        return replace(found, release=self)
+
+    def counting(self, name: str, event: object) -> NoisyCells:
+        """Return the same sums in which ``event`` is the level of a value that is counted."""
+        value = self.value(name)
+        text = level_text(event, value.levels)
+        if event is not None and text is None:
+            raise ParameterError(f"event must be a level of {name!r}, an outcome of two levels")
+        if text in (None, value.event):
+            return self
+        place = self.values.index(value)
+        first = sum(one.degree + 1 for one in self.values[:place])
+        counts = self.counts.copy()
+        counts[..., first : first + 2] = self.counts[..., first : first + 2][..., ::-1]
+        values = (*self.values[:place], replace(value, levels=value.levels[::-1]), *self.values[place + 1 :])
+        return replace(self, counts=counts, values=values)
+
+    def value(self, name: str) -> Value:
+        """Return one of the values by its name."""
+        found = next((one for one in self.values if one.name == name), None)
+        if found is None:
+            raise ParameterError(f"{name!r} is none of the released values: {', '.join(v.name for v in self.values)}")
+        return found
+
+    def sums(self, value: Value, axes: Sequence[int]) -> tuple[Reals, Reals]:
+        """Return N, T and Q of a value over some columns, in their order; and the covariance of the noise of (N, T, Q).
+
+        The unit is the width of the value's range.
+        """
+        before = sum(one.degree + 1 for one in self.values[: self.values.index(value)])
+        corners = self.counts[..., before : before + value.degree + 1]
+        others = tuple(axis for axis in range(len(self.by)) if axis not in axes)
+        merged = math.prod(len(self.levels[axis]) for axis in others)
+        kept = [axis for axis in range(len(self.by)) if axis in axes]
+        summed = np.moveaxis(corners.sum(axis=others), range(len(kept)), [list(axes).index(axis) for axis in kept])
+        read = functionals(value.degree)
+        return np.moveaxis(summed @ read.T, -1, 0), self.variance * merged * read @ read.T
+
+    def arms(self, value: Value, treatment: int, pair: tuple[int, int], strata: Sequence[int]) -> Sums:
+        """Return the sums of two arms by strata, control first."""
+        sums, noise = self.sums(value, (treatment, *strata))
+        both = sums[:, list(pair)].reshape(3, 2, -1)
+        if self.observed is None:
+            return Sums(both[0], both[1], both[2], noise[:2, :2])
+        others = tuple(axis for axis in range(len(self.by)) if axis not in (treatment, *strata))
+        merged = math.prod(len(self.levels[axis]) for axis in others)
+        kept = [axis for axis in range(len(self.by)) if axis not in others]
+        counts = np.moveaxis(
+            self.observed.sum(axis=others), range(len(kept)), [[treatment, *strata].index(axis) for axis in kept]
+        )
+        observed = counts[list(pair)].reshape(2, -1)
+        return Sums(both[0], both[1], both[2], noise[:2, :2], observed, self.observed_variance * merged)
+
+    def redrawn(self, generator: PublicGenerator) -> Self:
+        fresh = generator.laplace(0, math.sqrt(self.variance / 2), self.counts.shape)
+        redrawn = replace(self, counts=self.counts + fresh, variance=2 * self.variance)
+        if self.observed is None:
+            return redrawn
+        again = generator.laplace(0, math.sqrt(self.observed_variance / 2), self.observed.shape)
+        return replace(redrawn, observed=self.observed + again, observed_variance=2 * self.observed_variance)
+
+    def numbers(self) -> dict[str, Any]:
+        return {
+            "by": list(self.by), "levels": [{"of": list(one)} for one in self.levels],
+            "values": [one.told() for one in self.values], "counts": self.counts.tolist(), "variance": self.variance,
+            "cut": list(self.cut), "observed": None if self.observed is None else self.observed.tolist(),
+            "observed_variance": self.observed_variance,
+        }  # fmt: skip
+
+    @classmethod
+    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+        by = form.words("by", different=True)
+        levels = tuple(one.words("of", different=True) for one in form.parts("levels"))
+        values = tuple(Value.of_form(one, 0) for one in form.parts("values"))
+        counts = form.array("counts")
+        if not values or counts.shape != (*map(len, levels), sum(one.degree + 1 for one in values)):
+            raise form.refuse("counts")
+        if len(by) != len(levels) or names != (*by, *(one.name for one in values if one.degree)):
+            raise form.refuse("names")
+        cut = form.words("cut") if form.has("cut") else ()
+        if not set(cut) <= set(by):
+            raise form.refuse("cut")
+        observed = form.array("observed").astype(np.float64) if form.has("observed") else None
+        if observed is not None and observed.shape != tuple(map(len, levels)):
+            raise form.refuse("observed")
+        noise = form.size("observed_variance") if observed is not None else 0.0
+        return cls(names, n, by, levels, values, counts, form.size("variance"), cut, observed, noise)
+
+
+COUNTS_ONLY = Value("records", 0.0, 1.0, 0)
+"""What stands for the values where only records are counted."""
+
+
+def levels_of(column: Column) -> tuple[str, ...]:
+    """Return the names of a column's levels, or of the parts that it is cut into: public."""
+    if not isinstance(column, Bounded):
+        return tuple(map(str, column.labels))
+    cuts = [cut_text(cut) for cut in cuts_of(column)]
+    if not cuts:
+        return ("all",)
+    return (f"below {cuts[0]}", *(f"{low} to {high}" for low, high in pairwise(cuts)),
+            f"{cuts[-1]} or more")  # fmt: skip
+
+
+def cut_text(cut: float) -> str:
+    """Return a cut in words: 15 digits, so that 0.1 + 0.2 is 0.3 and whole numbers are whole."""
+    return f"{cut:.15g}"
+
+
+def value_of(name: str, column: Column) -> Value:
+    """Return how a column's sums are released: numbers at three corners, two levels at two."""
+    if isinstance(column, Bounded):
+        return Value(name, column.lower, column.width, 2)
+    if len(column) == 2:
+        first, last = map(str, column.labels)
+        return Value(name, 0.0, 1.0, 1, (first, last))
+    raise ParameterError(f"{name!r} is neither Bounded nor of two levels: it has no mean")
+
+
+def cells_of_table(table: NoisyTable, outcome: str) -> NoisyCells:
+    """Return a noisy table of counts as the sums of one of its columns of two levels; levels go by their codes."""
+    if outcome not in table.names:
+        raise ParameterError(f"{outcome!r} is no column of the released table: {', '.join(table.names)}")
+    place = table.names.index(outcome)
+    if table.sizes[place] != 2:
+        raise ParameterError(f"{outcome!r} has no two levels: it has no mean")
+    by = tuple(name for name in table.names if name != outcome)
+    levels = tuple(tuple(map(str, range(table.sizes[table.names.index(name)]))) for name in by)
+    counts = np.moveaxis(table.counts, place, -1).astype(np.float64)
+    value = Value(outcome, 0.0, 1.0, 1)
+    return NoisyCells((*by, outcome), table.n, by, levels, (value,), counts, table.variance, guarantee=table.guarantee)
+
+
+@estimate_release.register(NoisyTable)
+def effect_of_table(table: NoisyTable, *, outcome: str, **options: Any) -> Effect:
+    return cells_of_table(table, outcome).effect(outcome=outcome, **options)

@@ -1,0 +1,57 @@
+"""The short names of the methods; this list stands above them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dpcausal.core import validate as public
+from dpcausal.data.schema import Bounded
+from dpcausal.effects.cells.release import levels_of
+from dpcausal.effects.estimators.aipw import Orthogonal
+from dpcausal.effects.estimators.assigned import Assigned
+from dpcausal.effects.estimators.blocks import Blocks
+from dpcausal.effects.estimators.coin import Coin
+from dpcausal.effects.estimators.partially_linear import PartiallyLinear
+from dpcausal.effects.estimators.stratified import Stratified
+from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.errors import DpCausalError
+from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
+
+__all__ = ["Assigned", "Blocks", "Coin", "Orthogonal", "PartiallyLinear", "Stratified"]
+
+ALL: tuple[type[EffectMethod[Any]], ...] = (Stratified, Orthogonal, PartiallyLinear, Blocks, Assigned, Coin)
+METHODS: dict[str, type[EffectMethod[Any]]] = {kind.name: kind for kind in ALL}
+"""Every method by its short name, beside ``"auto"``."""
+
+
+def method_of(named: object, question: Contrast, loss: Loss) -> EffectMethod[Any]:
+    """Return the method object that a short name or an object stands for."""
+    known: dict[str, Callable[[], EffectMethod[Any]]] = {"auto": lambda: automatic(question, loss), **METHODS}
+    found: EffectMethod[Any] = public.chosen(named, EffectMethod, known)
+    return found
+
+
+def automatic(question: Contrast, loss: Loss) -> EffectMethod[Any]:
+    """Return the method for a schema, a loss and n, all public: moments where numbers without cuts are adjusted for.
+
+    One slope where moments would be refused and it would not; cells where the loss pays for no Gaussian noise, or the
+    question is one that moments do not answer.
+    """
+    gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
+    columns = [question.column(name) for name in question.strata]
+    numbers = any(isinstance(column, Bounded) and column.cuts is None for column in columns)
+    two_arms = len(levels_of(question.column(question.treatment))) == 2
+    if not (gaussian and numbers and two_arms and question.estimand == "ate"):
+        return Stratified()
+    slope = PartiallyLinear()
+    return slope if not _answers(Orthogonal(), question, loss) and _answers(slope, question, loss) else Orthogonal()
+
+
+def _answers(method: EffectMethod[Any], question: Contrast, loss: Loss) -> bool:
+    """Return whether a method would answer, which public numbers alone decide."""
+    try:
+        method.settle(question, method.pay(loss, question)[0])
+    except DpCausalError:
+        return False
+    return True

@@ -1,0 +1,365 @@
+"""``"blocks"``: the effect in each of many disjoint blocks, by whatever learner, and the noisy mean of what they say.
+
+A record lies in one block, so it moves one answer: bounds on what is adjusted for, penalties and stable learners are
+not needed for privacy.  A block's answer is a least squares slope beside a series of what is adjusted for, after a
+learner's predictions were taken off (``series.py``); their mean and how they differ are released (``block_mean.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.core.validate import one_of, whole
+from dpcausal.data.coding import bin_codes
+from dpcausal.data.records import Rows
+from dpcausal.data.remote_blocks import Apart, Parts, Told
+from dpcausal.data.schema import Bounded
+from dpcausal.effects.cells.effect import UNMEASURED, arms_of
+from dpcausal.effects.cells.release import levels_of, value_of
+from dpcausal.effects.estimators.block_mean import (
+    PROOFS,
+    SUM,
+    UNIT,
+    Blocked,
+    answer_of,
+    block_mean,
+    noise_share,
+    reach_of,
+)
+from dpcausal.effects.estimators.block_regression import (
+    TERMS,
+    Kinds,
+    Slope,
+    check,
+    learner_of,
+    made_up,
+    predicted,
+    slope,
+)
+from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.result import Effect
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
+from dpcausal.mechanisms.additive import laplace_scale
+from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved, salt_of
+from dpcausal.mechanisms.gate import book_exact
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.checks import pure_part
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.privacy.sandbox import contained
+from dpcausal.regression.external import one_thread
+from dpcausal.regression.smoother import Given
+
+Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample:
+    """The rows of a question: 0 or 1, the outcome in widths of its range, what is adjusted for."""
+
+    treated: Reals
+    outcome: Reals
+    given: Given
+    kept: npt.NDArray[np.bool_]
+    keys: Integers | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.treated)
+
+    def at(self, rows: Integers) -> Sample:
+        """Return the rows at these positions."""
+        return Sample(self.treated[rows], self.outcome[rows], self.given.at(rows), self.kept[rows])
+
+    @classmethod
+    def of(cls, question: Contrast, rows: Rows) -> Sample:
+        """Return records as rows of an effect; one in another arm counts as one that lacks a column."""
+        value = value_of(question.outcome, question.column(question.outcome))
+        named = question.column(question.treatment)
+        control, treated = arms_of(levels_of(named), question.treatment, question.treated, question.control)
+        arm = rows.values[question.treatment]
+        arm = bin_codes(arm, named) if isinstance(named, Bounded) else arm
+        numbers, codes, sizes = [], [], []
+        for name in question.adjust:
+            declared = question.column(name)
+            if isinstance(declared, Bounded):
+                numbers.append(rows.values[name].astype(np.float64))
+            else:
+                codes.append(rows.values[name])
+                sizes.append(len(levels_of(declared)))
+        given = Given(
+            np.stack(numbers, axis=1) if numbers else np.empty((rows.n, 0)),
+            np.stack(codes, axis=1).astype(np.int64) if codes else np.empty((rows.n, 0), dtype=np.int64), tuple(sizes),
+        )  # fmt: skip
+        unit = (rows.values[question.outcome].astype(np.float64) - value.lower) / value.width
+        kept = rows.kept & ((arm == control) | (arm == treated))
+        return cls((arm == treated).astype(np.float64), unit, given, kept, rows.keys)
+
+
+ENOUGH = 220.0
+"""Blocks times ε, by default at least: with fewer a window that holds no answer may be chosen."""
+LEAST_BLOCKS, MOST_BLOCKS = 20, 20_000
+MOST_REACH = math.ceil(reach_of(MOST_BLOCKS))
+LEAST_BLOCK, ROWS_A_COLUMN = 30, 2.5
+"""Fewest rows of a block by the default rule, and fewest of each column."""
+LEARNING = 2_000
+"""Rows of a block where others learn, if there are enough."""
+LEAST_LEARNING = 100
+
+NOT_FOUND = (
+    "no window holds the blocks' answers: more rows or loss would do, fewer terms, or overlap=True where treatment is "
+    "rare or nearly certain for some"
+)
+ALONG = {
+    "lines": "lines", "curves": "lines, squares and cubes", "products": "lines, squares, cubes and products of two",
+}  # fmt: skip
+RIGHT = "right if the outcome, or the probability of treatment, goes along {along} of what is adjusted for"
+LEARNT = "right if learners, and {along} of what they leave, find in {rows} rows what treatment and outcome go with"
+EVERYBODY = (
+    "everybody's if the effect changes along {along} of what is adjusted for, otherwise nearer to that of those who "
+    "are treated as often as not"
+)
+SIZE = (
+    "the mean over {blocks} blocks of about {rows} records: what cannot be learnt from so few is a bias that all "
+    "blocks share, and that the interval does not count"
+)
+FEW = "so few blocks at this epsilon may be missed by the window: there is no answer then"
+ONLY = (
+    "method 'blocks' tells everybody's effect, or with overlap=True that of those treated as often as not: no "
+    "estimand 'att', no groups"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks(EffectMethod[PureDP]):
+    """The mean of the effects in disjoint blocks, each by series or by scikit-learn's learners; ``PureDP``.
+
+    Parameters
+    ----------
+    outcome_model : str or regressor, optional
+        Learns the outcome inside blocks: ``"boosting"``, ``"forest"`` or a scikit-learn regressor; by default the
+        series alone.
+    propensity_model : str or classifier, optional
+        Learns the probability of treatment likewise.
+    terms : str, optional
+        The series: ``"lines"``, ``"curves"`` (with squares and cubes) or ``"products"`` (and products of two); by
+        default the richest that blocks have rows for.
+    overlap : bool
+        Whether those alike count by how evenly they are treated, e(1 − e), instead of each as one: for treatments that
+        are nearly certain for some.
+    blocks : int, optional
+        Public number of blocks; by default a public rule of n and ε.
+    """
+
+    name: ClassVar[str] = "blocks"
+    about: ClassVar[str] = "the mean of effects in blocks, by series or any learner"
+
+    outcome_model: Any = None
+    propensity_model: Any = None
+    terms: str | None = None
+    overlap: bool = False
+    blocks: int | None = None
+
+    def pay(self, loss: Loss, question: Contrast) -> tuple[PureDP | NoPrivacy, str]:
+        return pure_part(loss, "method 'blocks'")
+
+    def settle(self, question: Contrast, spent: PureDP | NoPrivacy) -> Blocks:
+        if question.table.weighed:
+            raise ParameterError("method 'blocks' has no proof for survey weights")
+        if question.estimand != "ate" or question.groups is not None:
+            raise ParameterError(ONLY)
+        if self.terms is not None:
+            one_of("terms", self.terms, TERMS)
+        learners = {
+            "outcome_model": learner_of("outcome_model", self.outcome_model, False),
+            "propensity_model": learner_of("propensity_model", self.propensity_model, True),
+        }
+        kinds = _kinds(question)
+        if spent.exact:
+            found = replace(self, terms=self._series(kinds, question.n), blocks=None, **learners)
+        else:
+            found = replace(self._dealt(question, kinds, spent), **learners)
+        for name, learner in learners.items():
+            if learner is not None and not (kinds.numbers or kinds.levels):
+                raise ParameterError(f"{name} has nothing to learn from: adjust is empty")
+            if learner is not None:
+                like = made_up(kinds.numbers, kinds.levels, question.n // (found.blocks or 1))
+                check(name, learner, like, name == "propensity_model")
+        return found
+
+    def _dealt(self, question: Contrast, kinds: Kinds, spent: PureDP) -> Blocks:
+        """Return it with terms and blocks checked, or chosen from public numbers."""
+        rows, epsilon = question.table.expected, spent.epsilon / blocks_moved(question.unit)
+        least = max(LEAST_BLOCKS, math.ceil(ENOUGH / epsilon))
+        try:
+            laplace_scale(2 * MOST_REACH * UNIT * blocks_moved(question.unit), spent.part(SUM))
+        except FenceError:
+            raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
+        if self.blocks is not None:
+            blocks = whole("blocks", self.blocks, LEAST_BLOCKS, min(MOST_BLOCKS, question.n // 6), "n/6")
+            return replace(self, blocks=blocks, terms=self._series(kinds, rows / blocks))
+        asked = (self.terms,) if self.terms else TERMS[::-1]
+        terms = next((one for one in asked if rows / least >= self._needs(kinds, one)), None)
+        if terms is None or least > MOST_BLOCKS:
+            need = self._needs(kinds, asked[-1])
+            raise InfeasibleError(
+                f"{rows} rows at {spent} leave {rows / least:.3g} for each of {least} blocks, {need:.3g} are needed: "
+                f"{math.ceil(need * least)} rows would do, or, down to {LEAST_BLOCKS} blocks, "
+                f"{need * least / rows:.2g} times the epsilon"
+            )
+        most = min(math.floor(rows / self._needs(kinds, terms)), MOST_BLOCKS)
+        if self._learns:
+            return replace(self, terms=terms, blocks=min(max(least, rows // LEARNING), most))
+        wanted = np.unique(np.geomspace(least, most, 200).astype(np.int64))
+        lost = 1 - self._columns(kinds, terms) * wanted / rows
+        noise = np.array([noise_share(int(one), epsilon) for one in wanted])
+        return replace(self, terms=terms, blocks=int(wanted[np.argmin((1 + noise**2 * wanted) / lost)]))
+
+    @property
+    def _learns(self) -> bool:
+        return self.outcome_model is not None or self.propensity_model is not None
+
+    def _columns(self, kinds: Kinds, terms: str) -> int:
+        return 1 + kinds.columns(terms) + (0 if self.overlap else kinds.modifiers(terms))
+
+    def _needs(self, kinds: Kinds, terms: str) -> float:
+        """Return the fewest rows that a block should have."""
+        return max(LEAST_LEARNING if self._learns else LEAST_BLOCK, ROWS_A_COLUMN * self._columns(kinds, terms))
+
+    def _series(self, kinds: Kinds, rows: float) -> str:
+        return self.terms or next((one for one in TERMS[::-1] if rows >= self._needs(kinds, one)), TERMS[0])
+
+    def claims(self, question: Contrast, spent: PureDP) -> tuple[str, ...]:
+        return PROOFS
+
+    def caveats(self, question: Contrast, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        along, rows = ALONG[self.terms or TERMS[0]], question.table.expected // (self.blocks or 1)
+        told = [(LEARNT if self._learns else RIGHT).format(along=along, rows=rows)]
+        if not self.overlap and question.adjust:
+            told.append(EVERYBODY.format(along="lines" if self.terms == TERMS[0] else "lines and squares"))
+        if not spent.exact and (self.blocks or 0) * spent.epsilon / blocks_moved(question.unit) < ENOUGH:
+            told.append(FEW)
+        return (*told, *((SIZE.format(blocks=self.blocks, rows=rows),) if self.blocks else ()))
+
+    def answer(self, rows: Sample, coins: PublicGenerator) -> Slope | None:
+        """Return the effect in a block, from its own rows; nothing where it fails or has nothing to say."""
+
+        def found() -> Slope | None:
+            kept = rows if rows.kept.all() else rows.at(np.flatnonzero(rows.kept))
+            tell = partial(slope, kept.treated, kept.outcome, kept.given, self.terms or TERMS[0], self.overlap)
+            if not self._learns:
+                return tell()
+            of_treatment = predicted(self.propensity_model, kept.given, kept.treated, True, coins)
+            of_outcome = predicted(self.outcome_model, kept.given, kept.outcome, False, coins)
+            first = tell((of_treatment, of_outcome))
+            if first is None or of_treatment is None or of_outcome is None:
+                return first
+            # Anew of the outcome less the effect: errors of the two then share no noise of treatment, which draws the
+            # slope to 0.
+            untreated = kept.outcome - first.effect * kept.treated
+            anew = predicted(self.outcome_model, kept.given, untreated, False, coins)
+            return tell((of_treatment, None if anew is None else anew + first.effect * of_treatment))
+
+        return contained(found, None)
+
+    def read(self, question: Contrast) -> Any:
+        if Apart.of(question.table):
+            return Apart(question.table, _names(question), Answers(self, _told(question)).made)
+        return Sample.of(question, question.table.rows(_names(question)))
+
+    def release(
+        self, private: Sample | Apart, question: Contrast, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Effect:
+        blocks = self.blocks or 1
+        if isinstance(private, Apart):
+            salt = salt_of(coins)
+            seeds = tuple(coins.integers(2**63, size=blocks).tolist())
+            said = [int(one) for one in private.each(blocks, salt, 1, Answers(self, _told(question), seeds))[:, 0]]
+        else:
+            parts = assign_blocks(private.n, blocks, coins, private.keys)
+            seeds = tuple(coins.integers(2**63, size=blocks).tolist())
+            said = [one for (one,) in Answers(self, question, seeds)(private, list(enumerate(parts)))]
+        answers = [None if one == SILENT else one for one in said]
+        found = block_mean(answers, question.table.expected / blocks, question.unit, spent, allotment)
+        return self._effect(question, found, blocks)
+
+    def exact(self, private: Any, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
+        """Return the effect in all rows as one block, with the error of its slope."""
+        book_exact("effect", allotment)
+        with one_thread():
+            found = self.answer(Sample.of(question, question.table.rows(_names(question))), coins)
+        told = Blocked(None, 0.0, 0.0) if found is None else Blocked(found.effect, found.error**2, 0.0)
+        return self._effect(question, told, 0)
+
+    def _effect(self, question: Contrast, found: Blocked, blocks: int) -> Effect:
+        from scipy.special import ndtri, stdtrit
+
+        levels = levels_of(question.column(question.treatment))
+        width = value_of(question.outcome, question.column(question.outcome)).width
+        control, treated = arms_of(levels, question.treatment, question.treated, question.control)
+        total = found.sampling + found.noise**2
+        estimate = None if found.estimate is None else found.estimate * width
+        error, drowned = (None if estimate is None else size * width for size in (math.sqrt(total), found.noise))
+        upper = 0.5 + question.coverage / 2
+        normal = float(ndtri(upper))
+        reach = float(stdtrit(blocks - 1, upper)) if blocks else normal
+        tails = (found.noise**2 / max(total, 1e-100)) ** 2  # Cornish & Fisher, of Laplace noise
+        reach += max(normal**3 - 3 * normal, 0.0) / 8 * tails
+        ends = None if estimate is None or error is None else (estimate - reach * error, estimate + reach * error)
+        return Effect(
+            treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
+            estimand="overlap" if self.overlap else "ate", adjusted_for=question.adjust, estimate=estimate,
+            interval=ends, interval_reason=NOT_FOUND if estimate is None else "", coverage=question.coverage,
+            standard_error=error, noise_error=drowned, mean_treated=None, mean_control=None, risk_ratio=None,
+            odds_ratio=None, signal_to_noise=abs(found.estimate or 0.0) / found.noise if found.noise else math.inf,
+            share_supported=1.0, by_group=(), balance=(), notes=(), method=self.name, settings={}, n=question.n,
+            release=None, guarantee=None, **dict.fromkeys(UNMEASURED),  # type: ignore[arg-type]
+        )  # fmt: skip
+
+
+SILENT = 1 << 40
+"""The whole number that stands for a block without an answer."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What workers make of the blocks they have: a whole number each."""
+
+    method: Blocks
+    question: Contrast
+    seeds: tuple[int, ...] = ()
+
+    def made(self, rows: Rows) -> Sample:
+        """Return records as rows of an effect."""
+        return Sample.of(self.question, rows)
+
+    def __call__(self, rows: Sample, parts: Parts) -> Sequence[Sequence[int]]:
+        with one_thread():
+            return [[self._said(rows.at(part), self.seeds[block])] for block, part in parts]
+
+    def _said(self, rows: Sample, seed: int) -> int:
+        found = self.method.answer(rows, generator_from_seed(seed))
+        return SILENT if found is None else answer_of(found.effect)
+
+
+def _names(question: Contrast) -> tuple[str, ...]:
+    return (question.treatment, question.outcome, *question.adjust)
+
+
+def _kinds(question: Contrast) -> Kinds:
+    declared = [question.column(name) for name in question.adjust]
+    levels = tuple(len(levels_of(one)) for one in declared if not isinstance(one, Bounded))
+    return Kinds(len(declared) - len(levels), levels)
+
+
+def _told(question: Contrast) -> Contrast:
+    """Return what workers need of a question, without its table."""
+    return replace(question, table=Told(question.table.schema))  # type: ignore[arg-type]

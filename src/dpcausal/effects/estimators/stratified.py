@@ -1,0 +1,195 @@
+"""``"cells"``: an effect from noisy sums by treatment and strata, for a trial or few discrete columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+from dpcausal.core import validate as public
+from dpcausal.data.schema import Bounded
+from dpcausal.data.table import Table
+from dpcausal.effects.cells.api import CellSums, Paid, cell_claims, cell_variance, cut_note, noisy_cells, pay_cells
+from dpcausal.effects.cells.effect import arms_of
+from dpcausal.effects.cells.occupied import FINE, equal_parts, histogram, is_clear, window
+from dpcausal.effects.cells.release import value_of
+from dpcausal.effects.cells.standardise import least_count
+from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.result import Effect
+from dpcausal.errors import InfeasibleError
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+
+FEWEST_PARTS, MOST_PARTS = 4, 128
+OBSERVED = Fraction(1, 10)
+"""Share of the loss of the counts of records that have treatment and strata, where these are the population."""
+WINDOWS, ARMS = tuple(Fraction(part, 100) for part in range(2, 11, 2)), Fraction(1, 50)
+"""Shares of the loss of histograms that show where numbers lie, the least that is clear; and of the sizes of arms."""
+CLEAR, LEAST_DEVIATION = 32, 0.25
+"""With four parts of each number, cells of so many deviations of their noise leave room for more parts."""
+
+
+MOST_CELLS = 2**53
+LEARNT = (
+    "{} cut into parts of one width where released counts have records; what varies within a part is not adjusted for"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stratified(EffectMethod[PureDP | ZCDP]):
+    """Noisy counts, sums and squares by treatment and strata; the g-formula, its interval by the delta method.
+
+    Parameters
+    ----------
+    population : str, optional
+        Whose mean effect: ``"complete"``, the default, of records that lack no column; ``"observed"``, of all records
+        that have the treatment and what is adjusted for, which is right where outcomes are missing by these alone.
+        Counts of those records then have a tenth of the loss.
+    """
+
+    name: ClassVar[str] = "cells"
+    about: ClassVar[str] = "noisy sums by strata"
+    at_once: ClassVar[bool] = False
+    uses_coins: ClassVar[bool] = False
+
+    population: str | None = None
+
+    def pay(self, loss: Loss, question: Contrast) -> tuple[Paid, str]:
+        return pay_cells(loss)
+
+    def settle(self, question: Contrast, spent: Paid) -> Stratified:
+        if self.population is not None:
+            public.one_of("population", self.population, ("complete", "observed"))
+        if question.cells > MOST_CELLS:
+            raise InfeasibleError(
+                "these columns make more than 2^53 cells of treatment and strata, which no number of rows fills: "
+                "adjust for fewer or coarser columns"
+            )
+        deviation = _deviation(question, spent)
+        if self._observed(question):
+            counted = math.sqrt(cell_variance(1, spent.part(OBSERVED)))
+            deviation = max(_deviation(question, self._own(question, spent)), counted)
+        least, mean = least_count(deviation), question.n / question.cells
+        if mean < least and not spent.exact:
+            raise InfeasibleError(
+                f"{question.n} rows in {question.cells} cells of treatment and strata are {mean:.3g} a cell, and at "
+                f"{spent} a cell needs {least:.3g} to be told from the noise: give {_enough(spent, least / mean)} or "
+                f"{math.ceil(least * question.cells)} rows, or adjust for fewer or coarser columns"
+            )
+        return self
+
+    def claims(self, question: Contrast, spent: PureDP | ZCDP) -> tuple[str, ...]:
+        return cell_claims(spent)
+
+    def caveats(self, question: Contrast, spent: Paid) -> tuple[str, ...]:
+        numbers, spent = _cut_at_will(question), self._own(question, spent)
+        if _shown(question, spent) is not None:
+            own = [name for name, _ in numbers]
+            declared = cut_note((name, question.column(name)) for name in question.strata if name not in own)
+            return (*declared, LEARNT.format(", ".join(map(repr, own))))
+        finer = dict(_equal(numbers, _parts(question, spent, question.table.expected)))
+        return cut_note((name, finer.get(name, question.column(name))) for name in question.strata)
+
+    def release(
+        self, private: Table, question: Contrast, spent: Paid, coins: PublicGenerator, allotment: Allotment
+    ) -> Effect:
+        finer, rest = learnt_cuts(question, self._own(question, spent), allotment)
+        cells = noisy_cells(sums_of(question, finer), rest, allotment)
+        if self._observed(question):
+            by = (question.treatment, *question.strata)
+            counted = noisy_cells(CellSums.of(question.table, by, (), finer), spent.part(OBSERVED), allotment)
+            cells = replace(cells, observed=counted.counts[..., 0], observed_variance=counted.variance)
+        return cells.effect(
+            treatment=question.treatment, outcome=question.outcome, adjust=question.adjust, groups=question.groups,
+            estimand=question.estimand, treated=question.treated, control=question.control,
+            coverage=question.coverage,
+        )  # fmt: skip
+
+    def _observed(self, question: Contrast) -> bool:
+        """Return whether records without an outcome have a part in the mix of strata."""
+        return self.population == "observed" and question.leaves_out
+
+    def _own(self, question: Contrast, spent: Paid) -> Paid:
+        """Return what the sums of outcomes have of a loss."""
+        return spent.part(1 - OBSERVED) if self._observed(question) else spent
+
+    def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
+        return self.release(private, question, NoPrivacy(), coins, allotment)
+
+
+def sums_of(question: Contrast, finer: tuple[tuple[str, Bounded], ...] = ()) -> CellSums:
+    return CellSums.of(question.table, (question.treatment, *question.strata), (question.outcome,), finer)
+
+
+def learnt_cuts(question: Contrast, spent: Paid, allotment: Allotment) -> tuple[tuple[tuple[str, Bounded], ...], Paid]:
+    """Return where numbers without cuts are cut, and what is left of the loss: a part of it shows where records lie.
+
+    Numbers are cut into parts of one width where released histograms have records, into more of them where the rarer
+    arm, as released, leaves room for it.
+    """
+    numbers = _cut_at_will(question)
+    shown = _shown(question, spent)
+    if shown is None:
+        return _equal(numbers, _parts(question, spent, question.table.expected)), spent
+    share = shown / len(numbers)
+    windows: dict[str, tuple[float, float]] = {}
+    for name, column in numbers:
+        counts, noise = histogram(question.table, name, equal_parts(column, FINE), spent.part(share), allotment)
+        low, high = window(counts, noise)
+        unit = column.width / len(counts)
+        windows[name] = (column.lower + unit * low, column.lower + unit * high)
+    rest, most = spent.part(1 - shown), question.table.expected
+    if _parts(question, rest, most) == FEWEST_PARTS:
+        return _equal(numbers, FEWEST_PARTS, windows), rest
+    arms = noisy_cells(CellSums.of(question.table, (question.treatment,), ()), spent.part(ARMS), allotment)
+    levels, rest = arms.levels[0], spent.part(1 - shown - ARMS)
+    pair = arms_of(levels, question.treatment, question.treated, question.control)
+    # As many as if every arm had as few as the rarer one.
+    even = len(levels) * max(float(arms.counts[list(pair), 0].min()), math.sqrt(arms.variance))
+    return _equal(numbers, _parts(question, rest, min(even, most)), windows), rest
+
+
+def _cut_at_will(question: Contrast) -> list[tuple[str, Bounded]]:
+    named = ((name, question.column(name)) for name in question.adjust if name != question.groups)
+    return [(name, one) for name, one in named if isinstance(one, Bounded) and one.cuts is None]
+
+
+def _shown(question: Contrast, spent: Paid) -> Fraction | None:
+    """Return the share of the loss that shows where records lie, or none if it does not: public."""
+    number = len(_cut_at_will(question))
+    clear = (share for share in WINDOWS if number and is_clear(question.n, spent.part(share / number)))
+    return next(clear, None)
+
+
+def _parts(question: Contrast, spent: Paid, records: float) -> int:
+    """Return into how many parts each number is cut where so many records are evenly in all arms.
+
+    Of d numbers in p parts each a bias falls like p⁻² and the noise grows like p^(d/2)/n: p grows faster than the
+    n^(2/(4 + d)) that keeps them in step, so that intervals hold, and cells empty no faster than they can bear.
+    """
+    number = len(_cut_at_will(question))
+    clear = records / (question.cells * CLEAR * max(_deviation(question, spent), LEAST_DEVIATION))
+    growth = min(2.5 / (4 + number), 0.9 / max(number, 1))
+    return int(min(max(FEWEST_PARTS * clear**growth, FEWEST_PARTS), MOST_PARTS))
+
+
+def _equal(
+    numbers: list[tuple[str, Bounded]], parts: int, windows: Mapping[str, tuple[float, float]] | None = None
+) -> tuple[tuple[str, Bounded], ...]:
+    return tuple((name, equal_parts(one, parts, (windows or {}).get(name))) for name, one in numbers)
+
+
+def _deviation(question: Contrast, spent: Paid) -> float:
+    """Return the deviation of the noise of a cell's count."""
+    value = value_of(question.outcome, question.column(question.outcome))
+    return math.sqrt((value.degree + 1) * cell_variance(1, spent))
+
+
+def _enough(spent: Paid, factor: float) -> str:
+    """Return the loss at which the noise is smaller by a factor."""
+    if isinstance(spent, PureDP):
+        return f"epsilon {spent.epsilon * factor:.3g}"
+    return f"rho {spent.rho * factor**2:.3g}" if isinstance(spent, ZCDP) else "more rows"

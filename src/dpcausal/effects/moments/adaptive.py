@@ -1,0 +1,265 @@
+"""The rounds that learn where the rows lie and in what shape, and the last release in that shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.data.records import Rows
+from dpcausal.data.table import Table
+from dpcausal.effects.moments.ellipsoid import (
+    SCALES,
+    WHOLE,
+    anchor,
+    ellipse_answer,
+    ellipse_bits,
+    ellipse_moments_sensitivity,
+    ellipse_sums,
+    scale_histograms,
+    scale_histograms_sensitivity,
+    whitened,
+)
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import ZCDP
+from dpcausal.privacy.sensitivity import Query, Unit
+from dpcausal.statistics.moments import unpacked
+
+Reals = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+SHAPING = (Fraction(1, 10), Fraction(1, 4))
+"""Shares of ρ of the rounds; the histograms have a twentieth, the last release the rest."""
+HISTOGRAM = Fraction(1, 20)
+LAST = 1 - HISTOGRAM - sum(SHAPING, Fraction(0))
+TAIL, LAST_TAIL = 0.3, 0.1
+"""Shares of normal rows that a round and the last release shorten."""
+LEAN, LEAST_SEEN = 0.5, 5.0
+"""What sees a lean of half of the rows that are shortened by so many deviations of noise and chance, sees the skews
+that were tried."""
+GROWTH = 1 / 3
+"""Where noise does not bind, the last radius grows: R² ≥ μ √n / 3, so that nothing is shortened in the end."""
+BLUR, TAKEN = 1.75, (0.6, 0.05)
+"""The shape that rows are seen in is wider than they are by so many times the norm of its noise; of the last noise the
+least direction loses so many norms, and so many more a column.  Measured."""
+PATHS_GROWTH = 0.03
+"""Likewise of paths: R² ≥ .03 μ² of a cohort's persons."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What one release of moments adds, from public numbers: σ of the diagonal, off it σ/√2, in units of z."""
+
+    radius: float
+    bits: int
+    deviation: float
+
+    @property
+    def count(self) -> float:
+        """Deviation of the number of shortened rows, and of each entry of the sum of their directions."""
+        return 3 * self.deviation / self.radius**2
+
+    def least_count(self, n: int) -> float:
+        """Return what the number of kept rows is taken for at least: a tenth of all, or five deviations if less."""
+        return min(n / 10, 1 + 5 * self.deviation / anchor(self.radius) ** 2)
+
+    def variances(self, columns: int) -> Reals:
+        """Return the variance of each entry of the noisy matrix, the constant's row last."""
+        k, size = anchor(self.radius), columns + 1
+        variances = np.full((size, size), self.deviation**2 / 2)
+        np.fill_diagonal(variances, self.deviation**2)
+        variances[-1, :-1] /= k**2
+        variances[:-1, -1] /= k**2
+        variances[-1, -1] /= k**4
+        return variances
+
+
+def noise_of(columns: int, n: int, radius: float, loss: ZCDP) -> Noise:
+    """Return the noise that a loss pays for."""
+    bits = ellipse_bits(n, radius)
+    bound = float(ellipse_moments_sensitivity(radius, bits, columns).bound)
+    return Noise(radius, bits, gaussian_scale(bound, loss) * 4.0**-bits)
+
+
+def tail_radius(columns: int, tail: float) -> float:
+    """Return the length that a share of standard normal rows of so many columns is longer than."""
+    from scipy.special import chdtri
+
+    return math.sqrt(float(chdtri(columns, tail)))
+
+
+def last_radius(columns: int, n: int, loss: ZCDP, tail: float = LAST_TAIL) -> float:
+    """Return the length that rows of the last release are shortened to: public."""
+    mu = math.sqrt(2 * loss.part(LAST).rho)
+    return max(tail_radius(columns, tail), math.sqrt(GROWTH * mu * math.sqrt(n)))
+
+
+def lean_seen(n: int, noise: Noise) -> float:
+    """Return by how many deviations a lean of half of the shortened rows would show, a tenth of all: public."""
+    rows = LAST_TAIL * n
+    return LEAN * rows / math.sqrt(noise.count**2 + rows)
+
+
+def unseen_tail(columns: int, n: int, loss: ZCDP) -> float:
+    """Return the share of normal rows that the last release shortens, where slopes alone are read off it: public.
+
+    More than a tenth where a skew would not be seen anyhow: intervals are then for rows said to be normal, whose slopes
+    no shortening moves, and noise is less the shorter rows are.  At most a fifth, of two or three columns less: the
+    fewer there are, the less shortened rows tell of an error in the shape that they are seen in.
+    """
+    seen = lean_seen(n, noise_of(columns, n, tail_radius(columns, LAST_TAIL), loss.part(LAST)))
+    return LAST_TAIL * min(max(LEAST_SEEN / seen, 1.0), columns / 2, 2.0)
+
+
+def foretold(columns: int, n: int, loss: ZCDP) -> float:
+    """Return by how many times the last moments stand above their noise, less what noise takes of their least
+    direction: public, for rows that are about normal."""
+    shape, signal = (
+        n * shrinkage(columns, radius) / noise_of(columns, n, radius, loss.part(share)).deviation
+        for radius, share in ((tail_radius(columns, TAIL), SHAPING[-1]), (last_radius(columns, n, loss), LAST))
+    )
+    norm = math.sqrt(2 * columns)
+    return signal / norm / (1 + BLUR * norm / shape) - TAKEN[0] - TAKEN[1] * columns
+
+
+def paths_radius(columns: int, mu: float, size: float) -> float:
+    """Return the length that rows of paths are shortened to, where they are as normal ones, in cohorts of a size."""
+    return max(tail_radius(columns, LAST_TAIL), math.sqrt(PATHS_GROWTH * size) * mu)
+
+
+def shrinkage(columns: int, radius: float) -> float:
+    """Return what shortening leaves of a standard normal row's mean square."""
+    from scipy.special import chdtr, chdtrc
+
+    square = radius**2
+    return float(chdtr(columns + 2, square) + square / columns * chdtrc(columns, square))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Where rows lie: u = middle + H z, z about standard."""
+
+    middle: Reals
+    spread: Reals
+
+
+@dataclass(frozen=True)
+class Summed:
+    """Rows of [−1, 1]^d, to be summed over: what is released of them are whole numbers that add over rows."""
+
+    over: Callable[[Callable[[Reals, Rows], npt.NDArray[Any]]], npt.NDArray[Any]]
+    weighted: bool
+    """Whether a row may be a part of its unit."""
+
+    @classmethod
+    def of(cls, table: Table, names: Iterable[str], unit: Callable[[Rows], Reals]) -> Summed:
+        """Return those of a table, ``unit`` of its columns."""
+        records = table.records(names, parts=True)
+        weighted = table.weighed or table.unit is not Unit.ROW
+        return cls(lambda kernel: records.sum(lambda rows: kernel(unit(rows), rows)), weighted)
+
+    @classmethod
+    def held(cls, unit: Reals, rows: Rows) -> Summed:
+        """Return those that are in memory."""
+        return cls(lambda kernel: kernel(unit, rows), rows.weights is not None)
+
+    def seen_by(self, more: Callable[[Reals], Reals]) -> Summed:
+        """Return the same rows, of each of which other columns are made."""
+        over = self.over
+        return Summed(lambda kernel: over(lambda unit, rows: kernel(more(unit), rows)), self.weighted)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Noisy Σ (z, 1)(z, 1)′ over kept rows, how many were shortened and their directions' sum; their shape."""
+
+    shape: Shape
+    sums: Reals
+    shortened: float
+    towards: Reals
+    noise: Noise
+
+
+def learnt_moments(
+    summed: Summed, d: int, n: int, allotment: Allotment, loss: ZCDP, tail: float = LAST_TAIL
+) -> Moments:
+    """Release the histograms, the rounds and the last moments of rows of [−1, 1]^d of n units."""
+    return last_moments(summed, learnt_shape(summed, d, n, allotment, loss), n, allotment, loss, tail)
+
+
+def last_moments(
+    summed: Summed, shape: Shape, n: int, allotment: Allotment, loss: ZCDP, tail: float = LAST_TAIL
+) -> Moments:
+    """Release the last moments, in a learnt shape."""
+    d = len(shape.middle)
+    noise = noise_of(d, n, last_radius(d, n, loss, tail), loss.part(LAST))
+    return released(summed, shape, noise, allotment, loss.part(LAST))
+
+
+def learnt_shape(
+    summed: Summed, d: int, n: int, allotment: Allotment, loss: ZCDP, shaping: tuple[Fraction, ...] = SHAPING,
+    first: Shape | None = None,
+) -> Shape:  # fmt: skip
+    """Release the histograms, unless there is a first shape, and the rounds, a share of the loss each."""
+    shape = _first(summed, d, allotment, loss.part(HISTOGRAM)) if first is None else first
+    for share in shaping:
+        noise = noise_of(d, n, tail_radius(d, TAIL), loss.part(share))
+        shape = _refined(released(summed, shape, noise, allotment, loss.part(share)), n)
+    return shape
+
+
+def _first(summed: Summed, d: int, allotment: Allotment, loss: ZCDP) -> Shape:
+    """Return each column's root mean square about its middle of the range, from noisy histograms of its size."""
+    claim = scale_histograms_sensitivity(d)
+    deviation = gaussian_scale(float(claim.bound), loss) / WHOLE
+    found = summed.over(lambda unit, rows: scale_histograms(unit, rows.masses(WHOLE)))
+    counts = gaussian(Query(found, claim, "scales"), allotment, loss)
+    noisy = np.asarray(counts, dtype=np.float64) / WHOLE
+    # Bins that noise alone could have filled are taken as empty.
+    full = np.where(noisy > 3 * deviation, noisy, 0.0)
+    squares = 2.0 ** (-np.arange(SCALES))
+    total = full.sum(axis=1)
+    mean = np.where(total > 0, full @ squares / np.maximum(total, 1.0), 1.0)
+    return Shape(np.zeros(d), np.diag(np.sqrt(mean)))
+
+
+def released(
+    summed: Summed, shape: Shape, noise: Noise, allotment: Allotment, loss: ZCDP,
+    label: str = "moments in a learnt shape",
+) -> Moments:  # fmt: skip
+    """Release moments of rows seen in a shape, how many were shortened, the sum of these."""
+    d, radius, bits, middle = len(shape.middle), noise.radius, noise.bits, shape.middle
+    inverse = np.asarray(np.linalg.inv(shape.spread), dtype=np.float64)
+    sums = summed.over(
+        lambda unit, rows: ellipse_sums(
+            whitened(unit, middle, inverse), rows.kept, radius, bits, rows.weights, rows.owners
+        )
+    )
+    answer = ellipse_answer(sums, d, radius, bits, summed.weighted)
+    claim = ellipse_moments_sensitivity(noise.radius, noise.bits, d)
+    released = gaussian(Query(answer, claim, label), allotment, loss) * 4.0**-noise.bits
+    sums = unpacked(released[: -d - 1], d + 1)
+    k = anchor(noise.radius)
+    sums[-1, :-1] /= k
+    sums[:-1, -1] /= k
+    sums[-1, -1] /= k**2
+    unit_count = 3 / noise.radius**2
+    return Moments(shape, sums, float(released[-d - 1]) * unit_count, released[-d:] * unit_count, noise)
+
+
+def _refined(found: Moments, n: int) -> Shape:
+    """Return the shape that noisy moments show; no direction thinner than half the noise."""
+    d = len(found.shape.middle)
+    count = max(float(found.sums[-1, -1]), found.noise.least_count(n))
+    mean = np.clip(found.sums[:-1, -1] / count, -found.noise.radius, found.noise.radius)
+    covariance = (found.sums[:-1, :-1] / count - np.outer(mean, mean)) / shrinkage(d, found.noise.radius)
+    least = found.noise.deviation * math.sqrt(2 * d) / count / 2
+    eigenvalues, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    root = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) + least)) @ vectors.T
+    return Shape(found.shape.middle + found.shape.spread @ mean, found.shape.spread @ root)

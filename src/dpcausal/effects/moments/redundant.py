@@ -1,0 +1,113 @@
+"""Columns that others determine, or that are constant, as far as released moments show: lines do without them.
+
+The slope of a treatment is the same with such a column as without, but the moments with it have a direction that is
+noise alone.  What is read here was released; nothing is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from dpcausal.effects.moments.release import JointMoments
+
+Reals = npt.NDArray[np.float64]
+
+NOISE, OWN = 3.0, 0.05
+"""A column is redundant if what others leave of it is within so many deviations of its noise, and that is at most such
+a share of its variance; constant if its variance is."""
+NEAR, CLEAR = 0.004, 5.0
+"""No interval where others leave less of a column and moments are nearer to their noise: shortening takes the few
+records that differ.  Measured."""
+
+REDUNDANT = (
+    "other columns determine {}, or it is constant, as far as the noise shows: the lines do without it, which moves no "
+    "effect if that is so"
+)
+COLLINEAR = "others determine {}, or it is constant, as far as the noise shows: leave it out of the regression"
+NEARLY = (
+    "other columns nearly determine {!r}, as dummies do of which few records have none: leave it out, or merge the "
+    "rare level with another"
+)
+
+
+@dataclass(frozen=True)
+class _Own:
+    """What others leave of a column, its variance, and the deviation of the noise of both."""
+
+    left: float
+    variance: float
+    noise_left: float
+    noise: float
+
+    @property
+    def constant(self) -> bool:
+        return self.variance <= NOISE * self.noise
+
+    @property
+    def redundant(self) -> bool:
+        within = self.left <= NOISE * self.noise_left
+        return self.constant or (within and self.left + NOISE * self.noise_left <= OWN * self.variance)
+
+
+def _own(moments: JointMoments, place: int, others: Sequence[int]) -> _Own:
+    units = moments.halves[:, None] * moments.spread
+    mean = moments.sums[:-1, -1] / moments.count
+    covariance = units @ (moments.sums[:-1, :-1] / moments.count - np.outer(mean, mean)) @ units.T
+    contrast = np.zeros(len(units))
+    contrast[place] = 1.0
+    if others:
+        among = covariance[np.ix_(others, others)]
+        sizes = np.sqrt(np.maximum(np.diag(among), 1e-300))
+        inverse = np.linalg.pinv(among / np.outer(sizes, sizes), hermitian=True, rcond=1e-9) / np.outer(sizes, sizes)
+        contrast[list(others)] = -inverse @ covariance[others, place]
+    along, alone = units.T @ contrast, units[place]
+    noise = moments.deviation / moments.count
+    return _Own(
+        float(contrast @ covariance @ contrast), float(covariance[place, place]), noise * float(along @ along),
+        noise * float(alone @ alone),
+    )  # fmt: skip
+
+
+def without_redundant(moments: JointMoments, first: int, enough: float) -> tuple[JointMoments, tuple[str, ...]]:
+    """Return the moments without redundant columns from the first that may go on, and these columns.
+
+    None go unless without them the moments have enough signal to noise.
+    """
+    found, gone = moments, []
+    while moments.deviation > 0 and found.signal_to_noise < CLEAR:
+        places = range(first, len(found.names))
+        named = [found.names[place] for place in places if _of_others(found, place, first).redundant]
+        tried = [found.among([one for one in found.names if one != name]) for name in named]
+        if not tried:
+            break
+        best = max(range(len(tried)), key=lambda place: tried[place].signal_to_noise)
+        gone.append(named[best])
+        found = tried[best]
+    return (found, tuple(gone)) if gone and found.signal_to_noise >= enough else (moments, ())
+
+
+def nearly(moments: JointMoments, first: int) -> str:
+    """Return the column that others nearly determine though noise does not hide what is left; empty if none does."""
+    if not moments.deviation > 0 or moments.signal_to_noise >= CLEAR:
+        return ""
+    shares = {}
+    for place in range(first, len(moments.names)):
+        own = _of_others(moments, place, first)
+        shares[moments.names[place]] = 1.0 if own.constant else own.left / own.variance
+    name = min(shares, key=lambda one: shares[one], default="")
+    return name if name and shares[name] < NEAR else ""
+
+
+def _of_others(moments: JointMoments, place: int, first: int) -> _Own:
+    return _own(moments, place, [other for other in range(first, len(moments.names)) if other != place])
+
+
+def redundant_note(gone: Sequence[str]) -> tuple[str, ...]:
+    """Return what an answer says of columns that lines do without."""
+    return (REDUNDANT.format(", ".join(map(repr, gone))),) if gone else ()

@@ -1,0 +1,386 @@
+"""A regression read off noisy moments: slopes, errors that count sampling and noise, and when no interval is honest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.codec import storable
+from dpcausal.effects.moments.adaptive import LEAST_SEEN, lean_seen, shrinkage
+from dpcausal.effects.moments.linearization import MARGIN
+from dpcausal.effects.moments.redundant import COLLINEAR, without_redundant
+from dpcausal.effects.result import Interval
+from dpcausal.effects.unmeasured import robustness_limit, robustness_value
+from dpcausal.result import Guarantee, Result, flat, plain
+
+if TYPE_CHECKING:
+    from dpcausal.effects.moments.release import JointMoments
+
+Reals = npt.NDArray[np.float64]
+
+LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
+"""No interval below: there its measured coverage falls short.  That of a slope holds from 3 on if the spread is
+constant; where it may not be, the side that shortened rows lie on is not seen so near the noise."""
+LEAST_TOLD, MOST_SHORTENED = 1.0, 0.4
+"""No error is told below that signal, or of a line if a larger share of rows was shortened, of which normal ones have a
+fifth at most: the rounds have lost the rows then, and what is read off the moments may be anything."""
+MOST_UNSURE = 0.5
+"""No interval where what a step could not make up for is so many errors; where it is less, it widens the interval."""
+MOST_MORE, SURE = 0.01, 3.0
+"""More rows were shortened than normal ones would be where it is such a share of all, and so many deviations."""
+MISFIT = 1 / 4
+"""Of R² a row that was shortened to R, what the regressors' moments lack of it where shortened rows lie on one side of
+the regressors: a step is off by as large a part.  Measured."""
+ONE_SIDED = 0.2
+"""Level of the test that the shortened rows lie on no side of what is left over."""
+
+WEAK = (
+    "the moments, and so the slopes, are too near their noise (signal to noise below {:g}): more rows, a larger loss "
+    "or fewer columns"
+)
+SPREAD = (
+    "the spread of the outcome about the line may differ from place to place, which second moments do not tell: say "
+    "constant_spread=True if it does not, or release it by meat="
+)
+SIDED = (
+    "the rows that were shortened lie on one side of the line: the outcome is skewed, and slopes may be off by more "
+    "than noise"
+)
+
+
+FAR_OUT = (
+    "more rows lie far out than normal ones would, as those of a rare arm or a skewed column do: slopes are then off "
+    "where the spread or skew is not the same everywhere, which was said and cannot be seen; release the spread by "
+    "meat=, cut or transform the skewed column, or take more rows"
+)
+BLIND = (
+    "with so few rows at this loss a skew that moves slopes would not be seen: more rows, a larger loss, or say "
+    "normal_rows=True if outcome and regressors are about normal"
+)
+HIDDEN = (
+    "rows are too few at this loss to see a skew about the line that goes with a regressor, such as that of one arm "
+    "alone, which moves slopes: more rows, a larger loss, or say symmetric_errors=True if the outcome lies as far "
+    "above the line as below everywhere"
+)
+ASSUMED = (
+    "Intervals hold if the outcome follows a line and what that leaves has one law everywhere, as was said: where it "
+    "bends, or its spread or skew changes from place to place, they miss"
+)
+SYMMETRIC = (
+    "Intervals hold if the outcome follows a line and lies as far above it as below everywhere, as was said: where it "
+    "bends, or one arm or end is skewed, they miss"
+)
+LOST = (
+    "most rows were shortened, so that the rounds have not found where the rows lie: more rows, a larger loss or fewer "
+    "columns"
+)
+NOWHERE = 1e50
+"""A step is of no use where what was shortened of it may be so many times its noise: it was not far enough out."""
+
+
+@storable("RegressionTerms")
+@dataclass(frozen=True)
+class Terms:
+    """What the caller says of the rows, and the coverage asked for."""
+
+    constant_spread: bool
+    normal_rows: bool
+    coverage: float
+    told_from: float = LEAST_TOLD
+    """The signal below which no error is told."""
+    symmetric_errors: bool = False
+
+    @property
+    def reach(self) -> float:
+        """Return the normal quantile."""
+        from scipy.special import ndtri
+
+        return float(ndtri(0.5 + self.coverage / 2))
+
+
+@storable("Coefficient")
+@dataclass(frozen=True)
+class Coefficient:
+    """One slope: its error, the part that noise has, its interval, its robustness value and that of its interval.
+
+    Errors are infinite where the moments are too near their noise to tell one.
+    """
+
+    name: str
+    estimate: float
+    standard_error: float
+    noise_error: float
+    interval: Interval | None
+    robustness_value: float | None = None
+    robustness_value_limit: float | None = None
+
+
+@storable("Regression")
+@dataclass(frozen=True, eq=False)
+class Regression(Result):
+    """The linear regression of a column on others, as read off released moments.
+
+    Attributes
+    ----------
+    about : str
+        What the numbers are, in words.
+    outcome : str
+    coefficients : tuple of Coefficient
+        Slopes in the columns' units, the intercept last.
+    interval_reason : str
+        Why there are no intervals; empty if there are.
+    assumed : str
+        What the intervals rest on that no number here shows; empty without them, or if nothing.
+    coverage : float
+    signal_to_noise : float
+        The least eigenvalue of the moments, about standard, over the norm of their noise.
+    shortened : float
+        Share of rows, noisy, that were shortened.
+    n : int
+        Rows, public.
+    guarantee : Guarantee
+    levels : tuple of (str, str, str)
+        Columns of two levels, each with its reference level, which counts 0, and the level that counts 1.
+    """
+
+    about: str
+    outcome: str
+    coefficients: tuple[Coefficient, ...]
+    interval_reason: str
+    assumed: str
+    coverage: float
+    signal_to_noise: float
+    shortened: float
+    n: int
+    guarantee: Guarantee
+    levels: tuple[tuple[str, str, str], ...] = field(default=(), kw_only=True)
+
+    def __getitem__(self, name: str) -> Coefficient:
+        """Return the coefficient of a column, or of ``"intercept"``."""
+        return next(one for one in self.coefficients if one.name == name)
+
+    @staticmethod
+    def told(
+        release: JointMoments, about: str, outcome: str, coefficients: tuple[Coefficient, ...], reason: str,
+        terms: Terms, assumed: str = ASSUMED, astray: bool = False,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return the fields of an answer about a release."""
+        if not tells(release, terms.told_from) or astray:
+            coefficients = tuple(replace(one, standard_error=math.inf, noise_error=math.inf) for one in coefficients)
+        return {
+            "about": about, "outcome": outcome, "coefficients": coefficients, "interval_reason": reason,
+            "assumed": "" if reason else assumed, "coverage": terms.coverage,
+            "signal_to_noise": release.signal_to_noise, "n": release.n, "guarantee": release.guarantee,
+            "shortened": float(np.clip(release.shortened / release.count, 0, 1)), "levels": release.levels,
+        }  # fmt: skip
+
+    def headline(self) -> list[str]:
+        lines = [f"{self.about}:", *(f"  {name}: 1 is {one}, 0 is {other}" for name, other, one in self.levels)]
+        for one in self.coefficients:
+            reach = "" if one.interval is None else f", {self.coverage:.0%} interval {one.interval[0]:.4g} to "
+            reach += "" if one.interval is None else f"{one.interval[1]:.4g}"
+            lines.append(f"  {one.name}: {one.estimate:+.4g}{reach}")
+        if self.interval_reason:
+            lines.append(f"No intervals: {self.interval_reason}.")
+        lines += [f"{self.assumed}."] if self.assumed else []
+        lines.append(f"{self.n} {self.guarantee.records}, signal to noise {self.signal_to_noise:.3g}.")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON's types."""
+        told = {**vars(self), "coefficients": [vars(one) for one in self.coefficients]}
+        return {name: plain(value) for name, value in told.items()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the coefficients."""
+        shared = {"about": self.about, "outcome": self.outcome, "coverage": self.coverage, "n": self.n,
+                  "interval_reason": self.interval_reason}  # fmt: skip
+        return [flat(vars(one)) | shared for one in self.coefficients]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the slopes with their intervals, the intercept left out."""
+        from dpcausal.effects.figures import forest
+
+        rows = [(one.name, one.estimate, one.interval) for one in self.coefficients if one.name != "intercept"]
+        return forest(rows, ax, self.about, self.stamp())
+
+
+@dataclass(frozen=True)
+class Line:
+    """Slopes about the released middle, the constant last; moments of outcome, regressors and constant."""
+
+    slopes: Reals
+    moments: Reals
+    lift: Reals
+    inverse: Reals
+    residual: float
+
+
+def line(release: JointMoments, outcome: str, regressors: tuple[str, ...]) -> Line:
+    """Return the least-squares line of noisy moments."""
+    places = [release.names.index(name) for name in (outcome, *regressors)]
+    # About the released middle, in the columns' units: slopes do not depend on it.
+    lift = np.zeros((len(places) + 1, len(release.names) + 1))
+    lift[:-1, :-1] = (release.halves[:, None] * release.spread)[places]
+    lift[-1, -1] = 1.0
+    moments = lift @ release.sums @ lift.T
+    inverse = np.asarray(np.linalg.pinv(moments[1:, 1:]), dtype=np.float64)
+    slopes = inverse @ moments[1:, 0]
+    contrast = np.concatenate([[1.0], -slopes])
+    residual = max(float(contrast @ moments @ contrast), 0.0) / max(release.count - len(slopes), 1.0)
+    return Line(slopes, moments, lift, inverse, residual)
+
+
+def regress(
+    release: JointMoments, outcome: str, regressors: tuple[str, ...], terms: Terms
+) -> Regression:
+    """Return ``JointMoments.ols`` of checked arguments."""
+    places = [release.names.index(name) for name in (outcome, *regressors)]
+    fitted, count = line(release, outcome, regressors), release.count
+    slopes, lift, inverse = fitted.slopes, fitted.lift, fitted.inverse
+    contrast = np.concatenate([[1.0], -slopes])
+    said = terms.constant_spread or terms.normal_rows or terms.symmetric_errors
+    noise = MARGIN * inverse @ (lift @ release.noise_of(lift.T @ contrast) @ lift.T)[1:, 1:] @ inverse
+    # Back to the columns' own origin: the intercept takes what the slopes make of the middle.
+    centre = release.middles + release.halves * release.centre
+    back = np.eye(len(slopes))
+    back[-1, :-1] = -centre[places[1:]]
+    slopes = back @ slopes
+    slopes[-1] += centre[places[0]]
+    meat = release.meat
+    known = meat is not None and meat.outcome == outcome and set(meat.regressors) == set(regressors)
+    residual = np.zeros((1, len(release.names)))
+    residual[0, places] = contrast[:-1]
+    sided, unsure, assumed, hidden = one_sided(release, residual), np.zeros(len(slopes)), ASSUMED, ""
+    whole = False
+    sampling = fitted.residual * inverse
+    if meat is not None and known:
+        squares, step = meat.over(regressors)
+        sampling = inverse @ squares @ inverse * count / max(count - len(slopes), 1.0)
+        far = step is not None and bool((step.unsure < NOWHERE * np.sqrt(np.diag(step.noise))).all())
+        if step is not None and (far or sided):  # a bend, too, moves the slopes of shortened rows, on no one side
+            unsure = np.abs(back) @ (step.unsure + _misfit(release, residual) * np.abs(step.by))
+            slopes, noise, sided, whole = slopes + back @ step.by, step.noise, False, far
+        if far or not release.deviation:
+            assumed = ""
+        elif terms.symmetric_errors:
+            assumed = SYMMETRIC
+        elif not said:
+            hidden = HIDDEN
+    noise, both = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
+    errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (both, noise))
+    sided = sided or bool((unsure > MOST_UNSURE * errors).any())
+    least = LEAST_SIGNAL if known else LEAST_OF_A_LINE
+    reason, reach = reason_of(release, terms, sided, least, known, whole) or hidden, terms.reach
+    if release.signal_to_noise < least:
+        gone = without_redundant(release.among((outcome, *regressors)), 1, least)[1]
+        reason = COLLINEAR.format(", ".join(map(repr, gone))) if gone else reason
+    robust = _robustness(fitted.moments, count)
+    found = tuple(
+        coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), reach, reason,
+                    None if robust is None or name == "intercept" else robust[place], float(unsure[place]))
+        for place, name in enumerate((*regressors, "intercept"))
+    )  # fmt: skip
+    astray = said and not whole and far_out(release)
+    return Regression(**Regression.told(release, f"{outcome} on", outcome, found, reason, terms, assumed, astray))
+
+
+def coefficient(
+    name: str, estimate: float, error: float, noise: float, reach: float, reason: str, robust: float | None = None,
+    wider: float = 0.0,
+) -> Coefficient:  # fmt: skip
+    """Return a coefficient with its normal interval, so much wider at both ends, unless there is a reason against."""
+    half = reach * error + wider
+    ends = None if reason else (estimate - half, estimate + half)
+    limit = None if ends is None or robust is None else robustness_limit(robust, estimate, ends)
+    return Coefficient(name, estimate, error, noise, ends, robust, limit)
+
+
+def lost(release: JointMoments) -> bool:
+    """Return whether more rows were shortened than any that the rounds have found."""
+    return release.shortened > MOST_SHORTENED * release.count
+
+
+def tells(release: JointMoments, least: float = LEAST_TOLD) -> bool:
+    """Return whether what is read off these moments has an error."""
+    return release.signal_to_noise >= least and not lost(release)
+
+
+def far_out(release: JointMoments) -> bool:
+    """Return whether clearly more rows were shortened than normal ones would be: what was said of their law is no use
+    there, as slopes are those of rows that were drawn in."""
+    from scipy.special import chdtrc
+
+    normal = float(chdtrc(len(release.names), release.radius**2)) * release.count
+    more = release.shortened - normal
+    return bool(
+        release.deviation > 0 and more > MOST_MORE * release.count
+        and more > SURE * math.hypot(release.noise.count, math.sqrt(normal))
+    )  # fmt: skip
+
+
+def reason_of(
+    release: JointMoments, terms: Terms, sided: bool, least: float, spread_known: bool = False, whole: bool = False
+) -> str:  # fmt: skip
+    """Return why what is read off these moments has no interval; empty if it has.
+
+    ``whole``: slopes are those of rows that were not shortened.
+    """
+    if release.signal_to_noise < least:
+        return WEAK.format(least)
+    if lost(release):
+        return LOST
+    if sided:
+        return SIDED
+    if (terms.constant_spread or terms.normal_rows or terms.symmetric_errors) and not whole and far_out(release):
+        return FAR_OUT
+    if release.deviation and not terms.normal_rows and lean_seen(release.n, release.noise) < LEAST_SEEN:
+        return BLIND
+    return "" if terms.constant_spread or terms.normal_rows or spread_known else SPREAD
+
+
+def one_sided(release: JointMoments, residuals: Reals, level: float = ONE_SIDED) -> bool:
+    """Return whether the shortened rows' directions, along residuals, add up to more than noise and chance make.
+
+    Shortening moves slopes by the products of regressors and residuals over the shortened rows.  In the metric of the
+    rows the two are orthogonal, so a residual that is symmetric given the regressors, however these lie, changes its
+    sign and no row's length: the products sum to nothing.  So that of residuals is the side that is looked at.
+    """
+    from scipy.special import chdtri
+
+    _, values, along = np.linalg.svd((residuals * release.halves) @ release.spread, full_matrices=False)
+    towards = along[values > 1e-9 * max(float(values[0]), 1e-300)] @ release.towards
+    variance = release.noise.count**2 + max(release.shortened, 0.0)
+    return variance > 0 and float(towards @ towards) / variance > float(chdtri(len(towards), level))
+
+
+def _misfit(release: JointMoments, residuals: Reals) -> float:
+    """Return by how large a part moments of the regressors may be too small: shortened rows lay on one side of them."""
+    along = np.linalg.svd((residuals * release.halves) @ release.spread, full_matrices=False)[2][0]
+    aside = release.towards - along * (along @ release.towards)
+    return MISFIT * release.radius**2 * float(np.linalg.norm(aside)) / release.count
+
+
+def _robustness(moments: Reals, count: float) -> list[float] | None:
+    """Return the robustness value of each slope from its partial correlation in the moments; ``None`` if undefined."""
+    mean = moments[:-1, -1] / count
+    covariance = moments[:-1, :-1] / count - np.outer(mean, mean)
+    eigenvalues = np.linalg.eigvalsh(covariance)
+    if not eigenvalues[0] > 1e-12 * eigenvalues[-1]:
+        return None
+    inverse = np.linalg.inv(covariance)
+    squares = inverse[0, 1:] ** 2 / (inverse[0, 0] * np.diag(inverse)[1:])
+    return [robustness_value(float(min(square, 1 - 1e-12))) for square in squares]
+
+
+def forecast(columns: int, n: int, radius: float, mu: float) -> float:
+    """Return how many times as wide as without privacy the intervals will be, by public numbers.
+
+    √(1 + 2.1 R⁴ / (n μ² s²)), s what shortening leaves of a normal row's mean square:  the residual is orthogonal to
+    the regressors in the metric of the rows.
+    """
+    return math.sqrt(1 + 2.1 * (radius**2 / shrinkage(columns, radius)) ** 2 / (n * mu**2))

@@ -1,0 +1,354 @@
+"""Noisy first and second moments of columns of numbers, in a learnt shape: regressions of any of them, free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.codec import storable
+from dpcausal.core import validate as public
+from dpcausal.data.records import Rows
+from dpcausal.effects.cells.effect import checked_names
+from dpcausal.effects.moments.adaptive import Moments, Noise, Shape
+from dpcausal.effects.moments.instruments import Instrumented, two_stage
+from dpcausal.effects.moments.mediation import mediated, partial, shaken
+from dpcausal.effects.moments.product import Product
+from dpcausal.effects.moments.regression import Regression, Terms, line, regress
+from dpcausal.effects.moments.sandwich import Meat
+from dpcausal.effects.moments.slope_effect import effect_of_line
+from dpcausal.effects.result import Effect
+from dpcausal.errors import ParameterError, called
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.moments import NoisyMoments
+from dpcausal.releases.release import Release
+from dpcausal.releases.saved import Form
+
+Reals = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+@storable("JointMoments")
+@dataclass(frozen=True, eq=False)
+class JointMoments(Release):
+    """Noisy Σ (z, 1)(z, 1)′ of rows x = middles + halves · (centre + spread z).
+
+    Attributes
+    ----------
+    middles, halves : float arrays, shape (d,)
+        Of the columns' public ranges.
+    centre, spread : float arrays, shapes (d,) and (d, d)
+        Released: where the rows lie and in what shape, in units of ``halves``.
+    sums : float array, shape (d + 1, d + 1)
+    radius, deviation : float
+        Rows z were shortened to the radius; σ of the noise on the diagonal.  0 without privacy.
+    shortened : float
+        How many were.
+    towards : float array, shape (d,)
+        The sum of their directions.
+    meat : Meat or None
+        The spread about the line of one declared regression.
+    products : tuple of Product
+        What columns are that were made of two others.
+    levels : tuple of (str, str, str)
+        Columns of two levels, each with its reference level, which counts 0, and the level that counts 1.
+    """
+
+    kind: ClassVar[str] = "joint-moments"
+
+    middles: Reals
+    halves: Reals
+    centre: Reals
+    spread: Reals
+    sums: Reals
+    radius: float
+    deviation: float
+    shortened: float
+    towards: Reals
+    meat: Meat | None = None
+    products: tuple[Product, ...] = ()
+    levels: tuple[tuple[str, str, str], ...] = ()
+
+    def counted(self, name: str) -> tuple[str, str] | None:
+        """Return the reference level of a column of two levels, and the one that counts 1; ``None`` of a number."""
+        return next(((reference, level) for one, reference, level in self.levels if one == name), None)
+
+    @classmethod
+    def of_rounds(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], found: Moments) -> Self:
+        """Return the release of what the last round left."""
+        return cls(
+            names, n, middles=ranges[0], halves=ranges[1], centre=found.shape.middle, spread=found.shape.spread,
+            sums=found.sums, radius=found.noise.radius, deviation=found.noise.deviation, shortened=found.shortened,
+            towards=found.towards,
+        )  # fmt: skip
+
+    @classmethod
+    def exact(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], unit: Reals, parts: Rows) -> Self:
+        """Return the moments of rows of [−1, 1] without noise."""
+        d, weights = len(names), (np.ones(parts.n) if parts.weights is None else parts.weights) * parts.kept
+        centre = weights @ unit / max(float(weights.sum()), 1e-300)
+        rows = np.column_stack([unit - centre, np.ones(len(unit))])
+        return cls(
+            names, n, middles=ranges[0], halves=ranges[1], centre=centre, spread=np.eye(d),
+            sums=(rows * weights[:, None]).T @ rows,
+            radius=2 * math.sqrt(d), deviation=0.0, shortened=0.0, towards=np.zeros(d),
+        )  # fmt: skip
+
+    def told(self) -> list[str]:
+        if not self.deviation:
+            return []
+        return [f"The least direction stands {self.signal_to_noise:.3g} times above the noise; about "
+                f"{max(self.shortened, 0):.0f} records were shortened.",
+                *(f"{one}, cut to [-1, 1]." for one in self.products)]  # fmt: skip
+
+    @called
+    def ols(
+        self, outcome: str, regressors: Sequence[str], *, constant_spread: bool = False, normal_rows: bool = False,
+        symmetric_errors: bool = False, coverage: float = 0.95,
+    ) -> Regression:  # fmt: skip
+        """Return the linear regression of a column on others: free, however often.
+
+        Parameters
+        ----------
+        outcome : str
+        regressors : list of str
+        constant_spread : bool
+            Whether what the line leaves of the outcome has one law everywhere, the same spread and the same skew.  Only
+            then there are intervals, or for the regression that was named as ``meat``: second moments do not tell
+            otherwise.
+        normal_rows : bool
+            Whether outcome and regressors are about normal together, so that the spread is constant, too: needed for
+            intervals where noise would hide a skew.
+        symmetric_errors : bool
+            Of the regression that was named as ``meat``: whether the outcome lies as far above its line as below,
+            everywhere.  Its spread may differ.  Needed where rows are too few to see a skew of one arm or end alone.
+        coverage : float
+            From .5 to .999.
+        """
+        named, on = self._named(outcome=outcome), self._listed("regressors", regressors, 1, outcome)
+        return regress(self, named, on, _terms(constant_spread, coverage, normal_rows, symmetric_errors))
+
+    @called
+    def effect(
+        self, *, treatment: str, outcome: str, adjust: Sequence[str], constant_spread: bool = False,
+        normal_rows: bool = False, symmetric_errors: bool = False, coverage: float = 0.95,
+    ) -> Effect:  # fmt: skip
+        """Return the slope of a treatment, others held fixed, as an effect: free, however often.
+
+        Parameters
+        ----------
+        treatment, outcome : str
+        adjust : list of str
+            Every common cause of both; empty if treatment was drawn by lot.
+        constant_spread, normal_rows, symmetric_errors, coverage
+            As for ``ols``, whose slope and interval it has.
+
+        Returns
+        -------
+        Effect
+            ``estimand`` is ``"slope"``: the mean change by one unit of the treatment where outcomes follow a line.
+        """
+        named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
+        if named == moved:
+            raise ParameterError("outcome and treatment must be different columns")
+        held = self._listed("adjust", adjust, 0, outcome, treatment)
+        said = _terms(constant_spread, coverage, normal_rows, symmetric_errors)
+        return effect_of_line(self, moved, named, held, said)
+
+    @called
+    def iv(
+        self, outcome: str, treatment: str, *, instruments: Sequence[str], given: Sequence[str] = (),
+        constant_spread: bool = False, coverage: float = 0.95,
+    ) -> Instrumented:  # fmt: skip
+        """Return the slope of a treatment by instruments, two-stage least squares and Anderson–Rubin: free.
+
+        Parameters
+        ----------
+        outcome, treatment : str
+        instruments : list of str
+            Columns that move the treatment, and the outcome through nothing else: that no table tells.
+        given : list of str
+            Columns that are held fixed.
+        constant_spread, coverage
+            As for ``ols``.
+        """
+        named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
+        by = self._listed("instruments", instruments, 1, outcome, treatment)
+        held = self._listed("given", given, 0, outcome, treatment, *by)
+        return two_stage(self, named, moved, by, held, _terms(constant_spread, coverage))
+
+    @called
+    def partial(
+        self, x: str, y: str, *, given: Sequence[str] = (), normal_rows: bool = False, coverage: float = 0.95
+    ) -> Regression:
+        """Return the partial correlation of two columns, others held fixed: free.
+
+        ``normal_rows`` says that all of them are about normal, for which the interval is; without it there is none.
+        """
+        one, other = self._named(x=x), self._named(y=y)
+        held = self._listed("given", given, 0, x, y)
+        if one == other:
+            raise ParameterError("x and y must be different columns")
+        return partial(self, one, other, held, _terms(False, coverage, normal_rows))
+
+    @called
+    def mediation(
+        self, treatment: str, mediator: str, outcome: str, *, given: Sequence[str] = (), constant_spread: bool = False,
+        coverage: float = 0.95,
+    ) -> Regression:  # fmt: skip
+        """Return the direct effect, that through a mediator, and both together, in linear models: free.
+
+        Right if ``given`` holds every common cause of treatment, mediator and outcome, and none of them is itself
+        caused by the treatment.
+        """
+        names = self._listed("treatment, mediator and outcome", (treatment, mediator, outcome), 3)
+        held = self._listed("given", given, 0, *names)
+        return mediated(self, names[0], names[1], names[2], held, _terms(constant_spread, coverage))
+
+    @called
+    def sensitivity(
+        self, outcome: str, treatment: str, *, given: Sequence[str] = (), explains: tuple[float, float] | None = None,
+        constant_spread: bool = False, normal_rows: bool = False, coverage: float = 0.95,
+    ) -> Regression:  # fmt: skip
+        """Return what would be left of a slope if a cause were unmeasured: free.
+
+        One line each: no cause; one that explains the shares ``explains`` of what is left of outcome and treatment; one
+        as strong as each of ``given``, in the sense of Cinelli & Hazlett (2020).  The first has the robustness value of
+        the slope: the share of both that would bring it to 0.  Only the first has an interval, unless ``normal_rows``
+        says that all columns are about normal: the others rest on spreads, which shortening moves elsewhere.
+        """
+        named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
+        held = self._listed("given", given, 0, outcome, treatment)
+        if named == moved:
+            raise ParameterError("outcome and treatment must be different columns")
+        if explains is not None:
+            if not isinstance(explains, tuple) or len(explains) != 2:
+                raise ParameterError("explains must be two shares: of the outcome, of the treatment")
+            of_outcome, of_treatment = (public.number("explains", share, 0, 0.99) for share in explains)
+            explains = (of_outcome, of_treatment)
+        return shaken(self, named, moved, held, explains, _terms(constant_spread, coverage, normal_rows))
+
+    def _named(self, **one: str) -> str:
+        ((what, name),) = one.items()
+        return checked_names(what, [name], self.names)[0]
+
+    def _listed(self, what: str, names: Sequence[str], least: int, *others: str) -> tuple[str, ...]:
+        listed = checked_names(what, names, self.names)
+        if len(listed) < least or set(listed) & set(others):
+            raise ParameterError(f"{what} must be at least {least} columns, none of them named otherwise")
+        return listed
+
+    @property
+    def noise(self) -> Noise:
+        return Noise(self.radius, 0, self.deviation)
+
+    @property
+    def signal_to_noise(self) -> float:
+        """The least eigenvalue of Σ zz′ over the norm of its noise, σ √(2d)."""
+        least = float(np.linalg.eigvalsh(self.sums[:-1, :-1])[0])
+        return least / (self.deviation * math.sqrt(2 * len(self.names))) if self.deviation > 0 else math.inf
+
+    @property
+    def count(self) -> float:
+        """The rows that count, noisy, at least a tenth of all or what noise alone could make."""
+        return max(float(self.sums[-1, -1]), self.noise.least_count(self.n))
+
+    @property
+    def scales(self) -> Shape:
+        """Where the columns lie and how far they spread, each by itself."""
+        spread = self.spread @ self.sums[:-1, :-1] @ self.spread.T / self.count
+        return Shape(self.centre, np.diag(np.sqrt(np.maximum(np.diag(spread), 0.0))))
+
+    def mean(self, place: int) -> float:
+        """Return the noisy mean of a column."""
+        unit = self.centre[place] + float(self.spread[place] @ self.sums[:-1, -1]) / self.count
+        return float(self.middles[place] + self.halves[place] * unit)
+
+    def residual(self, outcome: str, regressors: Sequence[str]) -> float:
+        """Return the noisy variance of a column about its line on others; about its mean, without any."""
+        return line(self, outcome, tuple(regressors)).residual
+
+    def among(self, names: Sequence[str]) -> Self:
+        """Return the moments of some of the columns, without ``meat``, in the shape of these alone.
+
+        Q has orthonormal columns, and noise of variance σ² on the diagonal and σ²/2 beside it is Q′EQ of the same law.
+        """
+        places = [self.names.index(name) for name in names]
+        Q, R = np.linalg.qr(self.spread[places].T)
+        around = np.zeros((len(Q) + 1, len(places) + 1))
+        around[:-1, :-1], around[-1, -1] = Q, 1.0
+        return replace(
+            self, names=tuple(names), middles=self.middles[places], halves=self.halves[places],
+            centre=self.centre[places], spread=R.T, sums=around.T @ self.sums @ around, towards=Q.T @ self.towards,
+            meat=None, products=tuple(one for one in self.products if one.name in names),
+            levels=tuple(one for one in self.levels if one[0] in names),
+        )  # fmt: skip
+
+    def noise_of(self, vector: Reals) -> Reals:
+        """Return Cov(Ev) for the noise E of the sums: C_ii = Σ_j Var(E_ij) v_j², C_ij = Var(E_ij) v_i v_j."""
+        variances = self.noise.variances(len(self.names))
+        covariance = variances * np.outer(vector, vector)
+        np.fill_diagonal(covariance, variances @ vector**2)
+        return covariance
+
+    def redrawn(self, generator: PublicGenerator) -> Self:
+        deviations = np.sqrt(self.noise.variances(len(self.names)))
+        upper = np.triu(generator.normal(0, 1, deviations.shape) * deviations)
+        fresh = upper + np.triu(upper, 1).T
+        return replace(self, sums=self.sums + fresh, deviation=math.sqrt(2) * self.deviation)
+
+    def for_graph(self) -> NoisyMoments:
+        """Return the covariance in units of the learnt shape, the variance that of its noisiest entry."""
+        along = self.spread / np.linalg.norm(self.spread, axis=1, keepdims=True)
+        means = self.sums[:-1, -1] / self.count
+        covariance = along @ (self.sums[:-1, :-1] / self.count - np.outer(means, means)) @ along.T
+        # The noise of entry (i, j) of A E A′ is that of E times |a_i|² |a_j|² + (a_i · a_j)².
+        most = 1 + float(np.triu((along @ along.T) ** 2, 1).max(initial=0.0))
+        return NoisyMoments(
+            self.names, self.n, (0.0,) * len(self.names), (1.0,) * len(self.names), (covariance + covariance.T) / 2,
+            self.deviation**2 / 2 / self.count**2 * most, min(self.count, self.n), guarantee=self.guarantee,
+        )  # fmt: skip
+
+    def numbers(self) -> dict[str, Any]:
+        arrays = {name: getattr(self, name).tolist() for name in ("middles", "halves", "centre", "spread", "sums")}
+        return arrays | {
+            "radius": self.radius, "deviation": self.deviation, "shortened": self.shortened,
+            "towards": self.towards.tolist(), "meat": None if self.meat is None else self.meat.told(),
+            "products": [one.told() for one in self.products], "levels": [{"of": list(one)} for one in self.levels],
+        }  # fmt: skip
+
+    @classmethod
+    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+        d = len(names)
+        shapes = {"middles": (d,), "halves": (d,), "centre": (d,), "spread": (d, d), "sums": (d + 1, d + 1),
+                  "towards": (d,)}  # fmt: skip
+        arrays: dict[str, Any] = {name: form.array(name) for name in shapes}
+        for name, shape in shapes.items():
+            if arrays[name].shape != shape:
+                raise form.refuse(name)
+        shortened = float(form.array("shortened").reshape(-1)[0])
+        radius, deviation = form.size("radius"), form.size("deviation")
+        meat = Meat.of_form(form.part("meat"), names) if form.has("meat") else None
+        products = tuple(Product.of_form(one, names) for one in form.parts("products")) if form.has("products") else ()
+        levels = tuple(one.words("of") for one in form.parts("levels")) if form.has("levels") else ()
+        if any(len(one) != 3 or one[0] not in names for one in levels):
+            raise form.refuse("levels")
+        return cls(
+            names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened, meat=meat, products=products,
+            levels=tuple((one[0], one[1], one[2]) for one in levels),
+        )
+
+
+def _terms(
+    constant_spread: object, coverage: Any, normal_rows: object = False, symmetric_errors: object = False
+) -> Terms:
+    if not isinstance(constant_spread, bool) or not isinstance(normal_rows, bool):
+        raise ParameterError("constant_spread and normal_rows must be True or False")
+    if not isinstance(symmetric_errors, bool):
+        raise ParameterError("symmetric_errors must be True or False")
+    share = public.number("coverage", coverage, 0.5, 0.999)
+    return Terms(constant_spread, normal_rows, share, symmetric_errors=symmetric_errors)

@@ -1,0 +1,156 @@
+"""How an outcome spreads about its line, and where to: the middle of the sandwich, and a step to unshortened slopes.
+
+One declared regression; its slopes β, G and s² come from the moments that were released.  Rows ψ = (G/m)^(−½) x e / s
+have their moments released by claim ``ellipse-moments``: all that ψ needs was released before, and ψ is shortened at a
+public length of its own, far out, so that β + G⁻¹ Σ x e is what least squares of the unshortened rows would be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.codec import storable
+from dpcausal.data.records import Rows
+from dpcausal.effects.moments.adaptive import Noise, Shape, Summed, noise_of, released, shrinkage
+from dpcausal.effects.moments.ellipsoid import whitened
+from dpcausal.effects.moments.regression import line
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import ZCDP, NoPrivacy
+
+if TYPE_CHECKING:
+    from dpcausal.effects.moments.release import JointMoments
+    from dpcausal.releases.saved import Form
+
+Reals = npt.NDArray[np.float64]
+
+MEAT = Fraction(3, 10)
+"""Its share of ρ, where it is asked for."""
+FOR_STEP, FOR_SQUARES = 0.64, 0.1
+"""The squared length is .64 μ² n, where the noise of a step is twice the sampling error of even spread, at most .1 μ n,
+where that of Σ ψψ′ is a fifth of it; at least four a column."""
+FAR = 25.0
+"""A step leaves an interval where the length is so far out, in spreads: nearer, what was shortened of skewed tails is
+neither small nor seen."""
+TAIL = 0.5
+"""What a shortened ψ may have lost, in lengths: of the tails that were tried it is less."""
+
+
+@storable("Step")
+@dataclass(frozen=True, eq=False)
+class Step:
+    """By what slopes are off, the covariance that noise has in it, how far what was shortened could still move it."""
+
+    by: Reals
+    noise: Reals
+    unsure: Reals
+
+
+@storable("Meat")
+@dataclass(frozen=True, eq=False)
+class Meat:
+    """Noisy Σ x x′ e² of one regression, x about the released middle, the constant last; σ of it about standard.
+
+    ``step`` is of its slopes, the constant last; earlier versions released none.
+    """
+
+    outcome: str
+    regressors: tuple[str, ...]
+    sums: Reals
+    deviation: float
+    step: Step | None = None
+
+    def over(self, regressors: tuple[str, ...]) -> tuple[Reals, Step | None]:
+        """Return sums and step in the order of the regressors."""
+        order = [*(self.regressors.index(name) for name in regressors), len(regressors)]
+        both, step = np.ix_(order, order), self.step
+        return self.sums[both], step and Step(step.by[order], step.noise[both], step.unsure[order])
+
+    def told(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        step = None if self.step is None else {name: one.tolist() for name, one in vars(self.step).items()}
+        return {"outcome": self.outcome, "regressors": list(self.regressors), "sums": self.sums.tolist(),
+                "deviation": self.deviation, "step": step}  # fmt: skip
+
+    @classmethod
+    def of_form(cls, form: Form, names: tuple[str, ...]) -> Meat:
+        """Return it from JSON's types."""
+        outcome, regressors = form.word("outcome", names), form.words("regressors", different=True)
+        size = len(regressors) + 1
+
+        def array(part: Form, name: str, shape: tuple[int, ...]) -> Reals:
+            found: Reals = part.array(name)
+            if found.shape != shape or not set(regressors) <= set(names) - {outcome}:
+                raise part.refuse(name)
+            return found
+
+        step = None
+        if form.has("step"):
+            told = form.part("step")
+            step = Step(array(told, "by", (size,)), array(told, "noise", (size, size)), array(told, "unsure", (size,)))
+        return cls(outcome, regressors, array(form, "sums", (size, size)), form.size("deviation"), step)
+
+
+def noise_of_meat(columns: int, n: int, loss: ZCDP) -> Noise:
+    """Return the length that ψ is shortened to and the noise: public."""
+    mu = math.sqrt(2 * loss.rho)
+    return noise_of(columns, n, math.sqrt(max(4.0 * columns, min(FOR_STEP * mu, FOR_SQUARES) * mu * n)), loss)
+
+
+def rows_for_step(loss: ZCDP) -> int:
+    """Return from how many rows on a step leaves an interval, whatever the skew: public."""
+    mu = math.sqrt(2 * loss.rho)
+    return math.ceil(FAR**2 / (min(FOR_STEP * mu, FOR_SQUARES) * mu))
+
+
+def meat_of(
+    release: JointMoments, of: tuple[str, tuple[str, ...]], summed: Summed, allotment: Allotment, loss: ZCDP | NoPrivacy
+) -> Meat:
+    """Release moments of ψ of one regression of rows of [−1, 1], ψ summed over the rows of a person: by clusters."""
+    outcome, regressors = of
+    places = [release.names.index(name) for name in (outcome, *regressors)]
+    fitted = line(release, outcome, regressors)
+    size = len(fitted.slopes)
+    bread = fitted.moments[1:, 1:] / release.count
+    eigenvalues, vectors = np.linalg.eigh((bread + bread.T) / 2)
+    # No direction thinner than half the noise, and a spread that is not 0: ψ is a number whatever was released.
+    widths = release.halves[places]
+    least = max(release.deviation / release.count / 2, 1e-9) * min(float((widths**2).min()), 1.0)
+    roots = np.sqrt(np.maximum(eigenvalues, least))
+    spread = math.sqrt(max(fitted.residual, 1e-12 * float(widths[0] ** 2)))
+    # e and (G/m)^(−½) (x, 1), each a sum over columns of one row.
+    turn = np.vstack([np.concatenate([[1.0], -fitted.slopes]) / spread,
+                      np.hstack([np.zeros((size, 1)), vectors / roots @ vectors.T])])  # fmt: skip
+    centre, shape, last, n = release.centre[places], turn[:, :-1] * widths, turn[:, -1], release.n
+
+    def scores(unit: Reals, parts: Rows) -> tuple[Reals, Rows]:
+        rows = whitened(unit[:, places], centre, shape) + last
+        mass = parts.kept if parts.weights is None else parts.kept * parts.weights
+        found: Reals = rows[:, 1:] * rows[:, :1] * mass[:, None]
+        if parts.owners is None:
+            return found, Rows({}, parts.kept, {})
+        by_unit = np.stack([np.bincount(parts.owners, column, n).astype(np.float64) for column in found.T], axis=1)
+        return by_unit, Rows({}, np.bincount(parts.owners, parts.kept, n) > 0, {})
+
+    back = spread * (vectors * roots) @ vectors.T
+    if loss.exact:
+        whole = summed.over(lambda unit, parts: (found := scores(unit, parts)[0]).T @ found)
+        return Meat(outcome, regressors, back @ whole @ back, 0.0)
+    noise = noise_of_meat(size, n, loss)
+    seen = Summed(lambda kernel: summed.over(lambda unit, parts: kernel(*scores(unit, parts))), False)
+    found = released(seen, Shape(np.zeros(size), np.eye(size)), noise, allotment, loss, "spread about the line")
+    eigenvalues, vectors = np.linalg.eigh(found.sums[:-1, :-1])
+    squares = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
+    # The regressors' moments, what shortening took of normal rows undone.
+    whole = fitted.moments[1:, 1:].copy()
+    whole[:-1, :-1] /= shrinkage(len(release.names), release.radius)
+    turned = np.asarray(np.linalg.pinv(whole), dtype=np.float64) @ back
+    lost = max(found.shortened - noise.count, 0.0) * TAIL * noise.radius if noise.radius >= FAR else 1e100
+    step = Step(turned @ found.sums[:-1, -1], noise.variances(size)[-1, 0] * turned @ turned.T,
+                lost * np.linalg.norm(turned, axis=1))  # fmt: skip
+    return Meat(outcome, regressors, back @ squares @ back, noise.deviation, step)

@@ -1,0 +1,57 @@
+"""The effect that a regression of released moments reads as: a slope, what it rests on, and what could explain it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dpcausal.effects.moments.redundant import redundant_note, without_redundant
+from dpcausal.effects.moments.regression import LEAST_OF_A_LINE, Terms, regress
+from dpcausal.effects.result import Balance, Effect
+
+if TYPE_CHECKING:
+    from dpcausal.effects.moments.release import JointMoments
+
+WEIGHTED = (
+    "one unit more along a line; where the effect differs, records whose treatment varies more, given what is adjusted "
+    "for, weigh more: that is everybody's mean effect only if it is the same for all or the treatment varies alike"
+)
+
+
+def effect_of_line(
+    release: JointMoments, treatment: str, outcome: str, adjust: tuple[str, ...], terms: Terms
+) -> Effect:
+    """Return ``JointMoments.effect`` of checked arguments: the slope of ``ols``, nothing else is computed."""
+    whole = release.among((outcome, treatment, *adjust))
+    kept, gone = without_redundant(whole, 2, LEAST_OF_A_LINE)
+    held = tuple(name for name in adjust if name not in gone)
+    fit = regress(kept if gone else release, outcome, (treatment, *held), terms)
+    slope = fit[treatment]
+    arms, event = release.counted(treatment), release.counted(outcome)
+    error, noise = (one if math.isfinite(one) else None for one in (slope.standard_error, slope.noise_error))
+    return Effect(
+        treatment=treatment, outcome=outcome, estimand="slope",
+        treated=arms[1] if arms else "one more", control=arms[0] if arms else "as it is",
+        event=event[1] if event else None,
+        adjusted_for=adjust, estimate=slope.estimate, interval=slope.interval, interval_reason=fit.interval_reason,
+        coverage=terms.coverage, standard_error=error, noise_error=noise, mean_treated=None, mean_control=None,
+        risk_ratio=None, odds_ratio=None, signal_to_noise=fit.signal_to_noise, share_supported=1.0,
+        e_value=None, e_value_limit=None, robustness_value=slope.robustness_value,
+        robustness_value_limit=slope.robustness_value_limit, by_group=(), balance=(),
+        notes=(WEIGHTED, *redundant_note(gone), *((fit.assumed,) if fit.assumed else ())), method="ols", settings={},
+        n=release.n, release=release, guarantee=release.guarantee,
+    )  # fmt: skip
+
+
+def balance_of(moments: JointMoments) -> tuple[Balance, ...]:
+    """Return how far the arms differ in each column, read off moments of outcome, treatment (0 or 1) and others."""
+    _, arm, *others = moments.names
+    treats, told = moments.mean(1), []
+    for name in others:
+        slope, deep = moments.ols(name, [arm])[arm], math.sqrt(max(moments.residual(name, []), 1e-300))
+        mean = moments.mean(moments.names.index(name))
+        told.append(
+            Balance(name, mean + (1 - treats) * slope.estimate, mean - treats * slope.estimate, slope.estimate / deep,
+                    slope.noise_error / deep)
+        )  # fmt: skip
+    return tuple(told)

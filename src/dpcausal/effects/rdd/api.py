@@ -1,0 +1,366 @@
+"""``discontinuity``: what happens at a cutoff of a running number, from noisy sums by public bins."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.core import validate as public
+from dpcausal.core.method import Method, Settled
+from dpcausal.core.question import AboutTable
+from dpcausal.core.run import ask, asks
+from dpcausal.data.columns import exact_number
+from dpcausal.data.recoded import as_levels, counting
+from dpcausal.data.schema import Bounded, Column, Levels
+from dpcausal.data.subgroups.predicate import check_varies, codes_within, range_within
+from dpcausal.data.table import Table
+from dpcausal.effects.cells.api import CellSums, Paid, cell_claims, cell_variance, noisy_cells, pay_cells
+from dpcausal.effects.cells.occupied import FINE, histogram, is_clear, window
+from dpcausal.effects.cells.release import value_of
+from dpcausal.effects.question import alike
+from dpcausal.effects.rdd.estimate import Discontinuity
+from dpcausal.effects.rdd.honest import line_within, sides
+from dpcausal.effects.rdd.release import NoisyBins
+from dpcausal.errors import InfeasibleError, ParameterError, SchemaError
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+
+Reals = npt.NDArray[np.float64]
+
+BINS, LEAST_BINS, MOST_BINS = 12, 5, 100
+SHOWN = tuple(Fraction(part, 100) for part in range(2, 11, 2))
+"""Shares of the loss of a histogram that shows how far from the cutoff records lie: the least that is clear."""
+FORETOLD = 20.0
+"""How far lines on whole sides must stand above their noise if rows lie evenly: noise then moves the jump, at the
+widest bandwidth, by a twentieth of the outcome's range or less."""
+
+SHARP = "right if nothing else that moves the outcome changes at the cutoff, and nobody could choose a side"
+FUZZY = "the effect on those whom the cutoff moves, if it moves the outcome through the treatment alone"
+EVEN = "records count as lying evenly within a bin: a running number of few values is declared as Levels"
+
+
+@dataclass(frozen=True)
+class Cutoff(AboutTable[Discontinuity]):
+    """The outcome on both sides of a cutoff of a running number."""
+
+    task: ClassVar[str] = "discontinuity"
+
+    running: str
+    outcome: str
+    cutoff: float
+    treatment: str | None
+    bins: int
+    bandwidth: float | None
+    curvature: float | None
+    coverage: float
+    at_cutoff: str | None
+
+    @classmethod
+    def of(
+        cls, table: Any, running: Any, outcome: Any, cutoff: Any, treatment: Any, bins: Any, bandwidth: Any,
+        curvature: Any, coverage: Any, at_cutoff: Any = "right", event: Any = None,
+    ) -> Cutoff:  # fmt: skip
+        """Return the question of checked arguments."""
+        public.check_table(table, persons=True, weights=True)
+        if table.missing != "drop":
+            raise ParameterError("discontinuity leaves out what is missing: make the table with missing='drop'")
+        named = (running, outcome, *(() if treatment is None else (treatment,)))
+        number, summed, *arms = (public.column(table, name, "a discontinuity") for name in named)
+        if len(set(named)) < len(named):
+            raise ParameterError("running, outcome and treatment must be different columns")
+        table = counting(table, outcome, event)
+        value_of(outcome, summed)
+        for name in named[1:]:
+            check_varies(table.inside, name, table.schema.column(name))
+        if treatment is not None:
+            table = as_levels(table, treatment)
+            arms = [table.schema.column(treatment)]
+        if arms and not (isinstance(arms[0], Levels) and len(arms[0]) == 2):
+            raise SchemaError("the treatment must be Levels([untreated, treated])")
+        told = public.whole("bins", bins, LEAST_BINS, MOST_BINS)
+        lower, upper = _ends(running, number)
+        if not public.is_number(cutoff) or not lower < cutoff < upper:
+            ends = f"{exact_number(lower)} and {exact_number(upper)}"
+            raise ParameterError(f"cutoff must lie between {ends}, the ends of {running!r}")
+        near = None if bandwidth is None else public.number("bandwidth", bandwidth, 0.0, upper - lower)
+        bent = None if curvature is None else public.number("curvature", curvature, 0.0, 1e300)
+        if near == 0:
+            raise ParameterError("bandwidth must be above 0")
+        question = cls(
+            table, running, outcome, float(cutoff), treatment, told, near, bent,
+            public.number("coverage", coverage, 0.5, 0.999),
+            None if public.one_of("at_cutoff", at_cutoff, ("right", "left")) == "right" else "left",
+        )  # fmt: skip
+        left = int((question.edges[0] < question.border).sum())
+        if min(left, len(question.edges[0]) - left) < LEAST_BINS:
+            raise ParameterError(f"there must be {LEAST_BINS} values of {running!r} on each side of the cutoff")
+        question._check_sides(number)
+        return question
+
+    def _check_sides(self, column: Column) -> None:
+        """Refuse a subgroup that leaves one side of the cutoff alone, or a few values of it."""
+        inside, few = self.table.inside, False
+        if isinstance(column, Levels):
+            codes = codes_within(inside, self.running, len(column))
+            left = sum(self.edges[0][code] < self.border for code in codes)
+            few = min(left, len(codes) - left) < LEAST_BINS
+        else:
+            low, high = range_within(inside, self.running, column)
+            few = not low < self.border < high
+        if few:
+            raise ParameterError(
+                f"the subgroup leaves too few values of {self.running!r} on one side of the cutoff: there is nothing "
+                "to compare"
+            )
+
+    @property
+    def border(self) -> float:
+        """The least number on the right side: the cutoff, or the next one where that counts left."""
+        return self.cutoff if self.at_cutoff is None else math.nextafter(self.cutoff, math.inf)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return (self.outcome,)
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        return (self.outcome, *(() if self.treatment is None else (self.treatment,)))
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        side = "right" if self.at_cutoff is None else "left"
+        return (f"records at the cutoff itself count to the {side}", *super().caveats)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the running number."""
+        return _ends(self.running, self.table.schema.column(self.running))
+
+    @property
+    def edges(self) -> tuple[Reals, Reals]:
+        """Lower and upper ends of the bins, were records everywhere within the bounds."""
+        return self.edges_within(self.ends)
+
+    def edges_within(self, ends: tuple[float, float]) -> tuple[Reals, Reals]:
+        """Return lower and upper ends of the bins between two ends: the values themselves of a column of levels."""
+        column = self.table.schema.column(self.running)
+        if isinstance(column, Levels):
+            values = np.array(column.labels, dtype=np.float64)
+            return values, values
+        # Fine next to the cutoff and wider away from it: any bandwidth has a like number of them.
+        steps = (np.arange(1, self.bins) / self.bins) ** 2
+        left = self.border - (self.border - ends[0]) * steps[::-1]
+        right = self.border + (ends[1] - self.border) * steps
+        inner = np.array([ends[0], *left, self.border, *right, ends[1]])
+        return inner[:-1], inner[1:]
+
+    @property
+    def sums(self) -> CellSums:
+        """The sums by bins, and by arms if a treatment was named."""
+        return self.sums_within(self.ends)
+
+    def sums_within(self, ends: tuple[float, float]) -> CellSums:
+        """Return the sums by the bins between two ends, and of what lies beyond an end that is no bound."""
+        column = self.table.schema.column(self.running)
+        finer: tuple[tuple[str, Bounded], ...] = ()
+        if isinstance(column, Bounded):
+            lower, upper = self.edges_within(ends)
+            cuts = [end for end in (*lower.tolist(), float(upper[-1])) if column.lower < end < column.upper]
+            finer = ((self.running, Bounded(column.lower, column.upper, cuts)),)
+        by = (*(() if self.treatment is None else (self.treatment,)), self.running)
+        return CellSums.of(self.table, by, (self.outcome,), finer)
+
+    def detail(self) -> dict[str, Any]:
+        return {
+            "running": self.running, "outcome": self.outcome, "treatment": self.treatment, "cutoff": self.cutoff,
+            **self.table.declared,
+        }  # fmt: skip
+
+    def report(
+        self, settled: Settled[Any], released: NoisyBins, allotment: Allotment, seed: int | None
+    ) -> Discontinuity:
+        return released.under(self.guarantee(settled, allotment)).discontinuity(
+            bandwidth=self.bandwidth, curvature=self.curvature, coverage=self.coverage
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByBins(Method[Cutoff, PureDP | ZCDP]):
+    """Noisy counts, sums and sums of squares by bins that are fine next to the cutoff; ``PureDP`` or ``ZCDP``."""
+
+    name: ClassVar[str] = "bins"
+    about: ClassVar[str] = "noisy sums by bins"
+    at_once: ClassVar[bool] = False
+    leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
+    uses_coins: ClassVar[bool] = False
+
+    def pay(self, loss: Loss, question: Cutoff) -> tuple[Paid, str]:
+        return pay_cells(loss)
+
+    def settle(self, question: Cutoff, spent: Paid) -> ByBins:
+        variance = cell_variance(1, spent)
+        strength = _foretold(question, variance)
+        if strength < FORETOLD:
+            n, more = question.table.n, FORETOLD / strength
+            raise InfeasibleError(
+                f"{n} rows at {spent} foretell lines at {strength:.2g} times their noise, and {FORETOLD:g} is needed: "
+                f"about {math.ceil(n * more)} rows would do, or {more:.2g} times the epsilon, or fewer bins"
+            )
+        return self
+
+    def claims(self, question: Cutoff, spent: PureDP | ZCDP) -> tuple[str, ...]:
+        return cell_claims(spent)
+
+    def caveats(self, question: Cutoff, spent: Paid) -> tuple[str, ...]:
+        even = (EVEN,) if isinstance(question.table.schema.column(question.running), Bounded) else ()
+        return SHARP if question.treatment is None else FUZZY, *even, alike(question.unit)
+
+    def release(
+        self, private: Table, question: Cutoff, spent: Paid, coins: PublicGenerator, allotment: Allotment
+    ) -> NoisyBins:
+        ends, spent = _occupied(question, spent, allotment)
+        cells, (lower, upper) = noisy_cells(question.sums_within(ends), spent, allotment), question.edges_within(ends)
+        beyond = int(question.ends[0] < lower[0])
+        counts = cells.counts if question.treatment is not None else cells.counts[None]
+        counts = counts[:, beyond : beyond + len(lower)]
+        names = (question.running, question.outcome, *(() if question.treatment is None else (question.treatment,)))
+        arms = () if question.treatment is None else cells.levels[0]
+        return NoisyBins(
+            names, cells.n, question.border, lower, upper, cells.values[0], counts, cells.variance,
+            question.at_cutoff or "right", arms,
+        )  # fmt: skip
+
+    def exact(self, private: Table, question: Cutoff, coins: PublicGenerator, allotment: Allotment) -> NoisyBins:
+        return self.release(private, question, NoPrivacy(), coins, allotment)
+
+
+def _ends(running: str, column: Column) -> tuple[float, float]:
+    """Return the ends of a running number, of values in order if it is a column of levels."""
+    if isinstance(column, Bounded):
+        return column.lower, column.upper
+    labels = column.labels
+    numbers = column.other is None and all(public.is_number(label) for label in labels)
+    if not numbers or list(labels) != sorted(labels):
+        raise SchemaError(f"{running!r} must be Bounded, or Levels of numbers in order without other=")
+    return float(labels[0]), float(labels[-1])
+
+
+def _occupied(question: Cutoff, spent: Paid, allotment: Allotment) -> tuple[tuple[float, float], Paid]:
+    """Return between which ends the running number has records, as released, and what is left of the loss."""
+    column = question.table.schema.column(question.running)
+    shown = next((share for share in SHOWN if is_clear(question.n / 2, spent.part(share))), None)
+    if not isinstance(column, Bounded) or shown is None:
+        return question.ends, spent
+    sides, steps = (question.border - column.lower, column.upper - question.border), np.arange(1, FINE) / FINE
+    cuts = [*(question.border - sides[0] * steps[::-1]), question.border, *(question.border + sides[1] * steps)]
+    if not (np.diff([column.lower, *cuts, column.upper]) > 0).all():
+        return question.ends, spent
+    fine = Bounded(column.lower, column.upper, cuts)
+    counts, noise = histogram(question.table, question.running, fine, spent.part(shown), allotment)
+    far = [window(side, noise, from_first=True)[1] / FINE for side in (counts[:FINE][::-1], counts[FINE:])]
+    # An end that the bins would round to the cutoff, or to the bound, stays the bound.
+    ends = question.border - sides[0] * far[0], question.border + sides[1] * far[1]
+    ends = (column.lower if far[0] == 1 else ends[0], column.upper if far[1] == 1 else ends[1])
+    return ends, spent.part(1 - shown)
+
+
+def _foretold(question: Cutoff, variance: float) -> float:
+    """Return how far above their noise lines on whole sides would stand if rows were spread evenly: public."""
+    if variance == 0:
+        return math.inf
+    lower, upper = question.edges
+    span = upper - lower if (upper > lower).all() else np.ones(len(lower))
+    arms = 1 if question.treatment is None else 2
+    sums = np.zeros((arms, len(lower), 3))
+    sums[0, :, 0] = question.table.n * span / span.sum()
+    degree = question.sums.values[0].degree
+    found = []
+    for side in sides(lower, upper, sums, question.border, 0.0, variance, degree):
+        line = line_within(side, float(side.far.max()) * 1.0001, least=0.0)
+        found.append(0.0 if line is None else line.strength)
+    return max(min(found), 1e-12)
+
+
+@asks
+def discontinuity(
+    table: Table, *, running: str, outcome: str, cutoff: float, loss: Loss, treatment: str | None = None,
+    bins: int = BINS, bandwidth: float | None = None, curvature: float | None = None, coverage: float = 0.95,
+    at_cutoff: str = "right", event: str | int | bool | None = None,
+    accept_large_epsilon: bool = False, again: bool = False,
+) -> partial[Discontinuity]:  # fmt: skip
+    """Release by how much an outcome jumps at a cutoff of a running number (regression discontinuity).
+
+    Parameters
+    ----------
+    table : Table
+        Its ledger pays, once.  Rows that lack a column are left out.
+    running : str
+        The number that decides: bounded, or levels that are numbers in order where it takes few values.
+    outcome : str
+        A bounded column, or one of two levels.
+    cutoff : float
+        In the running number's unit.
+    loss : Loss
+        The most that the call may cost; ``PureDP`` (geometric noise) or ``ZCDP`` (Gaussian).
+    treatment : str, optional
+        A column of two levels, the second treated, where the cutoff moves who is treated without deciding it.
+    bins : int
+        On each side, 5 to 100: the j-th ends at the share (j/bins)² of the side.  A small part of the loss shows how
+        far from the cutoff records lie, and a side ends there.  Levels have their own bins.
+    bandwidth, curvature : float, optional
+        How far records count, and how large the second derivative of the mean outcome is at most on either side, in the
+        outcome's unit over that of the running number squared.  Both public; free to ask again otherwise.
+    coverage : float
+        Of the interval, from .5 to .999.
+    at_cutoff : str
+        The side on which records at the cutoff itself count: ``"right"``, with those above, or ``"left"``, with those
+        below, as where who has up to so many points is treated.
+    event : level, optional
+        Of an outcome of two levels the one whose frequency is compared; by default the last.
+    accept_large_epsilon : bool
+        Consent to ε above 20.
+    again : bool
+        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
+
+    Returns
+    -------
+    Discontinuity
+        ``estimate``, ``interval``, ``density``; ``release.discontinuity(bandwidth=..., curvature=...)`` is free.
+
+    Raises
+    ------
+    InfeasibleError
+        Noise would hide the lines: says how many rows would do; nothing was spent.
+
+    Notes
+    -----
+    *Guarantee*: the loss, under replace-one for every row, or person; claim corner-counts.  Bandwidth, curvature and
+    the test of bunching are read off the noisy bins.
+    *Source*: intervals of Armstrong & Kolesár (2020), the noise counted; the sums are this library's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dpcausal as dpc
+    >>> from dpcausal.privacy.noise import generator_from_seed
+    >>> coins = generator_from_seed(1)
+    >>> income = 100 * coins.random(20_000)
+    >>> score = 30 + 0.2 * income - 5 * (income >= 40) + 4 * coins.normal(size=20_000)
+    >>> schema = dpc.Schema({"income": dpc.Bounded(0, 100), "score": dpc.Bounded(0, 80)})
+    >>> table = dpc.Table({"income": income, "score": score}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    >>> found = dpc.discontinuity(table, running="income", outcome="score", cutoff=40, loss=dpc.PureDP(1))
+    >>> abs(found.estimate + 5) < 4, found.interval[1] > found.interval[0]
+    (True, True)
+    """
+    question = Cutoff.of(
+        table, running, outcome, cutoff, treatment, bins, bandwidth, curvature, coverage, at_cutoff, event
+    )
+    return partial(ask, question, ByBins(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

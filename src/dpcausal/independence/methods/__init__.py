@@ -1,0 +1,132 @@
+"""The short names of the tests; this list stands above the methods, and nothing that a method needs stands here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpcausal.data.schema import Levels
+from dpcausal.independence.methods.counts import MOST_CELLS, NoisyCounts, reaches
+from dpcausal.independence.methods.crt import Cpt, Crt
+from dpcausal.independence.methods.crt_decision import CrtDecision
+from dpcausal.independence.methods.gcm import Gcm, WeightedGcm
+from dpcausal.independence.methods.hsic import PermutedHsic
+from dpcausal.independence.methods.kendall import Kendall
+from dpcausal.independence.methods.neighbours import LEAST_ROWS, Neighbours
+from dpcausal.independence.methods.strata import StrataCovariance
+from dpcausal.independence.null_laws import MISSED
+from dpcausal.independence.question import Hypothesis, IndependenceTest, PureTest, Released, Sample
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Unit
+
+LEAST_CELL = 60
+"""Rows a cell of the given levels below which neighbours in a given number are too few."""
+
+LEAST_STRATUM = 150
+"""Rows a stratum below which rare levels make a table reject true nulls: .115 of those with 83, .073 with 167."""
+
+Choice = tuple[IndependenceTest[Any], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto(PureTest):
+    """Whichever test the schema, n and ε speak for; the result names it, and says why."""
+
+    name: ClassVar[str] = "auto"
+    about: ClassVar[str] = "by schema, rows and epsilon"
+    leaves_out: ClassVar[bool] = True
+
+    def pay(self, loss: Loss, question: Hypothesis) -> tuple[PureDP | NoPrivacy, str]:
+        spent, note = super().pay(loss, question)
+        test, why = choice(question, spent)
+        return spent, f"{note + '; ' if note else ''}auto took {test.name}: {why}"
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Any:
+        """Return the test that was chosen, settled: nothing of this object is left in the plan."""
+        return choice(question, spent)[0].settle(question, spent)
+
+    CLAIMS: ClassVar[tuple[str, ...]] = (
+        "neighbour-pairs", "untied-pairs", "neighbour-variance", "stratum-covariance", "stratum-variance",
+        "conditional-kendall", "stratum-spread", "contingency-table", "block-sum", "geometric", "laplace",
+    )  # fmt: skip
+    """Of all tests that it may take, where one call asks many questions that are not known before."""
+
+    @property
+    def has_exact(self) -> bool:
+        return True
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return choice(question, spent)[0].claims(question, spent)
+
+    def release(
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        found: Released = self.settle(question, spent).release(private, question, spent, coins, allotment)
+        return found
+
+
+def choice(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
+    """Return the test, and why in words."""
+    test, why = _by_columns(question, spent)
+    if question.unit is Unit.PERSON and not test.private_ids:
+        return Gcm(), "persons whose ids are private"
+    return test, why
+
+
+def _by_columns(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
+    if len(question.x) > 1 or len(question.y) > 1:
+        return Gcm(), "several columns x or y"
+    both = question.declared((*question.x, *question.y))
+    if not question.numbers and all(isinstance(column, Levels) for column in both):
+        return _of_levels(question, spent)
+    if question.pairs > 1:
+        return Gcm(), "levels without an order beside numbers"
+    if not question.numbers:
+        return Kendall(), "x and y have an order, and no number is given"
+    if question.numbers > 1:
+        return Gcm(), "several numbers are given"
+    if question.n < max(LEAST_ROWS, LEAST_CELL * question.cells):
+        return Gcm(), f"less than {LEAST_CELL} rows a cell of the given levels"
+    return Neighbours(), "one number is given"
+
+
+def _of_levels(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
+    """Return the test where all columns have levels."""
+    epsilon = spent.epsilon if isinstance(spent, PureDP) else math.inf
+    x, y = (len(column) for column in question.declared((*question.x, *question.y)) if isinstance(column, Levels))
+    shape = x, y, question.cells
+    large = math.prod(shape) <= MOST_CELLS and reaches(question.n, shape, epsilon)
+    if question.pairs > 1:
+        return (NoisyCounts(), "a table of counts of few cells") if large else (Gcm(), "more cells than rows can fill")
+    if large and question.n >= LEAST_STRATUM * question.cells and table_wins(question, epsilon):
+        return NoisyCounts(), "a table of counts of so few cells says more"
+    return StrataCovariance(), "x and y have two levels, and only levels are given"
+
+
+def table_wins(question: Hypothesis, epsilon: float) -> bool:
+    """Return whether the sum over the strata varies by hardly more in the table than the covariance does.
+
+    Where columns are like fair coins both sums have variance n/16; the noise is 2/ε² a stratum in the table, against
+    2(Δ/(.8ε))² once and what the noisy variance is raised by.  A tenth more is given for what the covariance never
+    sees: links of opposite sign in different strata.
+    """
+    n, strata, bound = question.n, question.cells, 1 if question.cells == 1 else 2
+    table = n / 16 + 2 * strata / epsilon**2
+    raised = 0.375 / (0.2 * epsilon) * math.log(1 / (2 * MISSED * question.alpha))
+    return table <= 1.1 * (n / 16 + 2 * (bound / (0.8 * epsilon)) ** 2 + raised)
+
+
+__all__ = [
+    "Cpt", "Crt", "CrtDecision", "Gcm", "Kendall", "Neighbours", "NoisyCounts", "PermutedHsic", "StrataCovariance",
+    "WeightedGcm",
+]  # fmt: skip
+
+ALL: tuple[type[IndependenceTest[Any]], ...] = (
+    Neighbours, StrataCovariance, NoisyCounts, Kendall, Gcm, WeightedGcm, Crt, Cpt, PermutedHsic, CrtDecision,
+)  # fmt: skip
+
+METHODS: dict[str, type[IndependenceTest[Any]]] = {"auto": Auto, **{kind.name: kind for kind in ALL}}
+"""Every method by its short name."""

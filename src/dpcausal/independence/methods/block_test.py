@@ -1,0 +1,253 @@
+"""Disjoint blocks, one standard score each, and the noisy sum of the scores, clipped: pure ε whatever a block computes.
+
+    S = M^{−1/2} Σ_j clip(z_j, ±c) + noise
+
+A row lies in one block, so it moves one term; bounds on x, y and z, a heavy penalty or public hyper-parameters are not
+needed for privacy.  Proof: ``mechanisms/blocks.md``, block-sum.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.core.validate import whole
+from dpcausal.data.records import Rows
+from dpcausal.data.remote_blocks import Apart, Parts
+from dpcausal.errors import ParameterError
+from dpcausal.independence.null_laws import STEPS_PER_UNIT, block_pvalue, reach_of, term
+from dpcausal.independence.question import SIGNED, Hypothesis, PureTest, Released, Sample
+from dpcausal.independence.residuals import checked_regression
+from dpcausal.mechanisms.additive import geometric
+from dpcausal.mechanisms.blocks import assign_blocks, block_sum, salt_of
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.privacy.sandbox import contained
+from dpcausal.regression.external import has_guests, one_thread
+
+LEAST_BLOCK = 60
+"""Fewest rows that ``blocks=`` may leave a block, and that one has by the default rule where nothing is given."""
+
+LEAST_LEARNING, MOST_LEARNING = 125, 2_000
+"""Fewest rows of a block by the default rule where a regression is to be learnt, and about the most."""
+
+LEAST_ROWS = 2 * LEAST_BLOCK
+
+LEAST_KEPT = 20
+"""Fewest rows with all columns that a block is scored by."""
+
+LEAST_VARYING = 20
+"""Fewest rows of a block off the most frequent value of x, or of y, where others are given.
+
+Of fewer on both sides neither regression is learnt, and what is left of both goes together."""
+
+PROOFS = ("block-sum", "geometric")
+
+RESAMPLES = 99
+"""Permuted or resampled copies in a block: the rank's law is exact for every number."""
+
+MOST_RESAMPLES = 9_999
+MOST_BLOCKS = 20_000
+"""More would add little power, and their law is held in memory."""
+
+MOST_WORKERS = 64
+
+DROWNED = "at this epsilon and number of blocks even data that all speak against independence can well be missed"
+
+
+def default_blocks(rows: int, epsilon: float, learns: bool = True, least: int = LEAST_LEARNING) -> int:
+    """Return the public number of blocks for n rows at ε, M = min(max(8, 24/ε, n/2000), n/125, 20000), rounded down.
+
+    It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones
+    learn the regressions better: n/60 is enough where the level does not depend on that.  Where nothing is given,
+    M = min(max(8, 24/ε), n/60, 20000).
+
+    >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0, learns=False)
+    (80, 12, 5)
+    """
+    wanted = max(8.0, 24 / epsilon)
+    if not learns:
+        return math.floor(min(wanted, rows / LEAST_BLOCK, MOST_BLOCKS))
+    return max(2, math.floor(min(max(wanted, rows / MOST_LEARNING), rows / least, MOST_BLOCKS)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockTest(PureTest):
+    """A test that scores disjoint blocks; of these options a method declares, beside ``blocks``, those that it uses.
+
+    Parameters
+    ----------
+    blocks : int, optional
+        Public number of blocks; by default a public rule of n and ε.
+    regression : str or regressor, optional
+        Inside blocks: ``"likely"`` (default), ``"additive"`` or ``"isotropic"`` kernel ridge, or a scikit-learn
+        regressor.
+    resamples : int, optional
+        Permuted or resampled copies in a block, by default 99.
+    workers : int, optional
+        Threads over the blocks, with the library's own regressions.
+    """
+
+    leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
+    adds_signs: ClassVar[bool] = True
+
+    blocks: int | None = None
+
+    @abstractmethod
+    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
+        """Return a block's standard score, large or of large size against the null; it may fail or be no number."""
+
+    def two_sided(self, question: Hypothesis) -> bool:
+        """Return whether sums far below 0 speak against the null, too."""
+        return True
+
+    @property
+    def least_rows(self) -> int:
+        """Fewest rows of a block by the default rule where a regression is to be learnt."""
+        return LEAST_LEARNING
+
+    @property
+    def guests(self) -> bool:
+        """Whether code of the caller's runs inside blocks."""
+        return has_guests(getattr(self, "regression", None))
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return PROOFS
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        signed = (SIGNED,) if self.adds_signs else ()
+        if spent.exact or self.blocks is None:
+            return signed
+        all_of_them, epsilon = reach_of(self.blocks) * self.blocks, spent.epsilon / question.blocks_moved
+        farthest = block_pvalue(all_of_them, self.blocks, epsilon, self.two_sided(question))
+        return (*signed, *((DROWNED,) if farthest > question.alpha else ()))
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        """Check the options that it has, or choose them; without privacy there are neither blocks nor copies."""
+        options = vars(self)
+        counts: dict[str, Any] = {
+            name: options[name] for name in ("blocks", "resamples", "workers") if name in options
+        }
+        if spent.exact:
+            for name, count in counts.items():
+                whole(name, 1 if count is None else count, 1, 10**9)
+            counts = dict.fromkeys(counts)
+        else:
+            learns = "regression" in options and bool(question.given)
+            epsilon = spent.epsilon / question.blocks_moved
+            default = default_blocks(question.table.expected, epsilon, learns, self.least_rows)
+            counts["blocks"] = settled_blocks(self.name, self.blocks, max(2, default), question.n)
+            limits = {"resamples": (RESAMPLES, 19, MOST_RESAMPLES), "workers": (1, 1, MOST_WORKERS)}
+            for name, (usual, least, most) in limits.items():
+                if name in counts:
+                    counts[name] = whole(name, usual if counts[name] is None else counts[name], least, most)
+            if counts.get("workers", 1) > 1 and self.guests:
+                raise ParameterError(
+                    "workers go with the library's own regressions: a regressor or sampler runs with one"
+                )
+        if "regression" in options:
+            counts["regression"] = checked_regression(options["regression"], question, counts["blocks"])
+        return replace(self, **counts)
+
+    def read(self, question: Hypothesis) -> Sample | Apart:
+        if not Apart.of(question.table):
+            return question.read()
+        return Apart(question.table, question.names, Blocks(self, question.told).made)
+
+    def release(
+        self, private: Sample | Apart, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
+        reach = reach_of(self.blocks or 1)
+        if isinstance(private, Apart):
+            terms = block_terms(self, private, question, coins)
+        else:
+            terms = [term(found, reach) for found in block_scores(self, private, question, coins)]
+        noisy = geometric(block_sum(terms, reach, "sum of block scores", question.unit), allotment, spent)
+        pvalue = block_pvalue(noisy, len(terms), spent.epsilon / question.blocks_moved, self.two_sided(question))
+        return Released(noisy / STEPS_PER_UNIT / math.sqrt(len(terms)), pvalue)
+
+
+def settled_blocks(method: str, blocks: int | None, default: int, rows: int) -> int:
+    """Check a number of blocks, or take the default."""
+    if rows < LEAST_ROWS:
+        raise ParameterError(f"method {method!r} needs at least {LEAST_ROWS} rows, the table has {rows}")
+    most = min(rows // LEAST_BLOCK, MOST_BLOCKS)
+    return whole("blocks", default if blocks is None else blocks, 2, most, f"n/{LEAST_BLOCK}, {most}")
+
+
+class Scorer(Protocol):
+    """What scores a block."""
+
+    @property
+    def blocks(self) -> int | None: ...
+
+    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float: ...
+
+
+def block_scores(scorer: Scorer, rows: Sample, question: Hypothesis, generator: PublicGenerator) -> list[float]:
+    """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
+
+    All n rows are dealt, then those that lack a column are left out inside their block. Of fewer than ``LEAST_KEPT``,
+    or where x and y both hardly vary, nothing can be said: the score is the block's own coin, standard normal as a
+    score is under the null. Nothing is said of a failure, of whatever kind: it would depend on the rows. Workers are
+    threads: rows stay in this process.
+    """
+    parts = assign_blocks(rows.n, scorer.blocks or 1, generator, rows.keys)
+    seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
+    return _scores(scorer, question, rows, parts, seeds)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What workers make of the blocks they have: the terms."""
+
+    scorer: Scorer
+    question: Hypothesis
+    seeds: tuple[int, ...] = ()
+
+    def made(self, rows: Rows) -> Sample:
+        """Return records as rows of a test."""
+        return self.question.sample(rows)
+
+    def __call__(self, rows: Sample, parts: Parts) -> list[list[int]]:
+        seeds, reach = [self.seeds[block] for block, _ in parts], reach_of(len(self.seeds))
+        found = _scores(self.scorer, self.question, rows, [part for _, part in parts], seeds)
+        return [[term(score, reach)] for score in found]
+
+
+def block_terms(scorer: Scorer, rows: Apart, question: Hypothesis, generator: PublicGenerator) -> list[int]:
+    """Return the terms of the same scores, made up where the rows are."""
+    blocks, salt = scorer.blocks or 1, salt_of(generator)
+    seeds = tuple(generator.integers(2**63, size=blocks).tolist())
+    return [int(said) for said in rows.each(blocks, salt, 1, Blocks(scorer, question.told, seeds))[:, 0]]
+
+
+def _scores(
+    scorer: Scorer, question: Hypothesis, rows: Sample, parts: Sequence[npt.NDArray[np.int64]], seeds: Sequence[int]
+) -> list[float]:
+    workers = getattr(scorer, "workers", None) or 1
+
+    def one(part: npt.NDArray[np.int64], seed: int) -> float:
+        block, coins = rows.at(part).complete(), generator_from_seed(seed)
+        if block.n < LEAST_KEPT or (not block.given.empty and block.varying < LEAST_VARYING):
+            return float(coins.standard_normal())
+        found = contained(lambda: float(scorer.score(block, question, coins)), 0.0)
+        return found if math.isfinite(found) else 0.0
+
+    with one_thread():
+        if workers == 1:
+            return [one(part, seed) for part, seed in zip(parts, seeds, strict=True)]
+        from joblib import Parallel, delayed
+
+        tasks = (delayed(one)(part, seed) for part, seed in zip(parts, seeds, strict=True))
+        # Whatever joblib was told elsewhere: no other process, and no word.
+        return list(Parallel(n_jobs=workers, require="sharedmem", verbose=0)(tasks))

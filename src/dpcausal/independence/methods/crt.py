@@ -1,0 +1,227 @@
+"""Conditional randomisation and permutation tests in blocks: exact under a known law of x given z, and pure ε.
+
+In each block the signed statistic Σ_i x_i r_i, r the residuals of y given z, is ranked among those of copies of x that
+are exchangeable with it under the null.  The rank is exactly uniform whatever the regression does, so the null law of
+the released sum is exact.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from dpcausal.data.schema import Bounded, Schema
+from dpcausal.errors import ParameterError
+from dpcausal.independence.methods.block_test import LEAST_BLOCK, LEAST_KEPT, BlockTest
+from dpcausal.independence.methods.model_x import LawOfRows, ModelX, stated
+from dpcausal.independence.null_laws import score_of_rank
+from dpcausal.independence.question import Hypothesis, Integers, Reals, Released, Sample, values_of, width_of
+from dpcausal.independence.residuals import residuals
+from dpcausal.mechanisms.gate import book_exact
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.regression.external import has_guests
+
+FITTED = "the model of x was fitted inside each block: the level is approximate, not exact"
+
+SWEEPS = 50
+"""Rounds of swaps of the conditional permutation test."""
+
+EXACT_RESAMPLES = 999
+ROUNDING = 1e-4
+"""Differences of numbers are no finer than 1e-14 of the numbers: a tie is found at 1e-10 of the size given here."""
+
+CELLS = 4_000_000
+"""Numbers of copies in memory at a time."""
+
+MOST_CPT_ROWS, MOST_CPT_CELLS = 4_000, 40_000_000
+"""Most rows in a block of the conditional permutation test; most pairwise densities, and most numbers of its copies,
+that all workers hold at a time."""
+
+
+def bounds_of(schema: Schema, x: str) -> tuple[float, float]:
+    """Return the public range of ``values_of``."""
+    declared = schema[x]
+    if isinstance(declared, Bounded):
+        return declared.lower, declared.upper
+    return 0.0, float(max(1, len(declared) - 1))
+
+
+def _ranked(
+    x: Reals, draw: Callable[[int], Reals], count: int, centre: Reals, r: Reals, generator: PublicGenerator
+) -> float:
+    """Return the score of Σ (x_i − c_i) r_i among those of the copies that ``draw`` makes, some at a time.
+
+    c, the centre less a constant, moves all of them alike; it keeps their rounding small.
+    """
+    centre = centre + np.mean(x - centre)
+    left = x - centre
+    sums, squares = [float(left @ r)], [float(left @ left), ROUNDING**2 * float(x @ x)]
+    at_once = max(1, CELLS // x.size)
+    for start in range(0, count, at_once):
+        copies = draw(min(at_once, count - start)) - centre
+        sums += (copies @ r).tolist()
+        squares += (copies**2).sum(axis=1).tolist()
+    largest = math.sqrt(max(squares) * float(r @ r))
+    return score_of_rank(sums[0], np.array(sums[1:]), largest, generator)
+
+
+def permuted_copies(log_density: Reals, count: int, generator: PublicGenerator) -> Integers:
+    """Return permutations of the rows, shape (count, n), exchangeable with the identity given the values.
+
+    Rounds of disjoint pairs are drawn; in each round a pair (i, k) swaps its x's with odds
+    p(x_k|z_i) p(x_i|z_k) : p(x_i|z_i) p(x_k|z_k).  From the identity the rounds run backwards to a hub; from the hub
+    each copy runs forwards, so the identity and the copies are alike, given the hub.
+
+    *Source*: Berrett, Wang, Barber & Samworth (2020), Algorithm 1 and section 3.
+    """
+    n = len(log_density)
+    rounds = [generator.permutation(n)[: n - n % 2].reshape(2, -1) for _ in range(SWEEPS)]
+    hub = np.arange(n, dtype=np.int64)[None, :]
+    for pairs in reversed(rounds):
+        hub = _swapped(hub, pairs, log_density, generator)
+    copies = np.repeat(hub, count, axis=0)
+    for pairs in rounds:
+        copies = _swapped(copies, pairs, log_density, generator)
+    return copies
+
+
+def _swapped(orders: Integers, pairs: Integers, log_density: Reals, generator: PublicGenerator) -> Integers:
+    i, k = pairs
+    a, b = orders[:, i], orders[:, k]
+    odds = log_density[b, i] + log_density[a, k] - log_density[a, i] - log_density[b, k]
+    swap = generator.random(a.shape) < 1 / (1 + np.exp(np.minimum(-odds, 700)))
+    after = orders.copy()
+    after[:, i], after[:, k] = np.where(swap, b, a), np.where(swap, a, b)
+    return after
+
+
+def checked_model(method: str, model: Any, question: Hypothesis, fitted: bool) -> Any:
+    """Return a model of x, stated ones as what they state; it fits the columns, and is tried on made-up rows."""
+    model = stated(model, question.given)
+    if len(question.x) != 1 or width_of(question.schema, question.y) != 1:
+        raise ParameterError(f"method {method!r} takes one column x and one column y of numbers or of two levels")
+    if isinstance(model, str):
+        if model != "fit":
+            raise ParameterError("model_x must be a ModelX, or 'fit'")
+        if not fitted:
+            raise ParameterError(
+                f"method {method!r} needs a public model of x: one fitted on the same rows is neither private nor "
+                "exact; method 'crt' can fit one inside each block"
+            )
+        if not isinstance(question.schema[question.x[0]], Bounded):
+            raise ParameterError("model_x='fit' needs a column x declared Bounded")
+        return model
+    if not isinstance(model, ModelX):
+        law = "the law of x given z: a table, or mean and sd, or a ModelX"
+        raise ParameterError(f"method {method!r} needs model_x, {law}")
+    model.check(question.schema, question.x[0], question.given)
+    return model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crt(BlockTest):
+    """Ranks among copies of x that its law given z draws, in blocks.
+
+    Parameters
+    ----------
+    model_x : ModelX, mapping or "fit"
+        The law of x given z, as ``{"table": [[.9, .1], [.4, .6]]}`` or ``{"mean": {"intercept": 1, "age": .5}, "sd":
+        2}``.  ``"fit"`` learns a normal law inside each block; the level is then approximate.
+    blocks, regression, resamples, workers
+        As in ``Gcm``.
+    """
+
+    name: ClassVar[str] = "crt"
+    about: ClassVar[str] = "ranks among copies of x, in blocks"
+
+    regression: Any = None
+    resamples: int | None = None
+    workers: int | None = None
+    model_x: ModelX | Mapping[str, Any] | Literal["fit"] | None = None
+
+    @property
+    def guests(self) -> bool:
+        return has_guests(self.regression, self.model_x)
+
+    @property
+    def least_rows(self) -> int:
+        """Fewer where the law of x is known: the level is exact, whatever the regression of y has learnt."""
+        return super().least_rows if self.model_x == "fit" else LEAST_BLOCK
+
+    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
+        return self.ranked(rows, question, self.resamples or 0, coins)
+
+    def ranked(self, rows: Sample, question: Hypothesis, count: int, coins: PublicGenerator) -> float:
+        """Return the score of x among so many copies."""
+        x = values_of(rows.x)
+        if not isinstance(self.model_x, ModelX):
+            both = residuals(rows.given, (x[:, None], rows.y), self.regression, coins).residuals
+            r_x, r_y = both[:, 0], both[:, 1]
+            spread = r_x.std()
+            zeros = np.zeros(rows.n)
+            return _ranked(
+                r_x, lambda size: spread * coins.standard_normal((size, rows.n)), count, zeros, r_y, coins
+            )
+        r_y = residuals(rows.given, (rows.y,), self.regression, coins).residuals[:, 0]
+        law, bounds = self.model_x.at(rows.raw), bounds_of(question.schema, question.x[0])
+        return _ranked(x, self.copies(x, law, bounds, count, coins), count, np.clip(law.centre, *bounds), r_y, coins)
+
+    def copies(
+        self, x: Reals, law: LawOfRows, bounds: tuple[float, float], count: int, coins: PublicGenerator
+    ) -> Callable[[int], Reals]:
+        """Return a function that draws so many copies of x at a time."""
+        return lambda size: law.copies(size, bounds, coins)
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        model = checked_model(self.name, self.model_x, question, fitted=True)
+        return replace(super().settle(question, spent), model_x=model)
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        fitted = (FITTED,) if self.model_x == "fit" else ()
+        return (*fitted, *super().caveats(question, spent))
+
+    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+        """Return the test of all rows: the score of the rank among 999 copies, two-sided."""
+        from scipy.special import ndtr
+
+        book_exact("rank among copies", allotment)
+        private = private.complete()
+        if private.n < LEAST_KEPT:
+            return Released(0.0, 1.0)
+        found = self.ranked(private, question, EXACT_RESAMPLES, coins)
+        return Released(found, float(2 * ndtr(-abs(found))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cpt(Crt):
+    """Ranks among permutations of x that its law given z weighs, in blocks; options as in ``Crt``."""
+
+    name: ClassVar[str] = "cpt"
+    about: ClassVar[str] = "ranks among permutations of x that a model of x weighs, in blocks"
+
+    def copies(
+        self, x: Reals, law: LawOfRows, bounds: tuple[float, float], count: int, coins: PublicGenerator
+    ) -> Callable[[int], Reals]:
+        orders = iter(permuted_copies(law.log_density(x, bounds), count, coins))
+        return lambda size: x[np.stack(list(itertools.islice(orders, size)))]
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        checked_model(self.name, self.model_x, question, fitted=False)
+        if isinstance(self.model_x, ModelX) and self.model_x.kind == "sampler":
+            raise ParameterError("method 'cpt' needs a density: a ModelX with mean or table")
+        ready = super().settle(question, spent)
+        in_block = -(-question.n // (ready.blocks or 1))
+        if in_block > MOST_CPT_ROWS:
+            raise ParameterError(f"method 'cpt' takes at most {MOST_CPT_ROWS} rows in a block: give more blocks")
+        if in_block * max(ready.resamples or 0, in_block) * (ready.workers or 1) > MOST_CPT_CELLS:
+            raise ParameterError(
+                "method 'cpt' cannot hold so many copies: give more blocks, or fewer resamples or workers"
+            )
+        return ready

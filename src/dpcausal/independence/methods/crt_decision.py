@@ -1,0 +1,254 @@
+"""Randomisation tests of all rows at once: noisy statistics of x and of copies of it.
+
+T_j = Σ_i c_i^{(j)} r_i, c the residuals of x (j = 0) or of a copy of x from its public model, in units of half x's
+public range and clipped to [−1, 1], r the residuals of y given z, or y itself.  One row moves each T_j by at most Δ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dpcausal.core import validate as public
+from dpcausal.data.schema import Bounded, Schema
+from dpcausal.errors import ParameterError
+from dpcausal.independence.methods.crt import bounds_of, checked_model
+from dpcausal.independence.methods.model_x import ModelX
+from dpcausal.independence.question import SIGNED, Hypothesis, PureTest, Reals, Released, Sample, values_of, width_of
+from dpcausal.mechanisms.additive import laplace, laplace_scale
+from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Sensitivity
+from dpcausal.regression.residual_products import (
+    CHUNK_ROWS,
+    LARGEST_PENALTY,
+    LEAST_PENALTY,
+    MOST_FEATURES,
+    Chunks,
+    fit_weights,
+    fitted_residuals,
+    resample_sum_sensitivity,
+)
+
+PAIRS = 100
+"""Cosine and sine pairs in all, shared by the given numbers; at least ``LEAST_PAIRS`` each."""
+
+LEAST_PAIRS = 20
+
+WIDTH = 0.1
+"""Default width: public, in units of half a column's range."""
+
+LEAST_ROWS = 10
+
+_BELOW_ONE = 1 - 1e-12
+"""So that a computed vector's norm is at most 1."""
+
+
+def size_of(schema: Schema, given: tuple[str, ...]) -> int:
+    """Return the number of features."""
+    numbers = sum(isinstance(schema[name], Bounded) for name in given)
+    return 2 * _pairs(numbers) * numbers + sum(
+        len(column) for column in map(schema.__getitem__, given) if not isinstance(column, Bounded)
+    )
+
+
+def check_size(schema: Schema, given: tuple[str, ...]) -> None:
+    """Refuse more features than the bounds are proved for."""
+    if size_of(schema, given) > MOST_FEATURES:
+        raise ParameterError(
+            f"the global forms take at most {MOST_FEATURES} features: {2 * LEAST_PAIRS} for a number of many, one for "
+            "each level"
+        )
+
+
+def _pairs(numbers: int) -> int:
+    return max(LEAST_PAIRS, PAIRS // max(numbers, 1))
+
+
+def chunks_of(
+    rows: Sample, schema: Schema, given: tuple[str, ...], width: float, generator: PublicGenerator
+) -> Chunks:
+    """Return a function that yields slices of the rows and φ there; without given columns, one feature that is 0.
+
+    φ is 0, as x and y are to be, for a row that lacks a column: it is in no sum then.
+    """
+    numbers = [place for place, name in enumerate(given) if isinstance(schema[name], Bounded)]
+    pairs = _pairs(len(numbers))
+    drawn = {place: generator.standard_normal(pairs) / width for place in numbers}
+    scale = _BELOW_ONE / math.sqrt(max(1, len(given)))
+
+    def chunks() -> Iterator[tuple[slice, Reals]]:
+        for start in range(0, rows.n, CHUNK_ROWS):
+            part = slice(start, min(start + CHUNK_ROWS, rows.n))
+            raw, found = rows.raw[part], []
+            for place, name in enumerate(given):
+                declared = schema[name]
+                if isinstance(declared, Bounded):
+                    angles = np.multiply.outer((raw[:, place] - declared.midpoint) / (declared.width / 2), drawn[place])
+                    found += [np.cos(angles) * (scale / math.sqrt(pairs)), np.sin(angles) * (scale / math.sqrt(pairs))]
+                else:
+                    found.append((raw[:, place : place + 1] == np.arange(len(declared))) * scale)
+            features = np.hstack(found) if found else np.zeros((len(raw), 1))
+            features[~rows.kept[part]] = 0.0
+            yield part, features
+
+    return chunks
+
+
+def unit_column(values: Reals, schema: Schema, name: str) -> Reals:
+    """Return a column scaled from its public range to [−1, 1]; of two levels, −1 and 1."""
+    declared = schema[name]
+    if isinstance(declared, Bounded):
+        middle, half = declared.midpoint, declared.width / 2
+    else:
+        half = max(1, len(declared) - 1) / 2
+        middle = (len(declared) - 1) / 2
+    return np.clip((values - middle) / half, -1.0, 1.0)
+
+
+def features(rows: Sample, question: Hypothesis, width: float | None, coins: PublicGenerator) -> Chunks:
+    """Return the public features of the given columns."""
+    return chunks_of(rows, question.schema, question.given, width or WIDTH, coins)
+
+
+def settled_ridge(
+    method: str, question: Hypothesis, penalty: float | None, width: float | None, default: float
+) -> tuple[float, float]:
+    """Check the columns, the penalty and the width of a method of all rows, or choose the last two."""
+    if len(question.x) != 1 or len(question.y) != 1 or width_of(question.schema, (*question.x, *question.y)) != 2:
+        raise ParameterError(f"method {method!r} takes one column x and one y, of numbers or of two levels")
+    public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
+    check_size(question.schema, question.given)
+    chosen = default if penalty is None else penalty
+    if not (public.is_number(chosen) and LEAST_PENALTY <= chosen <= LARGEST_PENALTY):
+        raise ParameterError(f"penalty must be between {LEAST_PENALTY:g} and {LARGEST_PENALTY:g} for method {method!r}")
+    in_halves = ", in units of half a column's range"
+    return float(chosen), public.number("width", WIDTH if width is None else width, 0.005, 1000, in_halves)
+
+
+RESAMPLES, MOST_RESAMPLES = 499, 9_999
+PENALTY = 10.0
+"""Default λ: the level does not depend on it, and a heavy one keeps Δ small."""
+
+CELLS = 4_000_000
+"""Numbers of copies in memory at a time."""
+
+
+def largest_rank(alpha: float, resamples: int) -> int:
+    """Return k = ⌊α (m + 1)⌋: among the k largest of m + 1 with probability at most α.
+
+    >>> largest_rank(0.05, 19), largest_rank(0.05, 499)
+    (1, 25)
+    """
+    return math.floor(alpha * (resamples + 1) + 1e-9)
+
+
+def settled_copies(resamples: int | None, default: int, alpha: float) -> int:
+    """Check the number of copies, or choose it: enough for the level."""
+    count = public.whole("resamples", default if resamples is None else resamples, 1, MOST_RESAMPLES)
+    if not 1 <= largest_rank(alpha, count) <= count:
+        raise ParameterError(f"at alpha = {alpha:g} resamples must be at least 1/alpha - 1")
+    return count
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobalCrt(PureTest):
+    """A test by statistics of all rows and of copies of x.
+
+    Parameters
+    ----------
+    model_x : ModelX or mapping
+        The law of x given z, row by row: with mean and sd, or a table; a mapping as in ``Crt``.
+    resamples : int, optional
+        Copies.
+    penalty, width : float, optional
+        λ of y's ridge, by default 10, and its kernel's width in units of half the public range of a column.
+    """
+
+    default_resamples: ClassVar[int] = RESAMPLES
+
+    model_x: ModelX | Mapping[str, Any] | None = None
+    resamples: int | None = None
+    penalty: float | None = None
+    width: float | None = None
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        model = checked_model(self.name, self.model_x, question, fitted=False)
+        if isinstance(self.model_x, ModelX) and self.model_x.kind == "sampler":
+            raise ParameterError(
+                f"method {self.name!r} needs a model of single rows: a ModelX with mean and sd, or a table; a "
+                "sampler's coins could carry one row's value to another's copy"
+            )
+        penalty, width = settled_ridge(self.name, question, self.penalty, self.width, PENALTY)
+        resamples = settled_copies(self.resamples, self.default_resamples, question.alpha)
+        return replace(self, model_x=model, penalty=penalty, width=width, resamples=resamples)
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        return (SIGNED,)
+
+    def sensitivity(self, question: Hypothesis) -> Sensitivity:
+        """Return how far one row moves each statistic."""
+        return resample_sum_sensitivity(question.n, self.penalty if question.given else None)
+
+    def statistics(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> Reals:
+        """Return T_0, …, T_m, shape (m + 1,).
+
+        The coins of the copies are drawn without a look at the rows and the model is asked row by row, so a replaced
+        row changes its own copies only.
+        """
+        if not isinstance(self.model_x, ModelX):
+            raise ParameterError("statistics need a model of x")
+        bounds = bounds_of(question.schema, question.x[0])
+        half = (bounds[1] - bounds[0]) / 2
+        law = self.model_x.at(rows.raw, row_by_row=True)
+        left = unit_column(rows.y[:, 0], question.schema, question.y[0])[:, None]
+        left[~rows.kept] = 0.0
+        if question.given:
+            chunks = features(rows, question, self.width, coins)
+            left = fitted_residuals(chunks, left, fit_weights(chunks, left, self.penalty or 0))
+        found = np.zeros(1 + (self.resamples or 0))
+        found[0] = _summed(np.clip((values_of(rows.x) - law.centre) / half, -1, 1)[None, :], left[:, 0])[0]
+        at_once = max(1, CELLS // rows.n)
+        for start in range(1, found.size, at_once):
+            size = min(at_once, found.size - start)
+            copies = law.copies(size, bounds, coins)
+            found[start : start + size] = _summed(np.clip((copies - law.centre) / half, -1, 1), left[:, 0])
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrtDecision(GlobalCrt):
+    """A noisy statistic among noisy copies: a decision."""
+
+    name: ClassVar[str] = "crt-decision"
+    about: ClassVar[str] = "a noisy statistic among noisy copies"
+    leaves_out: ClassVar[bool] = True
+    releases_pvalue: ClassVar[bool] = False
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return "resample-product-sum", "residual-rounding", "noisy-rank", "laplace"
+
+    def release(
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        each = self.sensitivity(question)
+        claim = margin_sensitivity(each, each, spent.epsilon)
+        found = np.abs(self.statistics(private, question, coins))
+        rank = largest_rank(question.alpha, self.resamples or 0)
+        scale = laplace_scale(claim.bound, spent)
+        margin = laplace(rank_margin(found, rank, scale, claim, coins, "margin over the copies"), allotment, spent)
+        return Released(margin, None, margin > 0)
+
+
+def _summed(left: Reals, right: Reals) -> Reals:
+    total = np.zeros(len(left))
+    for start in range(0, len(right), CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
+        total += left[:, part] @ right[part]
+    return total

@@ -1,0 +1,120 @@
+"""The Hilbert-Schmidt criterion by permutations, for x and y without z: a decision by noisy statistics.
+
+A replaced row stands in one pair of the observed statistic, but in two of a permuted one: its x meets another row's y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.core import validate as public
+from dpcausal.errors import ParameterError
+from dpcausal.independence.methods.crt import bounds_of
+from dpcausal.independence.methods.crt_decision import largest_rank, settled_copies
+from dpcausal.independence.question import Hypothesis, Integers, PureTest, Released, Sample, values_of, width_of
+from dpcausal.mechanisms.additive import laplace, laplace_scale
+from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Sensitivity
+from dpcausal.statistics.hsic import MOST_RECORDS, permuted_root_hsic_sensitivity, root_hsic, root_hsic_sensitivity
+
+RESAMPLES = 199
+WIDTH = 0.4
+"""Default width of both Laplacian kernels: public, in units of half a column's range."""
+
+_ROUNDING = Fraction(1, 2**50)
+"""Sums of a statistic below 1 and a coin are rounded to floats."""
+
+
+def sensitivities(n: int) -> tuple[Sensitivity, Sensitivity]:
+    """Return how far the observed statistic and each permuted one move, rounding of sums included."""
+    own, copies = root_hsic_sensitivity(n), permuted_root_hsic_sensitivity(n)
+    return replace(own, bound=own.bound + _ROUNDING), replace(copies, bound=copies.bound + _ROUNDING)
+
+
+def first_returns(order: Integers, kept: npt.NDArray[np.bool_]) -> Integers:
+    """Return where a permutation first meets a kept row again, from each kept row: uniform if it is.
+
+    So a row that is left out changes one partner and takes one pair away; to permute the kept ones afresh changes all.
+    """
+    place = order[kept]
+    while not kept[place].all():
+        place = np.where(kept[place], place, order[place])
+    return place
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermutedHsic(PureTest):
+    """Kernel dependence among noisy permutations, for ``given=[]``: a decision.
+
+    Parameters
+    ----------
+    resamples : int, optional
+        Permutations, by default 199.
+    width : float, optional
+        Of both kernels, in units of half a column's range; by default 0.4.
+    """
+
+    name: ClassVar[str] = "hsic"
+    about: ClassVar[str] = "kernel dependence among noisy permutations"
+    leaves_out: ClassVar[bool] = True
+    releases_pvalue: ClassVar[bool] = False
+
+    resamples: int | None = None
+    width: float | None = None
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return "root-hsic", "permuted-root-hsic", "noisy-rank", "laplace"
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        if question.given:
+            raise ParameterError(
+                "method 'hsic' is for given=[]: permuting x is right only where nothing is conditioned on"
+            )
+        both = (*question.x, *question.y)
+        if len(question.x) != 1 or len(question.y) != 1 or width_of(question.schema, both) < 2:
+            raise ParameterError("method 'hsic' takes one column x and one column y")
+        if not 2 <= question.n <= MOST_RECORDS["laplacian"]:
+            raise ParameterError(f"method 'hsic' takes 2 to {MOST_RECORDS['laplacian']} rows")
+        width = WIDTH if self.width is None else self.width
+        in_halves = ", in units of half a column's range"
+        return replace(
+            self,
+            width=public.number("width", width, 1e-3, 1000, in_halves),
+            resamples=settled_copies(self.resamples, RESAMPLES, question.alpha),
+        )
+
+    def load(self) -> None:
+        root_hsic(np.arange(4.0), np.arange(4.0), width_x=1.0, width_y=1.0, range_x=(0.0, 4.0), range_y=(0.0, 4.0))
+
+    def release(
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        claim = margin_sensitivity(*sensitivities(question.n), spent.epsilon)
+        x, y = values_of(private.x), values_of(private.y)
+        range_x, range_y = bounds_of(question.schema, question.x[0]), bounds_of(question.schema, question.y[0])
+        widths = [(self.width or WIDTH) * (high - low) / 2 for low, high in (range_x, range_y)]
+        orders = [np.arange(private.n), *(coins.permutation(private.n) for _ in range(self.resamples or 0))]
+        kept = np.flatnonzero(private.kept)
+
+        def scaled(order: Integers) -> float:
+            if kept.size < 2:
+                return 0.0
+            partners = y[first_returns(order, private.kept)]
+            root = root_hsic(
+                x[kept], partners, width_x=widths[0], width_y=widths[1], range_x=range_x, range_y=range_y
+            )
+            return root * (kept.size / private.n)
+
+        found = np.array([scaled(order) for order in orders])
+        rank = largest_rank(question.alpha, self.resamples or 0)
+        query = rank_margin(found, rank, laplace_scale(claim.bound, spent), claim, coins, "margin over permutations")
+        margin = laplace(query, allotment, spent)
+        return Released(margin, None, margin > 0)

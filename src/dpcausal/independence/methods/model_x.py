@@ -1,0 +1,314 @@
+"""The law of x given z, as the caller knows it: what the conditional randomisation tests draw copies of x from.
+
+Three kinds: a normal law (``mean`` and ``sd``), probabilities of levels (``table``, or ``mean`` alone for two levels),
+or any sampler (``sample``).  The first two have one public normal or uniform number a row and copy, and the forms of
+all rows ask their functions row by row, so a replaced row changes its own copies only; a sampler may use its generator
+as it likes and serves in blocks.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.core.validate import is_number
+from dpcausal.data.schema import Bounded, Levels, Schema
+from dpcausal.errors import ParameterError, nearest
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, restart_streams
+from dpcausal.privacy.sandbox import contained
+from dpcausal.regression.external import guest, tried
+
+Reals = npt.NDArray[np.float64]
+RowFunction = Callable[[Reals], Any]
+
+WHO = "the model of x"
+
+PROBES = 24
+"""Made-up rows on which a model is tried before anything is spent."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelX:
+    """The law of x given z: public knowledge, never learnt from the table.
+
+    Functions take z as an array of shape (n, columns of ``given``), numbers in their own unit and levels as codes, and
+    return n values, each from its own row.  They must not remember rows between calls.
+
+    Parameters
+    ----------
+    mean : function of z, optional
+        Mean of x, in its own unit; for a column of two levels, without ``sd``, the probability of the second.
+    sd : function of z, or number, optional
+        Standard deviation: x is normal, clipped to its bounds.
+    table : array, shape (levels of z, levels of x), optional
+        Probabilities: one given column, with levels; rows sum to 1.
+    sample : function of (z, generator), optional
+        Draws x, shape (n,); in blocks only.  All its coins must come from the generator.
+
+    Examples
+    --------
+    >>> ModelX(mean=lambda z: z[:, 0] / 2, sd=1.0).kind
+    'normal'
+    >>> ModelX(table=[[0.9, 0.1], [0.4, 0.6]]).kind
+    'levels'
+    """
+
+    mean: RowFunction | None = None
+    sd: RowFunction | float | None = None
+    table: Any = None
+    sample: Callable[[Reals, PublicGenerator], Any] | None = None
+
+    def __post_init__(self) -> None:
+        given = [self.mean is not None, self.table is not None, self.sample is not None]
+        if sum(given) != 1 or (self.sd is not None and self.mean is None):
+            raise ParameterError("a model of x has mean (with sd unless x has two levels), table, or sample")
+        for name in ("mean", "sample"):
+            value = getattr(self, name)
+            if value is not None and not callable(value):
+                raise ParameterError(f"{name} must be a function")
+        if self.sd is not None and not callable(self.sd):
+            number = isinstance(self.sd, (int, float)) and not isinstance(self.sd, bool)
+            if not (number and 0 < self.sd <= sys.float_info.max):
+                raise ParameterError("sd must be a function or a positive number")
+            object.__setattr__(self, "sd", float(self.sd))
+        if self.table is not None:
+            try:
+                known = np.asarray(self.table)
+            except ValueError:
+                known = np.empty(0)
+            if known.size == 0 or known.dtype.kind not in "fiu" or known.ndim != 2 or not np.isfinite(known).all():
+                raise ParameterError("table must hold probabilities, one row a level of z")
+            if (known < 0).any() or np.abs(known.sum(axis=1) - 1).max() > 1e-9:
+                raise ParameterError("each row of table must sum to 1")
+            object.__setattr__(self, "table", known.astype(np.float64))
+
+    @property
+    def kind(self) -> str:
+        """``"normal"``, ``"levels"`` or ``"sampler"``."""
+        if self.sample is not None:
+            return "sampler"
+        return "normal" if self.sd is not None else "levels"
+
+    def check(self, schema: Schema, x: str, given: tuple[str, ...]) -> None:
+        """Try the model on made-up rows of the public schema: shape, finite values, each row by itself.
+
+        Raises
+        ------
+        ParameterError
+            The model does not fit the columns.
+        """
+        declared = schema[x]
+        if self.kind == "normal" and not isinstance(declared, Bounded):
+            raise ParameterError("a normal model of x needs a column declared Bounded")
+        if self.kind == "levels":
+            if not isinstance(declared, Levels):
+                raise ParameterError("a model of levels needs a column x declared Levels")
+            if self.table is None and len(declared) != 2:
+                raise ParameterError("mean without sd is for a column of two levels")
+        if self.table is not None:
+            z = schema[given[0]] if len(given) == 1 else None
+            if not (isinstance(z, Levels) and self.table.shape == (len(z), len(declared))):  # type: ignore[arg-type]
+                raise ParameterError("table needs one given column with levels, its shape (levels of z, levels of x)")
+        Z = probes(schema, given)
+        functions = [f for f in (self.mean, self.sd) if callable(f)]
+        for function in functions:
+            _check_rowwise(function, Z, probability=self.kind == "levels")
+        if self.sample is not None:
+            sample = self.sample
+            drawn = tried(lambda: np.asarray(sample(Z.copy(), generator_from_seed(0)), dtype=np.float64), WHO)
+            if drawn.shape != (len(Z),):
+                raise ParameterError("sample must return one value a row")
+
+    def at(self, Z: Reals, row_by_row: bool = False) -> LawOfRows:
+        """Return the law of x at each row; what is not finite is 0.
+
+        Parameters
+        ----------
+        Z : float array, shape (n, columns of ``given``)
+        row_by_row : bool
+            Ask ``mean`` and ``sd`` for each row alone, so that no row can bear on another's law.
+        """
+        ask = single_rows if row_by_row else rowwise
+        centre = spread = np.zeros(len(Z))
+        if self.table is not None:
+            centre = np.asarray(self.table @ np.arange(self.table.shape[1]))[Z[:, 0].astype(np.int64)]
+        elif self.mean is not None:
+            centre = ask(self.mean, Z)
+            centre = np.clip(centre, 0.0, 1.0) if self.kind == "levels" else centre
+        if self.sd is not None:
+            spread = np.abs(ask(self.sd, Z)) if callable(self.sd) else np.full(len(Z), float(self.sd))
+        return LawOfRows(self, Z, centre, spread)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LawOfRows:
+    """The law of x at n rows: private, as they are.
+
+    Attributes
+    ----------
+    model : ModelX
+    Z : float array, shape (n, columns of ``given``)
+    centre, spread : float arrays, shape (n,)
+        Mean of x, codes for levels, and standard deviation of a normal law.
+    """
+
+    model: ModelX
+    Z: Reals
+    centre: Reals
+    spread: Reals
+
+    def copies(self, count: int, bounds: tuple[float, float], generator: PublicGenerator) -> Reals:
+        """Return copies of x, shape (count, n), clipped to x's bounds as x is.
+
+        The coins are drawn without a look at the rows, one a row and copy, so each copy of a row is a function of it.
+        """
+        n = len(self.Z)
+        sample = self.model.sample
+        if sample is not None:
+            drawn = guest(
+                lambda: np.array([sample(self.Z.copy(), generator) for _ in range(count)], dtype=np.float64),
+                int(generator.integers(2**63)),
+            ).reshape(count, n)
+        elif self.model.kind == "normal":
+            drawn = self.centre + self.spread * generator.standard_normal((count, n))
+        else:
+            drawn = self._codes(generator.random((count, n)))
+        return np.clip(np.where(np.isfinite(drawn), drawn, sum(bounds) / 2), *bounds)
+
+    def _codes(self, coins: Reals) -> Reals:
+        if self.model.table is None:
+            return (coins > 1 - self.centre).astype(np.float64)
+        edges, code = np.cumsum(self.model.table, axis=1)[:, :-1], self.Z[:, 0].astype(np.int64)
+        drawn = np.zeros(coins.shape)
+        for edge in edges.T:
+            drawn += coins > edge[code]
+        return drawn
+
+    def log_density(self, x: Reals, bounds: tuple[float, float]) -> Reals:
+        """Return log p(x_k | z_i), shape (n of x, n), of the clipped x: at its bounds it has the tail's probability."""
+        if self.model.kind == "normal":
+            from scipy.special import log_ndtr
+
+            spread = np.maximum(self.spread, 1e-300)
+            scaled = (x[:, None] - self.centre) / spread
+            inside = -0.5 * scaled**2 - np.log(spread) - 0.5 * math.log(2 * math.pi)
+            low, high = x[:, None] <= bounds[0], x[:, None] >= bounds[1]
+            return np.asarray(np.where(low, log_ndtr(scaled), np.where(high, log_ndtr(-scaled), inside)))
+        if self.model.table is not None:
+            chances = self.model.table[self.Z[:, 0].astype(np.int64)][:, x.astype(np.int64)].T
+        else:
+            chances = np.where(x[:, None] > 0.5, self.centre, 1 - self.centre)
+        return np.asarray(np.log(np.maximum(chances, 1e-300)))
+
+
+def probes(schema: Schema, given: tuple[str, ...]) -> Reals:
+    """Return made-up rows of z: corners and random places of the public domain."""
+    generator = generator_from_seed(1)
+    columns = []
+    for name in given:
+        declared = schema[name]
+        if isinstance(declared, Bounded):
+            drawn = declared.lower + declared.width * generator.random(PROBES)
+            drawn[:2] = declared.lower, declared.upper
+        else:
+            drawn = generator.integers(len(declared), size=PROBES).astype(np.float64)
+        columns.append(drawn)
+    return np.stack(columns, axis=1) if columns else np.empty((PROBES, 0))
+
+
+def rowwise(function: RowFunction, Z: Reals) -> Reals:
+    """Return a function of rows, total: where it fails on all rows together it is asked row by row."""
+    found = guest(lambda: contained(lambda: np.array(function(Z.copy()), dtype=np.float64), np.empty(0)), 0)
+    if found.shape == (len(Z),):
+        return np.where(np.isfinite(found), found, 0.0)
+    return single_rows(function, Z)  # a failure at one row must not change another row's value
+
+
+def single_rows(function: RowFunction, Z: Reals) -> Reals:
+    """Return a function of rows, asked for each row alone, with the same coins; total."""
+
+    def single(row: Reals) -> float:
+        restart_streams(0)  # where one row's draws end, the next one's must not begin
+        found = contained(lambda: float(np.ravel(np.asarray(function(row.copy()), dtype=np.float64))[0]), 0.0)
+        return found if math.isfinite(found) else 0.0
+
+    return guest(lambda: np.array([single(Z[place : place + 1]) for place in range(len(Z))]), 0)
+
+
+def _check_rowwise(function: RowFunction, Z: Reals, probability: bool) -> None:
+    def answers() -> tuple[Reals, Reals]:
+        rows = [np.ravel(np.asarray(function(row[None, :].copy()), dtype=np.float64))[0] for row in Z]
+        return np.array(function(Z.copy()), dtype=np.float64), np.array(rows)
+
+    whole, single = tried(answers, WHO)
+    if whole.shape != (len(Z),) or not np.isfinite(whole).all():
+        raise ParameterError("the functions of a model of x must return one finite number a row")
+    if probability and not ((whole >= 0) & (whole <= 1)).all():
+        raise ParameterError("mean without sd is a probability: it must be between 0 and 1 wherever z can be")
+    if not np.allclose(whole, single, rtol=1e-9, atol=1e-12):
+        raise ParameterError("the functions of a model of x must take each row by itself")
+
+
+WORDS = ("table", "mean", "sd")
+INTERCEPT = "intercept"
+
+
+@dataclass(frozen=True)
+class Linear:
+    """b₀ + Σ_j b_j z_j, numbers in their own unit and levels as codes; term by term, so that a row is by itself."""
+
+    intercept: float
+    slopes: tuple[tuple[int, float], ...]
+
+    def __call__(self, Z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        found = np.full(len(Z), self.intercept)
+        for place, slope in self.slopes:
+            found = found + slope * Z[:, place]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class StatedLaw(ModelX):
+    """A law with the words that it was stated in."""
+
+    words: Any = None
+
+
+def stated(law: Any, given: tuple[str, ...]) -> Any:
+    """Return the model that a mapping of words states; anything else as it is.
+
+    ``{"table": [[...], ...]}``; or ``{"mean": m, "sd": s}`` with m a number, or a slope for each given column, by its
+    name, and an ``intercept``; for x of two levels m is the probability of the second, and there is no sd.
+
+    Examples
+    --------
+    >>> law = stated({"mean": {"intercept": 1, "age": 0.5}, "sd": 2}, ("sex", "age"))
+    >>> law.kind, law.mean(np.array([[1.0, 30.0]])).tolist()
+    ('normal', [16.0])
+    """
+    if not isinstance(law, Mapping):
+        return law
+    unknown = next((name for name in law if name not in WORDS), None)
+    if unknown is not None or not law:
+        raise ParameterError(f"model_x takes {', '.join(WORDS)}{nearest(unknown, WORDS)}")
+    told = {**law, "mean": _linear(law["mean"], given)} if "mean" in law else dict(law)
+    return StatedLaw(**told, words=dict(law))
+
+
+def _linear(mean: Any, given: tuple[str, ...]) -> Linear:
+    slopes = mean if isinstance(mean, Mapping) else {INTERCEPT: mean}
+    if INTERCEPT in given:
+        raise ParameterError(f"a given column is named {INTERCEPT!r}: state the law by a function, in Python")
+    for name, slope in slopes.items():
+        if name not in (*given, INTERCEPT):
+            raise ParameterError(f"model_x: {name!r} is not given{nearest(name, (*given, INTERCEPT))}")
+        if not is_number(slope) or not np.isfinite(slope):
+            raise ParameterError(f"model_x: {name} must be a finite number")
+    by_place = sorted((given.index(name), float(slope)) for name, slope in slopes.items() if name != INTERCEPT)
+    return Linear(float(slopes.get(INTERCEPT, 0.0)), tuple(by_place))

@@ -1,0 +1,189 @@
+"""Neighbours in the order of one given number: sign products of their differences in x and y, without a regression."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from dpcausal.core import validate as public
+from dpcausal.data.schema import Bounded
+from dpcausal.errors import ParameterError
+from dpcausal.independence.null_laws import (
+    MISSED,
+    bounded_pvalue,
+    farthest_of,
+    noisy_power,
+    normal_laplace_pvalue,
+    upper_bound,
+)
+from dpcausal.independence.question import (
+    SIGNED,
+    Hypothesis,
+    PureTest,
+    Released,
+    Sample,
+    cells_of,
+    check_single,
+    two_valued,
+    values_of,
+)
+from dpcausal.mechanisms.additive import geometric, laplace_scale
+from dpcausal.mechanisms.blocks import dealt_order
+from dpcausal.mechanisms.gate import book_exact
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Query
+from dpcausal.statistics.neighbour_pairs import (
+    ENDS,
+    MOST_NEIGHBOURS,
+    PairSums,
+    null_variance,
+    pair_counts,
+    pair_sums,
+    signed_sensitivity,
+    untied_sensitivity,
+)
+
+SIGNED_SHARE = Fraction(17, 20)
+"""Share of ε for the signed sum where x or y has two levels; the rest counts the untied pairs."""
+
+LEAST_ROWS = 60
+MOST_CELLS = 10**15
+FAR_NEIGHBOURS = (
+    "where means of x and y change much or jump often between neighbours in z, as with a z of Cauchy's tails or a "
+    "sawtooth, a true null can look dependent; fewer neighbours help"
+)
+
+DROWNING = 2.0
+"""Deviations of the statistic in one of the noise from which on nothing that failed without noise fails any more."""
+
+ROWS_PER_NEIGHBOUR, MOST_BY_RULE = 250, 16
+"""k is a 250th of a cell's rows, at most the fourth root of two thirds of them, and 16: means of x and y that differ
+inside windows move the sum by k² and more; its deviation grows like k√n, and beside its mean hardly falls with k."""
+
+
+def default_neighbours(rows: int, cells: int) -> int:
+    """Return the public number of neighbours on either side of the m = n/cells rows of a cell.
+
+    k = max(2, ⌊min(m/250, (2m/3)^{1/4}, 16)⌋)
+
+    >>> default_neighbours(10_000, 1), default_neighbours(1_000, 1), default_neighbours(10_000, 20)
+    (9, 4, 2)
+    """
+    root = math.isqrt(math.isqrt(2 * rows // (3 * cells)))
+    return max(2, min(rows // (ROWS_PER_NEIGHBOUR * cells), root, MOST_BY_RULE))
+
+
+LEAST_ENDS = 2
+
+
+def default_ends(rows: int, k: int, scale: float) -> int:
+    """Return over how many ranks of an end a row has one neighbour more, where the noise of the sum has this scale.
+
+    8/⌊1.5 + h⌋, at least 2: h is the variance of the noise over that of the sum.  What tails of z add, where close
+    ranks may be far apart, counts beside the deviation of both.
+
+    >>> default_ends(2_000, 6, 36.0), default_ends(2_000, 6, 144.0), default_ends(4_300, 7, 420.0)
+    (8, 4, 2)
+    """
+    hidden = 2 * scale**2 / max(1.0, null_variance(rows, k))
+    return max(LEAST_ENDS, ENDS // math.floor(1.5 + min(hidden, ENDS)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbours(PureTest):
+    """Sign products of neighbours in the order of one given number, inside cells of the given levels.
+
+    Parameters
+    ----------
+    neighbours : int, optional
+        On either side; by default a number that grows slowly with the rows a cell, 2 to 16.  Fewer follow means of x
+        and y that change fast with z.
+    ends : int, optional
+        The row of rank p from an end of its cell meets those up to ⌊p/ends⌋ further on; by default 8, 4 or 2, fewer
+        where the noise is larger.
+    """
+
+    name: ClassVar[str] = "neighbours"
+    about: ClassVar[str] = "sign products of neighbours in z"
+    leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
+
+    neighbours: int | None = None
+    ends: int | None = None
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return "neighbour-pairs", *(("untied-pairs",) if self.tied(question) else ()), "neighbour-variance", "geometric"
+
+    def tied(self, question: Hypothesis) -> bool:
+        """Return whether the schema says that many pairs are tied."""
+        return any(map(two_valued, question.declared((*question.x, *question.y))))
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        check_single(self.name, question)
+        if question.numbers != 1 or question.cells > MOST_CELLS:
+            raise ParameterError(f"method {self.name!r} takes one number among the columns given, beside levels")
+        public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
+        default = default_neighbours(question.n, question.cells)
+        asked = default if self.neighbours is None else self.neighbours
+        k = public.whole("neighbours", asked, 1, min(MOST_NEIGHBOURS, question.n // 10))
+        scale = 0.0 if spent.exact else laplace_scale(signed_sensitivity(k, question.unit).bound, spent)
+        ends = default_ends(question.n, k, scale) if self.ends is None else self.ends
+        return replace(self, neighbours=k, ends=public.whole("ends", ends, 1, MOST_NEIGHBOURS))
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        if not spent.exact:
+            scale = laplace_scale(signed_sensitivity(self.neighbours or 1, question.unit).bound, spent)
+            if math.sqrt(2) * scale >= DROWNING * self.deviation(question):
+                return (SIGNED,)
+        return (SIGNED, FAR_NEIGHBOURS)
+
+    def sums(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> PairSums:
+        """Return the sums; ties of z are broken by public coins, one a position, or by a hash of the person's own."""
+        place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
+        return pair_sums(
+            values_of(rows.x), values_of(rows.y), rows.raw[:, place], cells_of(rows.given),
+            dealt_order(rows.n, coins, rows.keys), rows.kept, self.neighbours or 1, self.ends or ENDS,
+        )  # fmt: skip
+
+    def release(
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        found, k = self.sums(private, question, coins), self.neighbours or 1
+        signed, untied = signed_sensitivity(k, question.unit), untied_sensitivity(k, question.unit)
+        first = spent.part(SIGNED_SHARE) if self.tied(question) else spent
+        noisy = geometric(Query(found.signed, signed, "sign products"), allotment, first)
+        scale = laplace_scale(signed.bound, first)
+        if not self.tied(question):
+            deviation = self.deviation(question)
+            return Released(noisy / deviation, normal_laplace_pvalue(noisy, deviation, scale))
+        rest = spent.part(1 - SIGNED_SHARE)
+        count = geometric(Query(found.untied, untied, "untied pairs"), allotment, rest)
+
+        def at_most(miss: float) -> float:
+            return self.deviation(question, upper_bound(count, laplace_scale(untied.bound, rest), miss))
+
+        return Released(noisy / at_most(MISSED * question.alpha), bounded_pvalue(noisy, scale, at_most))
+
+    def foreseen(self, question: Hypothesis, spent: PureDP, correlation: float) -> float | None:
+        """Return it from the normal law: each pair's signs agree as those of a pair of normal numbers do."""
+        if self.tied(question):
+            return None
+        k, deviation = self.neighbours or 1, self.deviation(question)
+        pairs = question.cells * pair_counts(max(question.n // question.cells, k + 1), k, self.ends or ENDS)[0]
+        scale = laplace_scale(signed_sensitivity(k, question.unit).bound, spent)
+        farthest = farthest_of(lambda sum: normal_laplace_pvalue(sum, deviation, scale) <= question.alpha, deviation)
+        return noisy_power(pairs * 2 / math.pi * math.asin(abs(correlation)), deviation, scale, farthest)
+
+    def deviation(self, question: Hypothesis, untied: float | None = None) -> float:
+        """Return the deviation of the signed sum under independence, at most."""
+        return math.sqrt(max(1.0, null_variance(question.n, self.neighbours or 1, untied, self.ends or ENDS)))
+
+    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+        book_exact("sign products", allotment)
+        found = self.sums(private, question, coins)
+        deviation = self.deviation(question, float(found.untied) if self.tied(question) else None)
+        return Released(found.signed / deviation, normal_laplace_pvalue(found.signed, deviation, 1e-9))

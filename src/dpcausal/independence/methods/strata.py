@@ -1,0 +1,151 @@
+"""The covariance inside strata that the given levels make, and its permutation variance: for x and y of two values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+
+from dpcausal.core import validate as public
+from dpcausal.data.reader import Records
+from dpcausal.data.records import Rows
+from dpcausal.data.schema import Bounded, Column
+from dpcausal.errors import ParameterError
+from dpcausal.independence.null_laws import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
+from dpcausal.independence.question import (
+    Hypothesis,
+    Integers,
+    PureTest,
+    Reals,
+    Released,
+    Sample,
+    cells_of,
+    check_single,
+    values_of,
+)
+from dpcausal.mechanisms.additive import geometric, laplace_scale
+from dpcausal.mechanisms.gate import book_exact
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Query
+from dpcausal.statistics.strata import (
+    GRID,
+    MOST_UNITS,
+    StratumMoments,
+    covariance_sensitivity,
+    of_sums,
+    stratum_moments,
+    stratum_sums,
+    variance_sensitivity,
+)
+
+COVARIANCE_SHARE = Fraction(4, 5)
+"""Share of ε for the covariance; the rest is for its variance."""
+
+LEAST_ROWS = 20
+MOST_STRATA = 10**15
+MOST_SUMMED = 2**16
+"""Strata whose sums are added up where the rows are; of more all rows come at once."""
+
+CANCELLING = "links of opposite sign in different strata cancel here: method='counts' sees them"
+
+THIN = "there may be as many strata as rows: what stands alone in its stratum says nothing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrataCovariance(PureTest):
+    """Covariance inside the strata of the given levels: it moves by less than 2 with a row, however many they are.
+
+    x and y have two levels, or are numbers, which count as shares of their declared range.
+    """
+
+    name: ClassVar[str] = "strata-covariance"
+    about: ClassVar[str] = "the covariance inside the strata of given levels"
+    leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
+    uses_coins: ClassVar[bool] = False
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return "stratum-covariance", "stratum-variance", "geometric"
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        check_single(self.name, question)
+        if question.numbers or question.cells > MOST_STRATA:
+            raise ParameterError(f"method {self.name!r} takes only levels among the columns given")
+        public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
+        return self
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        return (*((CANCELLING,) if question.cells > 1 else ()), *((THIN,) if question.cells > question.n / 2 else ()))
+
+    def needs_all(self, question: Hypothesis) -> bool:
+        return question.cells > MOST_SUMMED
+
+    def read(self, question: Hypothesis) -> Sample | Records:
+        return question.read() if self.needs_all(question) else question.table.records(question.names)
+
+    def moments(self, rows: Sample | Records, question: Hypothesis) -> StratumMoments:
+        """Return the covariance and its variance, of the rows kept."""
+        units = _unit(question.schema[question.x[0]]), _unit(question.schema[question.y[0]])
+        if isinstance(rows, Records):
+            return of_sums(rows.sum(Sums(question.told)), units)
+        return stratum_moments(*_kept(rows, question), units)
+
+    def release(
+        self, private: Sample | Records, question: Hypothesis, spent: PureDP, coins: PublicGenerator,
+        allotment: Allotment,
+    ) -> Released:  # fmt: skip
+        found = self.moments(private, question)
+        first, rest = spent.part(COVARIANCE_SHARE), spent.part(1 - COVARIANCE_SHARE)
+        of_sum, of_variance = covariance_sensitivity(question.cells), variance_sensitivity()
+        noisy = geometric(Query(found.covariance, of_sum, "covariance inside strata"), allotment, first)
+        spread = geometric(Query(found.variance, of_variance, "variance inside strata"), allotment, rest)
+        scale = laplace_scale(of_variance.bound, rest)
+
+        def at_most(miss: float) -> float:
+            return max(1e-3, math.sqrt(upper_bound(spread, scale, miss) / GRID))
+
+        p = bounded_pvalue(noisy / GRID, laplace_scale(of_sum.bound, first) / GRID, at_most)
+        return Released(noisy / GRID / at_most(MISSED * question.alpha), p)
+
+    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+        book_exact("covariance inside strata", allotment)
+        found = self.moments(private, question)
+        deviation = max(1e-3, math.sqrt(found.variance / GRID))
+        return Released(
+            found.covariance / GRID / deviation, normal_laplace_pvalue(found.covariance / GRID, deviation, 1e-9)
+        )
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What each stratum's rows add up to, in an engine's workers too."""
+
+    question: Hypothesis
+
+    def __call__(self, rows: Rows) -> Integers:
+        return stratum_sums(*_kept(self.question.sample(rows), self.question), self.question.cells)
+
+
+def _kept(rows: Sample, question: Hypothesis) -> tuple[Integers, Integers, Integers]:
+    """Return x and y in units, and the strata, of the rows kept."""
+    x, y = (_in_units(columns[rows.kept], question.schema[name])
+            for columns, (name,) in ((rows.x, question.x), (rows.y, question.y)))  # fmt: skip
+    return x, y, cells_of(rows.given)[rows.kept]
+
+
+def _unit(declared: Column) -> int:
+    return MOST_UNITS if isinstance(declared, Bounded) else 1
+
+
+def _in_units(columns: Reals, declared: Column) -> Integers:
+    """Return a column as whole numbers between 0 and its unit."""
+    values = values_of(columns)
+    if not isinstance(declared, Bounded):
+        return values.astype(np.int64)
+    shares = np.clip((values - declared.lower) / declared.width, 0.0, 1.0)
+    return np.floor(shares * MOST_UNITS).astype(np.int64)

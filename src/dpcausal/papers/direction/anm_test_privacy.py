@@ -1,0 +1,103 @@
+"""Private causal inference, test-set privacy: Laplace noise on both scores of the held-out rows.
+
+Kusner, Sun, Sridharan & Weinberger (2016), section 4: Theorem 1 (ranks) and Theorem 3 (HSIC).
+Erratum: the constants hold and are too large (``docs/errata_direction.md``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from dpcausal.direction.calculators import two_draws_tail
+from dpcausal.direction.holdout import Halving
+from dpcausal.direction.question import Columns, Pair, Released, pay_pure
+from dpcausal.direction.scores.anm import Residuals
+from dpcausal.mechanisms.additive import laplace, laplace_scale
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
+from dpcausal.statistics import hsic as hsic_scores
+from dpcausal.statistics import rank
+
+RANKS = rank.Calibration(spearman=(30, 0), kendall=(4, 0))
+"""Theorem 1: valid; about five times too large for rho."""
+
+HSIC = hsic_scores.Calibration(slope=Fraction(12), offset=Fraction(11), proof="hsic-published")
+"""After Theorem 3 and appendix, in units of HSIC_V: valid, five times too large."""
+
+HSIC_WIDER = hsic_scores.Calibration(slope=Fraction(16), offset=Fraction(8), proof="hsic-published")
+"""Theorem 3: valid, six times too large."""
+
+CLAIMS = {
+    "spearman": ("spearman-rho", "score-difference", "laplace"),
+    "kendall": ("kendall-tau", "score-difference", "laplace"),
+    "hsic": ("hsic-published", "score-difference", "laplace"),
+}
+
+
+def _hsic_pair(rest: Residuals) -> tuple[float, float]:
+    forward = hsic_scores.hsic(
+        *rest.forward(), width_x=rest.width_x, width_y=rest.width_left_y,
+        range_x=rest.range_x, range_y=rest.range_left_y,
+    )  # fmt: skip
+    backward = hsic_scores.hsic(
+        *rest.backward(), width_x=rest.width_y, width_y=rest.width_left_x,
+        range_x=rest.range_y, range_y=rest.range_left_x,
+    )  # fmt: skip
+    # The paper divides by (m − 1)² where HSIC_V divides by m².
+    factor = (rest.m / (rest.m - 1)) ** 2
+    return factor * forward, factor * backward
+
+
+def release(rest: Residuals, score: str, allotment: Allotment, loss: PureDP) -> Released:
+    """Return both scores, signed rho, |tau|, HSIC by (m − 1)², with Laplace noise of scale Δ/(ε/2), Δ as published."""
+    if score == "spearman":
+        pair = rank.spearman(*rest.forward()), rank.spearman(*rest.backward())
+        each = rank.spearman_sensitivity(rest.m, RANKS, Unit.TEST_ROW)
+        bound = Fraction(each.bound)
+    elif score == "kendall":
+        pair = abs(rank.kendall(*rest.forward())), abs(rank.kendall(*rest.backward()))
+        each = rank.kendall_sensitivity(rest.m, RANKS, Unit.TEST_ROW)
+        bound = Fraction(each.bound)
+    else:
+        pair = _hsic_pair(rest)
+        each = hsic_scores.hsic_sensitivity(rest.m, HSIC, unit=Unit.TEST_ROW)
+        bound = Fraction(each.bound) * Fraction(rest.m, rest.m - 1) ** 2
+    both = Sensitivity(2 * bound + Fraction(1, 2**50), Norm.L1, Relation.REPLACE_ONE, each.proof, each.unit)
+    noisy = laplace(Query(np.asarray(pair), both, "scores"), allotment, loss)
+    forward, backward = (float(entry) for entry in noisy)
+    margin = backward - forward
+    return Released(
+        margin, "score", (forward, backward), coins=two_draws_tail(margin, laplace_scale(both.bound, loss))
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnmTestPrivacy(Halving[PureDP]):
+    """Both scores with noise of the published constants, for ``protect="test"``.
+
+    Parameters
+    ----------
+    training_share : float, optional
+        Share of the rows that the regressions are fitted on, in (0, 1), by default 0.5.
+    """
+
+    name: ClassVar[str] = "ANM, test-set privacy"
+    about: ClassVar[str] = "noise on both scores of a test half, constants as published"
+    scores: ClassVar[tuple[str, ...]] = tuple(CLAIMS)
+
+    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+        return pay_pure(loss, self.name)
+
+    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+        return CLAIMS[question.score]
+
+    def release(
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        return release(self.halves(private, question, coins), question.score, allotment, spent)

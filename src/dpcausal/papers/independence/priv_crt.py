@@ -1,0 +1,69 @@
+"""PrivCRT: the noisy rank of a statistic among those of copies of x.
+
+Kalemaj, Kasiviswanathan & Ramdas (2024), Algorithm 2, with exact residuals of x.
+Erratum: none against privacy; the level of its p-value is not proved (``docs/errata_independence.md``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
+
+from dpcausal.core import validate as public
+from dpcausal.independence.methods.crt_decision import GlobalCrt
+from dpcausal.independence.question import Hypothesis, Released, Sample
+from dpcausal.mechanisms.selection import noisy_max, rank_scores
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+
+RESAMPLES = 19
+"""As in the paper: with more copies its noisy maximum loses power."""
+
+NO_LEVEL = "the p-value's level is not proved: it is that of the published method"
+
+
+def published_resample_bound(penalty: float) -> float:
+    """Return C' = 4 (1 + √2/√λ + 2√2/λ^{3/2} + 2/λ) of Lemma 4.5: larger than what is proved, hence valid."""
+    return float(4 * (1 + math.sqrt(2 / penalty) + 2 * math.sqrt(2) / penalty**1.5 + 2 / penalty))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivCrt(GlobalCrt):
+    """A noisy rank among copies.
+
+    Parameters
+    ----------
+    constants : str
+        ``"published"``: scores for the paper's Lemma 4.5; ``"corrected"`` for the smaller bound that is proved here.
+    model_x, resamples, penalty, width
+        As in ``CrtDecision``; 19 copies by default.
+    """
+
+    name: ClassVar[str] = "PrivCRT"
+    about: ClassVar[str] = "a noisy rank among copies"
+    default_resamples: ClassVar[int] = RESAMPLES
+
+    constants: Literal["published", "corrected"] = "published"
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return "resample-product-sum", "residual-rounding", "rank-scores", "noisy-max"
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        public.one_of("constants", self.constants, ("published", "corrected"))
+        return super().settle(question, spent)
+
+    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+        return (*super().caveats(question, spent), NO_LEVEL)
+
+    def release(
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        each = self.sensitivity(question)
+        bound = each.rounded_up
+        if self.constants == "published":
+            bound = max(bound, published_resample_bound(self.penalty or 0))
+        found = self.statistics(private, question, coins)
+        place = noisy_max(rank_scores(found, bound, "scores of ranks", each), allotment, spent)
+        return Released(float(place), (1 + place) / found.size)

@@ -1,0 +1,73 @@
+"""PrivToT, the test of tests: how many blocks reject by themselves, counted with noise.
+
+Kazan, Shi, Groce & Bray (2023), as the baseline of Kalemaj, Kasiviswanathan & Ramdas (2024), with the generalised
+covariance measure inside.  Erratum: none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dpcausal.errors import ParameterError
+from dpcausal.independence.methods.block_test import LEAST_BLOCK, block_scores, settled_blocks
+from dpcausal.independence.null_laws import LEAST_PVALUE, geometric_tail, studentised
+from dpcausal.independence.question import Hypothesis, PureTest, Released, Sample
+from dpcausal.independence.residuals import checked_regression, residuals
+from dpcausal.mechanisms.additive import geometric
+from dpcausal.mechanisms.blocks import vote_count
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.noise import PublicGenerator
+
+BLOCKS = 10
+"""As in the paper."""
+
+LEVEL = 0.05
+"""Level of each block's own test."""
+
+
+def count_pvalue(noisy: int, blocks: int, epsilon: float) -> float:
+    """Return P(B + N ≥ noisy), B binomial(blocks, LEVEL), P(N = k) ∝ e^{−ε|k|}."""
+    from scipy.stats import binom
+
+    counts = np.arange(blocks + 1)
+    law = binom.pmf(counts, blocks, LEVEL)
+    p = float(law @ geometric_tail(noisy - counts.astype(np.float64), 1 / epsilon))
+    return min(1.0, max(LEAST_PVALUE, p))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivToT(PureTest):
+    """A noisy count of blocks that reject; ``blocks`` (by default 10) and ``regression`` as in ``Gcm``."""
+
+    name: ClassVar[str] = "PrivToT"
+    about: ClassVar[str] = "a noisy count of blocks that reject"
+
+    blocks: int | None = None
+    regression: Any = None
+
+    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
+        """Return the size of a block's studentised covariance."""
+        found = residuals(rows.given, (rows.x, rows.y), self.regression, coins).residuals
+        return abs(float(studentised(found[:, :1], found[:, 1:])[0, 0]))
+
+    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+        return "block-votes", "geometric"
+
+    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+        if question.pairs != 1:
+            raise ParameterError(f"method {self.name!r} takes one column x and one y, of numbers or of two levels")
+        blocks = settled_blocks(self.name, self.blocks, min(BLOCKS, question.n // LEAST_BLOCK), question.n)
+        return replace(self, blocks=blocks, regression=checked_regression(self.regression, question, blocks))
+
+    def release(
+        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+    ) -> Released:
+        critical = NormalDist().inv_cdf(1 - LEVEL / 2)
+        votes = [found > critical for found in block_scores(self, private, question, coins)]
+        noisy = geometric(vote_count(votes, "blocks that reject"), allotment, spent)
+        return Released(float(noisy), count_pvalue(noisy, self.blocks or 0, spent.epsilon))

@@ -1,0 +1,101 @@
+"""Planning a direction: the chance of the right arrow, from blocks of made-up rows and the law of the noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from statistics import median
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from dpcausal.core import validate as public
+from dpcausal.core.run import settle
+from dpcausal.data.schema import Bounded, Schema
+from dpcausal.direction.block_decisions import Bits
+from dpcausal.direction.methods.verdict import Verdict, bits_of
+from dpcausal.direction.question import Pair
+from dpcausal.errors import ParameterError
+from dpcausal.planning.task_plan import Expected, TableProspect, rehearsals
+from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.simulate import anm_pair
+
+SHAPES = ("tanh", "cubic", "exponential", "sine")
+"""What "any" goes over; what is told is the middle, the range all of them."""
+BLOCKS, DRAWN = 60, 200
+"""Blocks that are made up of a shape, and verdicts that are drawn from them."""
+APART = 0.3
+"""How far from the made-up rows others of the shape are found, as a share: measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectionProspect(TableProspect):
+    """What is assumed of a direction: the effect is a curve of the cause and noise on top.
+
+    Parameters
+    ----------
+    curve : str
+        The curve, as ``mechanism`` of ``simulate.anm_pair``; ``"any"``: tanh, cubic, exponential and sine.
+    cause : str
+        The law of the cause, ``"gaussian"`` or ``"uniform"``.
+    noise : float
+        The noise's standard deviation beside that of the curve.
+    alpha : float
+        Level of the verdict.
+    """
+
+    task: ClassVar[str] = "direction"
+    goal: ClassVar[str] = "chance of the right arrow"
+    more_is_better: ClassVar[bool] = True
+    least: ClassVar[int] = 144
+    most: ClassVar[int] = 1_000_000
+    quick: ClassVar[bool] = False
+    close: ClassVar[float] = 1.1
+
+    curve: str = "any"
+    cause: str = "gaussian"
+    noise: float = 0.5
+    alpha: float = 0.1
+
+    def __post_init__(self) -> None:
+        public.number("noise", self.noise, 0.01, 100)
+        public.number("alpha", self.alpha, 1e-6, 0.5)
+        for curve in self._curves:
+            _pool(curve, self.cause, self.noise, 48, 1)  # refuses what there is not
+
+    @classmethod
+    def of(cls, schema: Schema, *, first: str, second: str, alpha: float = 0.1, **more: Any) -> Self:
+        if not all(isinstance(schema.column(name), Bounded) for name in (first, second)):
+            raise ParameterError("a direction needs two columns declared Bounded")
+        if more.pop("method", "auto") != "auto":
+            raise ParameterError("a plan of direction is of method='auto'")
+        return cls(alpha=alpha, **more)
+
+    def expected(self, n: int, loss: Loss) -> Expected:
+        rows = self.table({name: np.zeros(n, dtype=np.int8) for name in "xy"}, dict.fromkeys("xy", Bounded(-1, 1)))
+        question = Pair.of(rows, "x", "y", None, "everyone", self.alpha)
+        settled = settle(question, Verdict(), loss)
+        way, chances = cast(Verdict, settled.method), []
+        for curve in self._curves:
+            pool = _pool(curve, self.cause, self.noise, way.rows_per_block or 1, BLOCKS)
+            (found,) = rehearsals(1, partial(way.drawn, question, settled.spent, pool, times=DRAWN))
+            chances.append(found["x causes y"] / DRAWN)
+        low, high = min(chances) / (1 + APART), min(1.0, max(chances) * (1 + APART))
+        return Expected(median(chances), low, high, f"{BLOCKS} made-up blocks of {', '.join(self._curves)}")
+
+    def sentence(self, found: Expected) -> str:
+        return f"the right arrow comes out with a chance of {found.accuracy:.2f} ({found.low:.2f} to {found.high:.2f})"
+
+    @property
+    def _curves(self) -> tuple[str, ...]:
+        return SHAPES if self.curve == "any" else (self.curve,)
+
+
+@lru_cache(maxsize=64)
+def _pool(curve: Any, cause: Any, noise: float, rows: int, blocks: int) -> tuple[Bits, ...]:
+    """Return the bits of so many blocks of made-up rows."""
+    pair = anm_pair(rows * blocks, mechanism=curve, noise_scale=noise, cause=cause, seed=1).columns
+    x, y = (pair[name].reshape(blocks, rows) for name in "xy")
+    coins = generator_from_seed(2)
+    return tuple(bits_of(a, b, int(coins.integers(2**62))) for a, b in zip(x, y, strict=True))

@@ -1,0 +1,158 @@
+"""Planning a test of independence: the chance to find a link of a stated strength."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from dpcausal.core import validate as public
+from dpcausal.core.run import settle
+from dpcausal.data.schema import Bounded, Column, Levels, Schema
+from dpcausal.data.table import Table
+from dpcausal.errors import ParameterError
+from dpcausal.independence.api import ci_test
+from dpcausal.independence.methods import METHODS
+from dpcausal.independence.power import wilson
+from dpcausal.independence.question import Hypothesis, IndependenceTest
+from dpcausal.planning.task_plan import REACH, Expected, TableProspect, normal, rehearsals, trials
+from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.noise import PublicGenerator
+
+WORSE, BETTER = 0.4, 1.5
+"""How far other shapes move the chance, in standard deviations of the statistic: measured; skewed columns tell more."""
+ROWS = 300_000
+"""Made-up rows of the rehearsals of one forecast, but for long tables."""
+
+
+RARER = " if the second of two levels has a rate of {:g}: far less often if it is rarer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestProspect(TableProspect):
+    """What is assumed of a test.
+
+    Parameters
+    ----------
+    correlation : float
+        Of x and y once the given columns are known; Cramér's V of levels.
+    x, y : int
+        Number of levels of x and of y; 0 is a number.
+    rate : float
+        How often the second level occurs, of x and of y where they have two.
+    given : int
+        How many numbers are given.
+    cells : int
+        How many combinations of levels are given; 1 without any.
+    alpha : float
+        Level of the test.
+    method : str or method
+        As in ``ci_test``.
+    """
+
+    task: ClassVar[str] = "ci_test"
+    methods: ClassVar[str] = "independence"
+    goal: ClassVar[str] = "chance to find the link"
+    more_is_better: ClassVar[bool] = True
+    least: ClassVar[int] = 130
+    most: ClassVar[int] = 3_000_000
+
+    correlation: float = 0.1
+    x: int = 0
+    y: int = 0
+    rate: float = 0.5
+    given: int = 0
+    cells: int = 1
+    alpha: float = 0.05
+    method: Any = "auto"
+
+    def __post_init__(self) -> None:
+        public.number("correlation", self.correlation, 1e-3, 0.99)
+        public.number("alpha", self.alpha, 1e-6, 0.5)
+        public.number("rate", self.rate, 0.001, 0.999)
+        for name, most in (("x", 50), ("y", 50), ("given", 20), ("cells", 10_000)):
+            public.whole(name, getattr(self, name), int(name == "cells"), most)
+
+    @classmethod
+    def of(
+        cls, schema: Schema, *, x: Any, y: Any, given: Any, alpha: float = 0.05, method: Any = "auto", **more: Any
+    ) -> Self:
+        known = (given,) if isinstance(given, str) else given
+        sizes = [levels(schema.column(one)) for one in (single(x), single(y), *known)]
+        cells = math.prod(size for size in sizes[2:] if size)
+        return cls(x=sizes[0], y=sizes[1], given=sizes[2:].count(0), cells=cells, alpha=alpha, method=method, **more)
+
+    def expected(self, n: int, loss: Loss) -> Expected:
+        """Return it by the method's own formula, or else from made-up tables."""
+        question = Hypothesis.of(self._table(n), "x", "y", self._given, self.alpha)
+        settled = settle(question, public.chosen(self.method, IndependenceTest, METHODS), loss)
+        way = cast("IndependenceTest[Any]", settled.method)
+        chance = way.foreseen(question, settled.spent, self.correlation)
+        if chance is not None and (self.rate == 0.5 or 2 not in (self.x, self.y)):
+            return Expected(chance, *_around(chance, chance), f"method {way.name}")
+        many = trials(n, 120, ROWS)
+        found = rehearsals(many, lambda coins: ci_test(
+            self._table(n, coins), "x", "y", given=self._given, loss=loss, method=self.method, alpha=self.alpha,
+            accept_large_epsilon=True,
+        ).decision).count("dependent")  # fmt: skip
+        low, high = wilson(found, many)
+        return Expected(found / many, *_around(low, high), f"method {way.name}, {many} made-up tables")
+
+    def sentence(self, found: Expected) -> str:
+        return (
+            f"a link of {self.correlation:g} is found with a chance of {found.accuracy:.2f} "
+            f"({found.low:.2f} to {found.high:.2f})"
+            f"{RARER.format(self.rate) if 2 in (self.x, self.y) else ''}"
+        )
+
+    @property
+    def _given(self) -> list[str]:
+        return [*(f"z{place}" for place in range(self.given)), *(["cell"] if self.cells > 1 else [])]
+
+    def _table(self, n: int, coins: PublicGenerator | None = None) -> Table:
+        """Return a table of so many made-up rows, all alike without coins."""
+        names = ["x", "y", *self._given]
+        sizes = {"x": self.x, "y": self.y, "cell": self.cells}
+        schema = {name: Levels(range(sizes[name])) if sizes.get(name) else Bounded(-REACH, REACH) for name in names}
+        if coins is None:
+            return self.table({name: np.zeros(n, dtype=np.int8) for name in names}, schema)
+        columns = {name: coins.integers(0, sizes[name], n) if sizes.get(name) else normal(coins, n) for name in names}
+        columns |= {name: (coins.random(n) < self.rate).astype(np.int64) for name in "xy" if sizes[name] == 2}
+        columns |= self._linked(columns["x"], columns["y"], coins)
+        return self.table(columns, schema)
+
+    def _linked(self, x: Any, y: Any, coins: PublicGenerator) -> dict[str, Any]:
+        """Return x and y with the link: two numbers are normal, as many levels are copied, else y follows x's codes."""
+        r = self.correlation
+        if self.x and self.y:
+            return {"y": np.where(coins.random(len(x)) < r, x * self.y // self.x, y)}
+        if self.y:
+            return {"x": r * self._standard(y, self.y) + math.sqrt(1 - r * r) * x}
+        return {"y": r * (self._standard(x, self.x) if self.x else x) + math.sqrt(1 - r * r) * y}
+
+    def _standard(self, codes: Any, size: int) -> Any:
+        if size == 2:
+            return (codes - self.rate) / math.sqrt(self.rate * (1 - self.rate))
+        return (codes - (size - 1) / 2) / math.sqrt(max(size * size - 1, 1) / 12)
+
+
+def levels(declared: Column) -> int:
+    """Return how many levels a column has, 0 if it is a number."""
+    return 0 if isinstance(declared, Bounded) else len(declared)
+
+
+def single(named: Any) -> str:
+    """Return the one column that is named."""
+    names = [named] if isinstance(named, str) else list(named)
+    if len(names) != 1:
+        raise ParameterError("a plan takes one column x and one y")
+    return str(names[0])
+
+
+def _around(low: float, high: float) -> tuple[float, float]:
+    """Return the chances of a statistic that is so much smaller or larger."""
+    below, above = (NormalDist().inv_cdf(min(max(chance, 1e-9), 1 - 1e-9)) for chance in (low, high))
+    return NormalDist().cdf(below - WORSE), NormalDist().cdf(above + BETTER)

@@ -1,0 +1,280 @@
+"""An allotment: one call's share of the budget, already committed as spent, that its releases may use up."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpcausal.errors import FenceError, LedgerError, LossError, ParameterError, UnprovenError
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, implies, largest_rho, loss_text
+from dpcausal.privacy.noise import simulated
+from dpcausal.privacy.process_local import Single
+from dpcausal.privacy.sensitivity import Relation, Unit
+
+
+@dataclass(frozen=True)
+class Event:
+    """One release: what it claims to cost, and how its noise was set; all public and fixed before the draw.
+
+    ``label`` is the query's public name, ``scale`` 0 for an exact answer; ``zcdp`` a guarantee that the same release
+    also has and that is better than the ε²/2 of its ε.
+    """
+
+    mechanism: str
+    label: str
+    loss: Loss
+    sensitivity: float
+    norm: str
+    scale: float
+    proof: str
+    zcdp: ZCDP | None = None
+
+    def to_dict(self) -> dict[str, str | float | None]:
+        """Return the record as plain values."""
+        return {
+            "mechanism": self.mechanism,
+            "label": self.label,
+            "loss": str(self.loss),
+            "zcdp": None if self.zcdp is None else str(self.zcdp),
+            "sensitivity": self.sensitivity,
+            "norm": self.norm,
+            "scale": self.scale,
+            "proof": self.proof,
+        }
+
+
+WITHOUT_PRIVACY = "no privacy: exact answers"
+SIMULATED = "no privacy: the noise is simulated and predictable"
+UNPROVEN = "no privacy is claimed: the proof of the published variant fails"
+
+
+@dataclass(frozen=True)
+class _Account:
+    """Caps, or sums, of one kind of cost: the amount (ε or ρ) and the δ beside it."""
+
+    amount: Fraction
+    delta: Fraction
+
+    def plus(self, cost: _Account) -> _Account:
+        return _Account(self.amount + cost.amount, self.delta + cost.delta)
+
+    def within(self, cap: _Account) -> bool:
+        return self.amount <= cap.amount and self.delta <= cap.delta
+
+
+_ZERO = Fraction(0)
+_NOTHING = _Account(_ZERO, _ZERO)
+
+
+def _sum_cost(event: Event) -> _Account | None:
+    """Return what an event adds to the sums of ε and δ; ``None`` if it claims no such guarantee."""
+    loss = event.loss
+    if isinstance(loss, PureDP):
+        return _Account(loss.exact_epsilon, _ZERO)
+    return _Account(loss.exact_epsilon, loss.exact_delta) if isinstance(loss, ApproxDP) else None
+
+
+def _zcdp_cost(event: Event) -> _Account | None:
+    """Return what an event adds in approximate zCDP; ``None`` without a guarantee.  Claim ``cost-accounts``."""
+    loss = event.loss
+    if event.zcdp is not None and not (isinstance(loss, ZCDP) or loss.exact):
+        return _Account(event.zcdp.exact_rho, _ZERO)
+    if isinstance(loss, ZCDP):
+        return _Account(loss.exact_rho, _ZERO)
+    if loss.exact:
+        return None
+    return _Account(loss.exact_epsilon**2 / 2, loss.exact_delta if isinstance(loss, ApproxDP) else _ZERO)
+
+
+class Allotment(Single):
+    """The budget of one call: the ledger has committed all of it before any data is read, and gives none back.
+
+    Inside it every release is booked before its noise is drawn, in exact fractions.  The releases must bear out
+    each guarantee that the ledger was charged for:
+
+    * a pure or (ε, δ) loss: the ε's and δ's sum to at most (ε, δ).  An (ε, δ) loss whose first release is in zCDP
+      is booked in ρ instead, up to the largest ρ that implies (ε, δ);
+    * a zCDP loss, or a ``zcdp`` given beside the loss: the ρ's sum to at most ρ, a pure ε counting ε²/2; the sums of
+      ε are then booked as well, unless that ρ implies the loss.
+
+    ``number`` and ``ledger_head`` are those of the ledger's entry; ``caveats`` say why it is not ``private``.
+    """
+
+    confined = "an allotment does not leave its process: it could be spent twice"
+
+    __slots__ = ("_caps", "_caveats", "_durable", "_entry", "_events", "_lock", "_loss", "_pid", "_sums", "_zcdp")
+
+    def __init__(
+        self,
+        loss: Loss,
+        zcdp: ZCDP | None,
+        entry: tuple[int, str, Unit, Relation, str],
+        caveats: tuple[str, ...],
+        durable: bool,
+    ) -> None:
+        self._loss, self._zcdp, self._entry, self._caveats, self._durable = loss, zcdp, entry, caveats, durable
+        self._events: list[Event] = []
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._caps = _caps(loss, zcdp)
+        self._sums: tuple[_Account, _Account] = (_NOTHING, _NOTHING)
+
+    @property
+    def loss(self) -> Loss:
+        return self._loss
+
+    @property
+    def zcdp(self) -> ZCDP | None:
+        return self._zcdp
+
+    @property
+    def number(self) -> int:
+        return self._entry[0]
+
+    @property
+    def ledger_head(self) -> str:
+        return self._entry[1]
+
+    @property
+    def unit(self) -> Unit:
+        return self._entry[2]
+
+    @property
+    def relation(self) -> Relation:
+        return self._entry[3]
+
+    @property
+    def at(self) -> str:
+        """The minute of the spend, UTC."""
+        return self._entry[4]
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        return self._caveats
+
+    @property
+    def exact(self) -> bool:
+        """Whether a ledger without privacy granted it: exact answers leave, and nothing else does."""
+        return self._loss.exact
+
+    @property
+    def private(self) -> bool:
+        return not self._caveats
+
+    @property
+    def durable(self) -> bool:
+        return self._durable
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(self._events)
+
+    def spend(self, event: Event) -> None:
+        """Book a release before its noise is drawn.
+
+        A FenceError if it does not fit what is left, or may not use it here: in a forked process, where the same share
+        could be spent twice, or with simulated noise under a private allotment.
+        """
+        if os.getpid() != self._pid:
+            raise FenceError(f"'{event.label}': an allotment serves the process that it was granted to, not a fork")
+        if self.private and simulated():
+            raise FenceError(f"'{event.label}': noise is simulated here, and the allotment was granted as private")
+        with self._lock:
+            caps = self._caps
+            if caps is not None:
+                if not self._events and isinstance(self._loss, ApproxDP) and self._zcdp is None:
+                    caps = _caps_by_first(self._loss, event)
+                self._sums = self._booked(caps, event)
+            elif not event.loss.exact:
+                raise FenceError(f"'{event.label}': a ledger without privacy gives exact answers only")
+            self._caps = caps
+            self._events.append(event)
+
+    def _booked(self, caps: _Caps, event: Event) -> tuple[_Account, _Account]:
+        """Return the sums with an event, or refuse it."""
+        after = []
+        for cap, total, cost in zip(caps, self._sums, (_sum_cost(event), _zcdp_cost(event)), strict=True):
+            if cap is not None and (cost is None or not total.plus(cost).within(cap)):
+                raise FenceError(
+                    f"'{event.label}' costs {event.loss}, more than is left of the {self._loss} allotted to this call"
+                )
+            after.append(total if cost is None else total.plus(cost))
+        return after[0], after[1]
+
+    def __repr__(self) -> str:
+        return f"Allotment({self._loss}, entry {self.number}, {len(self._events)} released)"
+
+
+def caveats_of(private: bool, durable: bool, unproven: bool) -> tuple[str, ...]:
+    """Return why a call of a ledger is not private; a ledger file refuses what would not be."""
+    if simulated() and durable:
+        raise LedgerError("simulated noise is not private: use Ledger.in_memory, a ledger file refuses it")
+    if unproven and durable:
+        raise UnprovenError("a ledger file takes proven calls only: use Ledger.in_memory")
+    found = [(not private, WITHOUT_PRIVACY), (simulated(), SIMULATED), (unproven, UNPROVEN)]
+    return tuple(text for holds, text in found if holds)
+
+
+def worded(
+    loss: Loss, zcdp: ZCDP | None, task: str, unit: Unit, unit_column: str, relation: Relation
+) -> dict[str, Any]:
+    """Check what a call asks for, and return it as its entry words it."""
+    if zcdp is not None and not isinstance(zcdp, ZCDP):
+        raise LossError("zcdp must be a ZCDP amount")
+    if zcdp is not None and (isinstance(loss, ZCDP) or loss.exact):
+        raise LossError("zcdp is given beside a PureDP or ApproxDP loss only")
+    if not isinstance(unit, Unit) or not isinstance(relation, Relation):
+        raise ParameterError("unit must be a Unit and relation a Relation")
+    if not isinstance(unit_column, str):
+        raise ParameterError("unit_column must be the name of a column")
+    if not isinstance(task, str) or not 1 <= len(task) <= 200 or not task.isprintable():
+        raise ParameterError("task must be 1 to 200 printable characters")
+    amounts = {"loss": loss_text(loss), "zcdp": None if zcdp is None else loss_text(zcdp)}
+    return {"task": task, **amounts, "unit": unit.value, "column": unit_column, "relation": relation.value}
+
+
+def json_text(value: object) -> str:
+    """Return a value as JSON with sorted keys."""
+    return json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":"))
+
+
+def plain(given: Mapping[str, Any], name: str, longest: int = sys.maxsize) -> dict[str, Any]:
+    """Return what JSON makes of a mapping that a call wants on record, its keys sorted."""
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise ParameterError(f"{name} must be a mapping with text keys")
+    try:
+        text = json_text(dict(given))
+    except (TypeError, ValueError, RecursionError):
+        raise ParameterError(f"{name} must hold text, finite numbers, booleans, None and lists of them") from None
+    if len(text) > longest:
+        raise ParameterError(f"{name} must be at most {longest} characters as JSON")
+    made: dict[str, Any] = json.loads(text)
+    return made
+
+
+_Caps = tuple[_Account | None, _Account | None]
+
+
+def _caps(loss: Loss, zcdp: ZCDP | None) -> _Caps | None:
+    """Return the caps of the sums and of zCDP, ``None`` where an account need not be kept; ``None`` without privacy."""
+    if loss.exact:
+        return None
+    if isinstance(loss, ZCDP):
+        return None, _Account(loss.exact_rho, _ZERO)
+    sums = _Account(loss.exact_epsilon, loss.exact_delta if isinstance(loss, ApproxDP) else _ZERO)
+    if zcdp is None:
+        return sums, None  # ε²/2-zCDP and its δ follow from the sums
+    return None if implies(zcdp, loss) else sums, _Account(zcdp.exact_rho, _ZERO)
+
+
+def _caps_by_first(loss: ApproxDP, event: Event) -> _Caps:
+    # The account is chosen by the first release, before it is drawn: never by anything that was released inside.
+    if isinstance(event.loss, ZCDP):
+        return None, _Account(largest_rho(loss.exact_epsilon, loss.exact_delta), _ZERO)
+    return _caps(loss, None) or (None, None)

@@ -1,0 +1,122 @@
+"""One noisy table of counts: all tests, scores and re-runs are post-processing of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.codec import storable
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.releases.release import Release, estimate_release
+from dpcausal.releases.saved import Form, cut_in, cut_written
+
+Reals = npt.NDArray[np.float64]
+Law = Literal["geometric", "discrete-gaussian", "exact"]
+
+
+@storable("NoisyTable")
+@dataclass(frozen=True, eq=False)
+class NoisyTable(Release):
+    """Noisy counts of all declared cells.
+
+    Attributes
+    ----------
+    counts : int64 array, one axis a column, in the order of the names
+    variance : float
+        Variance of one cell's noise; 0 for exact counts.
+    law : str
+        ``"geometric"``, ``"discrete-gaussian"`` or ``"exact"``.
+    """
+
+    kind: ClassVar[str] = "table"
+
+    counts: npt.NDArray[np.int64]
+    variance: float
+    law: Law
+    cut: tuple[str, ...] = field(default=(), kw_only=True)
+    """Columns of numbers that were cut into parts."""
+    _margins: dict[tuple[int, ...], Reals] = field(init=False, default_factory=dict, repr=False)
+
+    @property
+    def exact(self) -> bool:
+        """Whether there is no noise."""
+        return self.law == "exact" or self.variance == 0
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Levels of each column."""
+        return tuple(int(size) for size in self.counts.shape)
+
+    def margin(self, columns: tuple[int, ...]) -> Reals:
+        """Return the noisy counts of some columns, given in increasing order, as floats."""
+        known = self._margins.get(columns)
+        if known is None:
+            others = tuple(axis for axis in range(self.counts.ndim) if axis not in columns)
+            known = self.counts.sum(axis=others).astype(np.float64)
+            self._margins[columns] = known
+        return known
+
+    def margin_variance(self, columns: tuple[int, ...]) -> float:
+        """Return the variance of a cell of that margin."""
+        return self.variance * self.counts.size / math.prod(self.sizes[i] for i in columns)
+
+    def strata(self, x: int, y: int, given: tuple[int, ...]) -> Reals:
+        """Return noisy counts of shape (levels of x, levels of y, strata)."""
+        columns = tuple(sorted((x, y, *given)))
+        values = self.margin(columns)
+        place = {column: axis for axis, column in enumerate(columns)}
+        order = (place[x], place[y], *(place[z] for z in given))
+        return values.transpose(order).reshape(self.sizes[x], self.sizes[y], -1)
+
+    def effect(self, *, treatment: str, outcome: str, adjust: Sequence[str] = (), **options: Any) -> Any:
+        """Return the effect of one column on another of two levels, others adjusted for: free, however often.
+
+        As ``NoisyCells.effect``; levels go by their codes, 0 first.
+        """
+        return estimate_release(self, treatment=treatment, outcome=outcome, adjust=adjust, **options)
+
+    def redrawn(self, generator: PublicGenerator) -> Self:
+        if self.exact:
+            return self
+        if self.law == "geometric":
+            success = geometric_success(self.variance)
+            fresh = generator.geometric(success, self.counts.shape) - generator.geometric(success, self.counts.shape)
+        else:
+            fresh = np.rint(generator.normal(0, math.sqrt(self.variance), self.counts.shape))
+        return replace(self, counts=self.counts + fresh.astype(np.int64), variance=2 * self.variance)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_margins"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in {**state, "_margins": {}}.items():
+            object.__setattr__(self, name, value)
+
+    def numbers(self) -> dict[str, Any]:
+        return {
+            "counts": self.counts.tolist(), "variance": self.variance, "law": self.law, **cut_written(self.cut)
+        }  # fmt: skip
+
+    @classmethod
+    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+        counts = form.array("counts", integral=True)
+        if counts.ndim != len(names):
+            raise form.refuse("counts")
+        law: Any = form.word("law", ("geometric", "discrete-gaussian", "exact"))
+        return cls(names, n, counts, form.size("variance"), law, cut=cut_in(form, names))
+
+
+def geometric_variance(scale: float) -> float:
+    """Return the variance of two-sided geometric noise, 2a/(1 − a)², a = exp(−1/scale)."""
+    a = math.exp(-1 / scale)
+    return 2 * a / (math.expm1(-1 / scale)) ** 2
+
+
+def geometric_success(variance: float) -> float:
+    """Return 1 − a for two-sided geometric noise of that variance: the root of 2(1 − s) = v s²."""
+    return (math.sqrt(1 + 2 * variance) - 1) / variance if variance > 0 else 1.0

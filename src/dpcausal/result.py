@@ -1,0 +1,249 @@
+"""What a result is: a frozen record of released and public values that can say what it guarantees."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from fractions import Fraction
+from html import escape
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcausal.codec import storable
+from dpcausal.errors import MissingDependencyError
+from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.sensitivity import Relation, Unit
+
+
+@storable("Guarantee")
+@dataclass(frozen=True)
+class Guarantee:
+    """What a result cost and whom it protects.
+
+    Attributes
+    ----------
+    loss : Loss
+        What the call cost, fixed before the data was read.
+    relation : Relation
+        The neighbouring data sets that the guarantee speaks of.
+    unit : Unit
+        Whose record is protected.
+    private : bool
+        False for simulated noise, unproven variants and ledgers without privacy.
+    proofs : tuple of str
+        The claims that the guarantee rests on; ``dpcausal explain <claim>`` prints one.
+    caveats : tuple of str
+        What is not covered, in words.
+    public : tuple of str
+        What the guarantee takes as public.
+    ledger_head : str
+        Head of the ledger's hash chain after the spend; empty without a ledger.
+    kept : str
+        Of a kept answer: which spend paid for it, and when.  Asking again cost nothing.
+    """
+
+    loss: Loss
+    relation: Relation
+    unit: Unit
+    private: bool
+    proofs: tuple[str, ...]
+    caveats: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
+    ledger_head: str = field(default="", compare=False)  # it tells the time
+    kept: str = field(default="", compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        allotment: Allotment,
+        *,
+        proofs: tuple[str, ...],
+        caveats: tuple[str, ...] = (),
+        public: tuple[str, ...] = (),
+    ) -> Guarantee:
+        """Return the guarantee of what was allotted to a call."""
+        return cls(
+            loss=allotment.loss,
+            relation=allotment.relation,
+            unit=allotment.unit,
+            private=allotment.private,
+            proofs=proofs,
+            caveats=allotment.caveats + caveats,
+            public=public,
+            ledger_head=allotment.ledger_head,
+        )
+
+    @property
+    def records(self) -> str:
+        """What the records are, in a word."""
+        return "persons" if self.unit in (Unit.PERSON, Unit.LISTED_PERSON) else "rows"
+
+    @property
+    def subgroup(self) -> str:
+        """Which records were asked, as ``Table.told`` words it; empty for all."""
+        said = "the subgroup: "
+        return " and ".join(words.removeprefix(said) for words in self.public if words.startswith(said))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
+
+    def lines(self) -> list[str]:
+        """Return the guarantee in sentences, one a line."""
+        if self.loss.exact:
+            head = "Guarantee: NONE. This is the exact answer."
+        elif not self.private:
+            head = f"Guarantee: NONE (stated loss {self.loss})."
+        else:
+            head = f"Guarantee: {self.loss}, {self.relation.value}, unit: {self.unit.value}."
+        again = [f"  Kept answer, free: {self.kept}."] if self.kept else []
+        lines = [head, *again, *(f"  ! {caveat}" for caveat in self.caveats)]
+        if self.public:
+            lines.append(f"  Public: {', '.join(self.public)}.")
+        if self.proofs:
+            lines.append(f"  Proofs: {', '.join(self.proofs)}.")
+        if self.ledger_head:
+            lines.append(f"  Ledger head: {self.ledger_head}")
+        return lines
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON's types: enums by value, losses by kind, arrays and sets as lists."""
+    if isinstance(value, Loss):
+        return {"kind": type(value).__name__, **plain(value.amounts)}
+    if isinstance(value, Guarantee):
+        return value.to_dict()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(entry) for entry in value), key=repr)
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, Fraction):
+        return float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+MEANS = {
+    "nats": "a difference of log-likelihoods: 1 is odds of 2.7 to 1, 5 are 150 to 1",
+    "powers of ten": "how often ten goes between a p-value and its level",
+    "signal to noise": "how many times the released numbers exceed their noise",
+    "E-value": "the risk ratio that an unmeasured cause needs with treatment and outcome to explain the effect away",
+    "robustness value": "the share of what is left of both that an unmeasured cause must explain to do the same",
+    "Ledger head": "stands for all spends up to now: noted, it shows whether an older ledger was put back",
+}
+"""Words of answers that not everybody knows."""
+
+
+def meanings(text: str) -> list[str]:
+    """Return what the words of a text mean, for those that not everybody knows.
+
+    Examples
+    --------
+    >>> meanings("a -> b (margin 3 nats)")
+    ['Nats: a difference of log-likelihoods: 1 is odds of 2.7 to 1, 5 are 150 to 1.']
+    """
+    return [f"{word[0].upper()}{word[1:]}: {told}." for word, told in MEANS.items() if word in text]
+
+
+def data_frame(rows: list[dict[str, Any]], columns: list[str] | None = None) -> Any:
+    """Return rows as a pandas data frame; a MissingDependencyError if pandas is not installed."""
+    try:
+        import pandas
+    except ImportError:
+        raise MissingDependencyError("pandas", "pandas") from None
+    return pandas.DataFrame(rows, columns=columns)
+
+
+def flat(entries: dict[str, Any]) -> dict[str, Any]:
+    """Return entries as those of one row: a list as so many columns, the ends of an interval by their names."""
+    row: dict[str, Any] = {}
+    for name, value in entries.items():
+        if name in ("interval", "band"):
+            row |= {f"{name}_low": value[0] if value else None, f"{name}_high": value[1] if value else None}
+        elif isinstance(value, (list, tuple)) and all(not isinstance(part, (list, dict)) for part in value):
+            row |= {f"{name}_{place}": part for place, part in enumerate(value, start=1)}
+        elif not isinstance(value, (list, tuple, dict)):
+            row[name] = value
+    return row
+
+
+class Printed:
+    """Base of what is told in sentences, to a reader or a notebook, and as JSON."""
+
+    def summary(self) -> str:
+        """Return it in sentences."""
+        raise TypeError(f"{type(self).__name__} has no summary")
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        """Return the summary for a notebook; what it holds is text there too."""
+        return f"<pre>{escape(self.summary())}</pre>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON's types."""
+        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return ``to_dict`` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+
+class Result(Printed):
+    """Base of all results: frozen, picklable, printable, holding released and public values only.
+
+    A subclass is a frozen dataclass with a field ``guarantee`` and the methods ``headline`` and ``plot``.
+    """
+
+    guarantee: Guarantee
+
+    named: ClassVar[tuple[str, ...]] = ()
+    """The columns of a frame without a row."""
+
+    def headline(self) -> list[str]:
+        """Return the answer in sentences, one a line."""
+        raise TypeError(f"{type(self).__name__} has no headline")
+
+    def summary(self) -> str:
+        """Return the answer and its guarantee in sentences; what is not protected comes first."""
+        lines = [*self.headline(), *self.guarantee.lines()]
+        lines += [f"  {words}" for words in meanings("\n".join(lines))]
+        if not self.guarantee.private:
+            lines.insert(0, "NOT PRIVATE: " + ("; ".join(self.guarantee.caveats) or "no guarantee"))
+        return "\n".join(lines)
+
+    def stamp(self) -> str:
+        """Return what a picture must say of the guarantee: empty where every row is protected."""
+        if not self.guarantee.private:
+            return "NOT PRIVATE"
+        halves = {Unit.TEST_ROW: "PROTECTS THE TEST HALF ONLY", Unit.TRAINING_ROW: "PROTECTS THE TRAINING HALF ONLY"}
+        return halves.get(self.guarantee.unit, "")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return its parts, one a row of ``to_frame``: its scalars, unless it has groups, periods, edges or tests."""
+        return [flat({name: value for name, value in self.to_dict().items() if name != "guarantee"})]
+
+    def to_frame(self) -> Any:
+        """Return a tidy pandas data frame, a row for each part, the guarantee's loss and unit beside each."""
+        under = {"loss": repr(self.guarantee.loss), "unit": self.guarantee.unit.value,
+                 "private": self.guarantee.private, "caveats": "; ".join(self.guarantee.caveats)}  # fmt: skip
+        rows = [row | {name: value for name, value in under.items() if name not in row} for row in self.rows()]
+        return data_frame(rows, None if rows else [*self.named, *under])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the released values on a matplotlib axes and return it."""
+        raise TypeError(f"{type(self).__name__} has no picture")

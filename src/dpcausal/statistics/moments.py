@@ -1,0 +1,197 @@
+"""Sums of products of bounded rows on a fixed grid, exact.  Proof: ``second_moments.md``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
+
+Reals = npt.NDArray[np.float64]
+
+MOST_BITS = 16
+"""Finest grid, 2⁻¹⁶ of a unit."""
+
+FEW = 32
+"""Columns whose products are summed by pieces."""
+
+ONE_THREAD = 1 << 18
+"""So many multiplications BLAS does not share among threads."""
+
+
+def grid_bits(n: int, radius: float) -> int:
+    """Return s such that sums over n rows of products of entries on the grid 2⁻ˢ are exact in float64.
+
+    No finer than is of use: the noise, in units of 4⁻ˢ, has a largest scale that can be drawn.
+    """
+    return min(math.floor((52 - math.log2(n)) / 2 - math.log2(radius) - 1e-9), MOST_BITS)
+
+
+def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:
+    """Return rows shortened to length ``radius``, each entry on the grid 2^(−bits) rounded towards 0, times 2^bits.
+
+    Each from its own row alone, bit for bit: single correctly rounded operations, one column after another.
+    """
+    squared, grid = np.zeros(len(rows)), np.empty_like(rows, dtype=np.float64)
+    for column, room in zip(rows.T, grid.T, strict=True):
+        squared += np.multiply(column, column, out=room)
+    shrink = np.minimum(1.0, radius * (1 - 2.0**-40) / np.maximum(np.sqrt(squared), 1e-300))
+    shrink *= 2.0**bits  # a power of two rounds nothing
+    np.multiply(rows, shrink[:, None], out=grid)
+    return np.trunc(grid, out=grid)
+
+
+def second_moments(grid_rows: Reals) -> Reals:
+    """Return Σ_r x x' of rows on the grid as one row: the diagonal, then √2 times the upper triangle.
+
+    The Euclidean length of this row is the Frobenius norm of the matrix.
+    """
+    return packed(grid_rows.T @ grid_rows)
+
+
+def gram(grid_rows: Reals) -> Reals:
+    """Return Σ_r x x' of rows on the grid, its diagonal and what is above it: whole numbers, exact in any order.
+
+    Of few columns in pieces so small that BLAS shares none among threads, and without ``x.T @ x``, for which it has
+    another way that takes twice as long: the first column is left out on the right.
+    """
+    rows, columns = grid_rows.shape
+    if columns > FEW:
+        found: Reals = grid_rows.T @ grid_rows
+        return found
+    piece = 1 << (ONE_THREAD // columns**2).bit_length() - 1
+    whole = rows - rows % piece
+    found = grid_rows[whole:].T @ grid_rows[whole:]
+    if whole:
+        first, pieces = grid_rows[:whole, 0], grid_rows[:whole].T.reshape(columns, -1, piece).transpose(1, 0, 2)
+        found[:, 1:] += (pieces @ pieces[:, 1:].transpose(0, 2, 1)).sum(axis=0)
+        found[0, 0] += first @ first
+    return found
+
+
+def packed(matrix: Reals) -> Reals:
+    """Return a symmetric matrix of whole numbers as one row: the diagonal, then √2 times the upper triangle."""
+    return scaled(upper_of(matrix), len(matrix))
+
+
+def upper_of(matrix: Reals) -> Reals:
+    """Return the diagonal, then the upper triangle."""
+    return np.concatenate([np.diagonal(matrix), matrix[np.triu_indices(len(matrix), 1)]])
+
+
+def scaled(upper: npt.NDArray[np.float64 | np.int64], columns: int) -> Reals:
+    """Return the row of ``upper_of`` with √2 times the triangle."""
+    return np.concatenate([upper[:columns], math.sqrt(2) * upper[columns:]])
+
+
+def unpacked(row: Reals, columns: int) -> Reals:
+    """Return the symmetric matrix that ``second_moments`` made a row of."""
+    matrix = np.zeros((columns, columns))
+    upper = np.triu_indices(columns, 1)
+    matrix[upper] = row[columns:] / math.sqrt(2)
+    matrix += matrix.T
+    matrix[np.diag_indices(columns)] = row[:columns]
+    return matrix
+
+
+def second_moments_sensitivity(radius: float, bits: int, columns: int) -> Sensitivity:
+    """Return the l2 sensitivity of ``second_moments``: √2 (2^bits · radius)², plus rounding."""
+    square = math.ldexp(radius, bits) ** 2
+    entries = columns * (columns + 1) // 2
+    bound = math.sqrt(2) * square * (1 + 2.0**-50) + 2 * math.sqrt(entries)
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "second-moments", symmetric=True)
+
+
+BESIDE = 0.5
+"""The entry beside a row's columns."""
+
+POINTS = 4096
+"""At which the means are taken: in every column the same quantiles of z², put in some order."""
+
+STEPS, CLOSE = 60, 1e-5
+"""Most steps of the inversion, and the change of λ below which it ends."""
+
+SEED = 4_402_716_098_153_227
+
+
+@cache
+def _points(columns: int) -> Reals:
+    from scipy.special import ndtri
+
+    quantiles = ndtri((1 + (np.arange(POINTS) + 0.5) / POINTS) / 2) ** 2
+    generator = generator_from_seed(SEED)
+    return np.stack([generator.permutation(quantiles / quantiles.mean()) for _ in range(columns)], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Lengthened:
+    """A covariance as of rows that were not shortened, and how errors of the given one are carried into it.
+
+    ``vectors``: of both; ``turning``: the square of what an error between two of them is multiplied by, 0 for one;
+    ``stretching``: what λ gains by λ′; ``products``: E[w² u_i² u_j²] / E[w]² along the vectors; ``given``: λ′.
+    """
+
+    covariance: Reals
+    vectors: Reals
+    turning: Reals
+    stretching: Reals
+    products: Reals
+    given: Reals
+
+    def variances(self, a: Reals, b: Reals) -> tuple[float, float]:
+        """Return those of aᵀ C b: of noise of variance one off the diagonal, two on it; and of one normal row."""
+        along, across = a @ self.vectors, b @ self.vectors
+        both = along * across
+        own = both @ self.stretching
+
+        def between(weights: Reals) -> float:
+            return float(along**2 @ weights @ across**2 + both @ weights @ both)
+
+        of_noise = between(self.turning) + 2 * float(own @ own)
+        of_row = between(self.turning * self.products) + float(own @ self.products @ own - (own @ self.given) ** 2)
+        return of_noise, of_row
+
+
+def untouched(covariance: Reals) -> Lengthened:
+    """Return the covariance of rows that were not shortened, without what it says of sampling."""
+    columns = len(covariance)
+    one, none = np.eye(columns), np.zeros((columns, columns))
+    return Lengthened(covariance, one, 1 - one, one, none, np.zeros(columns))
+
+
+def lengthened(covariance: Reals, squared: float) -> Lengthened:
+    """Return what a covariance of rows shortened to a squared length was before: none of its eigenvalues need be > 0.
+
+    What is below 0 is noise alone, and stays.
+    """
+    given, vectors = np.linalg.eigh(covariance)
+    z = _points(len(given))
+    kept = np.maximum(given, 1e-9 * max(float(given[-1]), 1e-300))
+    found = kept.copy()
+    for _ in range(STEPS):
+        weight = np.minimum(1.0, squared / (BESIDE**2 + z @ found))
+        before, found = found, kept * weight.mean() * len(z) / (weight @ z)
+        if float(np.abs(found - before).max()) <= CLOSE * float(found.max()):
+            break
+    length = BESIDE**2 + z @ found
+    weight = np.minimum(1.0, squared / length)
+    mean = weight.mean()
+    shares = weight @ z / len(z) / mean
+    slope = np.where(length > squared, -squared / length**2, 0.0) / mean
+    by_slope = slope @ z / len(z)
+    jacobian = found[:, None] * ((z * slope[:, None]).T @ z / len(z) - np.outer(shares, by_slope)) + np.diag(shares)
+    values = np.where(given > 0, found, given)
+    gaps = given[:, None] - given
+    apart = np.abs(gaps) > 1e-6 * max(float(np.abs(given).max()), 1e-300)
+    nearly = 1 / np.sqrt(np.outer(shares, shares))
+    turning = np.where(apart, (values[:, None] - values) / np.where(apart, gaps, 1.0), nearly) ** 2
+    np.fill_diagonal(turning, 0.0)
+    products = (z * (weight**2)[:, None]).T @ z / len(z) / mean**2 * np.outer(found, found)
+    return Lengthened(
+        (vectors * values) @ vectors.T, vectors, turning, np.linalg.inv(jacobian), products, np.maximum(given, 0.0)
+    )

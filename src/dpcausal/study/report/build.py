@@ -1,0 +1,81 @@
+"""The report of a study: HTML, Markdown and the registry's record, from the ledger alone."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpcausal.errors import LedgerError, ParameterError
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.study.report.content import Facts, document
+from dpcausal.study.report.html import html, markdown
+from dpcausal.study.report.registry import record, yaml
+from dpcausal.study.writing import replace_files
+
+if TYPE_CHECKING:
+    from dpcausal.study.study import Study
+
+MARK = re.compile(r"dpcausal study ([0-9a-f]{32}), (\d{1,9}) spends")
+
+
+def facts_of(study: Study) -> Facts:
+    """Return what a study's report is made of; its ledger is looked at only, and must be there."""
+    if not study.ledger_path.exists():
+        raise LedgerError(
+            f"there is no ledger {study.told.ledger!r}, so there is nothing to report: a run with "
+            "new_ledger=True makes it; if it was moved, put it back"
+        )
+    plan = study.plan(accuracy=False)
+    with Ledger.open(study.ledger_path, read_only=True) as ledger:
+        return Facts(
+            study, plan.n, plan.standings, tuple(ledger.entries()), ledger.head, ledger.budget, ledger.remaining
+        )
+
+
+def mark_of(facts: Facts) -> str:
+    """Return the line by which a report is known again: its study's file and ledger, and how many spends it tells."""
+    first = facts.entries[0].previous if facts.entries else facts.head
+    whose = sha256(f"{facts.study.path.name}\n{first}".encode()).hexdigest()[:32]
+    return f"dpcausal study {whose}, {len(facts.entries)} spends"
+
+
+def write_report(study: Study, path: Path) -> Path:
+    """Write the HTML with the Markdown and the registry's record beside it, and return the HTML's path.
+
+    A file that is there is replaced by a newer report of the same study and ledger, and by nothing else.
+    """
+    if path.suffix != ".html" or not path.parent.is_dir():
+        raise ParameterError("the report is a file NAME.html in a folder that exists")
+    facts = facts_of(study)
+    blocks, mark = document(facts), mark_of(facts)
+    texts = {
+        path: html(blocks, mark),
+        path.with_suffix(".md"): f"<!-- {mark} -->\n\n{markdown(blocks)}",
+        path.with_suffix(".registry.yaml"): f"# {mark}\n{yaml(record(facts))}",
+    }
+    for place in texts:
+        _check_replaced(place, mark)
+    replace_files(texts)
+    return path
+
+
+def _check_replaced(path: Path, mark: str) -> None:
+    """Refuse to replace what is no report, another study's, or one that tells of more spends than the ledger."""
+    try:
+        there = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
+    except OSError:
+        there = ""
+    if there is None and not (path.exists() or path.is_symlink()):
+        return
+    old, new = MARK.search(there or ""), MARK.fullmatch(mark)
+    if old is None or new is None:
+        raise ParameterError(f"{str(path)!r} is there and is no report of this library: name another with --out")
+    if old[1] != new[1]:
+        raise ParameterError(f"{str(path)!r} is the report of another study or ledger: name another with --out")
+    if int(old[2]) > int(new[2]):
+        raise LedgerError(
+            f"{str(path)!r} tells of {old[2]} spends, the ledger of {new[2]}: an older ledger was put back; "
+            "nothing was written"
+        )

@@ -1,0 +1,174 @@
+"""How a question of a study stands: to be asked at a cost, answered, spent without an answer, or out of reach."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpcausal.core.cache import Foreseen, foreseeing, recalled
+from dpcausal.data.panels.panel import Panel
+from dpcausal.data.schema import Bounded, Schema
+from dpcausal.data.sources.origin import Origin
+from dpcausal.data.table import Table
+from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError
+from dpcausal.planning.plan import prospect_of
+from dpcausal.planning.registry import PROSPECTS
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import Loss, parse_loss
+from dpcausal.privacy.sensitivity import Relation, Unit
+from dpcausal.result import plain
+from dpcausal.study.report.wording import loss_in_words
+from dpcausal.study.spelling import in_toml
+from dpcausal.study.tasks import ask, method_of
+from dpcausal.synthetic_control.api import plan_synthetic_control
+
+if TYPE_CHECKING:
+    from dpcausal.study.file import QuestionPart
+
+TO_ASK, ANSWERED, EARLIER, UNKEPT, SPENT, CANNOT, BEYOND = (
+    "to ask", "answered", "answered from other data", "answered, not in the ledger", "spent, no answer",
+    "cannot be asked", "beyond the budget",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One question: its state, what it costs, by which method, what public numbers foretell, its answer if kept.
+
+    ``asked`` stands for exactly this call in the ledger; ``error`` is why it cannot be asked or is refused.
+    """
+
+    question: QuestionPart
+    state: str
+    reason: str = ""
+    cost: Loss | None = None
+    method: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    caveats: tuple[str, ...] = ()
+    forecast: str = ""
+    asked: str = ""
+    answer: Any = field(default=None, repr=False)
+    error: DpCausalError | None = field(default=None, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON's types, the answer as its own ``to_dict``."""
+        plainly = self.__dataclass_fields__.keys() - {"answer", "error"}
+        told = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name in plainly}
+        each = self.answer if isinstance(self.answer, tuple) else (self.answer,)
+        answer = None if self.answer is None else [one.to_dict() for one in each]
+        return told | {"question": self.question.name, "task": self.question.task, "answer": answer}
+
+    def line(self) -> str:
+        """Return it in a line."""
+        what = f"{self.question.name}: {self.question.task}"
+        how = "" if self.cost is None else f", {self.method}, {loss_in_words(self.cost)}"
+        told = f": {self.reason}" if self.reason else ""
+        return f"{what}{how}: {self.state}{told}"
+
+
+def foreseen(question: QuestionPart, subject: Table | Panel) -> Foreseen | DpCausalError:
+    """Return how far a question would come: to its spend, or to an error that public things alone make."""
+    try:
+        with foreseeing():
+            ask(question, subject)
+    except Foreseen as found:
+        return found
+    except DpCausalError as error:
+        return error
+    raise LedgerError("a task ended before its spend")
+
+
+def standing(
+    question: QuestionPart, subject: Table | Panel, ledger: Ledger | None, origin: Origin | None, *,
+    trial: Ledger | None = None, counted: Mapping[str, str] = MappingProxyType({}), again: bool = False,
+) -> Standing:  # fmt: skip
+    """Return how a question stands with a ledger, which is looked at only; nothing is spent and no row is read.
+
+    What plan and run go by.  ``origin`` is what data are asked about, ``None`` if they are not there.  A ``trial`` of
+    the same budget counts what is still to ask, and says what is beyond it, but for what is ``counted`` under another
+    name; ``again`` asks anew whatever is kept.
+    """
+    found = foreseen(question, subject)
+    if isinstance(found, DpCausalError):
+        return Standing(question, CANNOT, in_toml(str(found)), error=found)
+    caveats = tuple(dict.fromkeys(caveat for plan in found.plans for caveat in plan.caveats))
+    first = found.plans[0].method
+    told: dict[str, Any] = {
+        "cost": found.loss, "method": first.name, "settings": first.options(), "caveats": caveats,
+        "asked": found.asked,
+    }  # fmt: skip
+    try:
+        kept = None if ledger is None else recalled(ledger, found.asked, again, origin)
+    except LedgerError as error:
+        return Standing(question, SPENT, in_toml(str(error)), error=error, **told)
+    if kept is not None:
+        state = EARLIER if kept.other_data else ANSWERED
+        return Standing(question, state, in_toml(kept.other_data), answer=kept.answer, **told)
+    if found.asked in counted and not again:
+        return Standing(question, TO_ASK, f"with {counted[found.asked]}, the same question", **told)
+    why = None if trial is None else refused(found, trial)
+    if why is not None:
+        state = BEYOND if isinstance(why, BudgetExceededError) else CANNOT
+        return Standing(question, state, in_toml(str(why)), error=why, **told)
+    return Standing(question, TO_ASK, **told)
+
+
+def replayed(ledger: Ledger | None, trial: Ledger) -> Ledger:
+    """Return an empty ``trial`` ledger with the spends of another, of the same budget and unit: what does it admit?"""
+    for entry in [] if ledger is None else ledger.entries():
+        zcdp: Any = None if entry.zcdp is None else parse_loss(entry.zcdp)
+        trial.allot(parse_loss(entry.loss), task=entry.task, unit=Unit(entry.unit), unit_column=entry.column,
+                    relation=Relation(entry.relation), zcdp=zcdp, once=json.loads(entry.once))  # fmt: skip
+    return trial
+
+
+def refused(found: Foreseen, trial: Ledger) -> DpCausalError | None:
+    """Return why a trial ledger refuses a call; ``None`` if it admits it, which counts it."""
+    question = found.plans[0].question
+    try:
+        trial.allot(found.loss, task=found.task, unit=question.unit, unit_column=question.unit_column,
+                    zcdp=found.zcdp, once=question.once)  # fmt: skip
+    except (BudgetExceededError, LedgerError) as error:
+        return error
+    return None
+
+
+MOST_ROWS = 200_000
+"""More are not made up: the forecast is then that of so many, on the careful side."""
+
+
+def stand_in(schema: Schema, n: int, ledger: Ledger, **words: Any) -> Table:
+    """Return a table of made-up rows, all alike, that is publicly the same."""
+    frame: dict[str, Any] = {}
+    for name, column in schema.items():
+        frame[name] = np.full(n, column.lower) if isinstance(column, Bounded) else np.repeat(column.values[:1], n)
+    if words.get("person") is not None:
+        frame[words["person"]] = np.arange(n)
+    return Table(frame, schema, ledger, **words)
+
+
+def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Table | Panel) -> str:
+    """Return what accuracy to expect of an answer, in words; empty where no plan is of such a question."""
+    try:
+        if isinstance(subject, Panel):
+            if question.task != "synthetic_control" or question.method != "auto":
+                return ""
+            asked: dict[str, Any] = {name: question.arguments.get(name) for name in ("target", "start")}
+            return plan_synthetic_control(subject, loss=question.loss(), **asked).verdict
+        if schema is None or question.task not in PROSPECTS:
+            return ""
+        kind = PROSPECTS[question.task]
+        if not kind.quick:
+            return f"dpcausal plan {question.task} --n {n} ... tells in some seconds"
+        words = {"method": method_of(question), "persons": subject.unit is not Unit.ROW}
+        words = question.arguments | words | question.assumed
+        prospect = prospect_of(kind, schema, words)
+        found = prospect.expected(min(n, MOST_ROWS), question.loss())
+    except DpCausalError as error:
+        return f"not foretold: {error}"
+    return ("were all records asked, " if question.where else "") + prospect.sentence(found)

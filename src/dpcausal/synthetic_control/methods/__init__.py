@@ -1,0 +1,43 @@
+"""The short names of the ways to a synthetic control, and which of them ``"auto"`` is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dpcausal.core import validate as public
+from dpcausal.data.panels.panel import Panel
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, largest_rho
+from dpcausal.synthetic_control.method import SyntheticMethod
+from dpcausal.synthetic_control.methods.factor import Factor
+from dpcausal.synthetic_control.methods.matched import Matched
+from dpcausal.synthetic_control.methods.simplex import Simplex
+
+__all__ = ["Factor", "Matched", "Simplex"]
+
+ALL: tuple[type[SyntheticMethod], ...] = Matched, Factor, Simplex
+
+METHODS: dict[str, type[SyntheticMethod]] = {"auto": Matched, **{kind.name: kind for kind in ALL}}
+"""Every method by its short name."""
+
+MANY_DONORS = 22
+"""``auto`` takes the factor model from nμ/√T of this on, μ = √(2ρ): noise of T² entries has a norm of about √T."""
+
+
+def chosen(method: object, panel: Panel, loss: Loss) -> SyntheticMethod:
+    """Return the method that will answer; ``auto`` looks at n, T, the covariates' number and the budget only."""
+    if not (isinstance(method, str) and method == "auto"):
+        found: SyntheticMethod = public.chosen(method, SyntheticMethod, METHODS)
+        return found
+    if isinstance(loss, NoPrivacy):
+        return Simplex()
+    mu = math.sqrt(2 * float(_rho(loss)))
+    many = panel.n * mu / math.sqrt(len(panel.times)) >= MANY_DONORS
+    return Factor() if many and not panel.covariates else Matched()
+
+
+def _rho(loss: Any) -> Any:
+    """Return the ρ that Gaussian noise may use of a loss; 0 where there is none."""
+    if isinstance(loss, ApproxDP):
+        return largest_rho(loss.exact_epsilon, loss.exact_delta)
+    return loss.exact_rho if isinstance(loss, ZCDP) else 0

@@ -1,0 +1,173 @@
+"""What a call needs is at hand before it is paid for: its packages, its rows and its progress."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import dpcausal as dpc
+from dpcausal.core import ready
+from dpcausal.data.source import Streaming
+from dpcausal.errors import BudgetExceededError, DpCausalError, MissingDependencyError
+from dpcausal.privacy.ledger import Ledger
+from tests.data.every_task import TASKS, outcome
+
+LATE = """
+import sys
+from unittest.mock import patch
+import dpcausal as dpc
+from dpcausal.errors import DpCausalError
+from dpcausal.privacy.ledger import Ledger
+from tests.data.every_task import LOSS, PURE, N, TASKS, _asked
+allot, spent = Ledger.allot, []
+def noted(self, *given, **named):
+    found = allot(self, *given, **named)
+    spent.append(set(sys.modules))
+    return found
+late = {}
+with patch.object(Ledger, "allot", noted):
+    for task in TASKS:
+        spent.clear()
+        try:
+            _asked(task, lambda table: table, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4)))
+        except DpCausalError:
+            continue
+        new = sorted(set(sys.modules) - spent[-1])
+        if new:
+            late[task] = new
+print(len(TASKS), late)
+"""
+
+
+def test_nothing_is_imported_between_the_spend_and_the_answer() -> None:
+    run = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert run.stdout.strip() == f"{len(TASKS)} {{}}", run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("broken", [ImportError, RuntimeError])
+def test_a_package_that_cannot_be_imported_refuses_the_call_unpaid(
+    broken: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(name: str) -> Any:
+        raise broken(name)
+
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    table = dpc.Table({"x": np.arange(9.0)}, dpc.Schema({"x": dpc.Bounded(0, 9)}), ledger)
+    ready._load.cache_clear()
+    monkeypatch.setattr(ready, "import_module", failing)
+    with pytest.raises(MissingDependencyError):
+        dpc.cells(table, by=["x"], loss=dpc.PureDP(1))
+    assert not ledger.entries()
+    monkeypatch.undo()
+    dpc.cells(table, by=["x"], loss=dpc.PureDP(1))
+
+
+HOMES: dict[str, Callable[[pa.Table, Path], Any]] = {}
+
+
+def home(made: Callable[[pa.Table, Path], Any]) -> Callable[[pa.Table, Path], Any]:
+    HOMES[made.__name__] = made
+    return made
+
+
+@home
+def parquet(table: pa.Table, path: Path) -> Any:
+    pyarrow.parquet.write_table(table, path / "t.parquet")
+    return path / "t.parquet"
+
+
+@home
+def relation(table: pa.Table, path: Path) -> Any:
+    return duckdb.connect().read_parquet(str(parquet(table, path)))
+
+
+@home
+def lazy(table: pa.Table, path: Path) -> Any:
+    return pl.scan_parquet(parquet(table, path))
+
+
+@home
+def memory(table: pa.Table, path: Path) -> Any:
+    return table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+@pytest.mark.parametrize("kind", HOMES)
+@pytest.mark.parametrize("task", TASKS)
+def test_a_source_that_goes_at_the_spend_is_not_missed(
+    task: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is the one that the rows give; or the question is refused in the same words as before."""
+    stays = outcome(task, lambda table: HOMES[kind](table, tmp_path))
+    allot = Ledger.allot
+
+    def gone(self: Any, *_: Any) -> Any:
+        raise OSError("canary")
+
+    def then_gone(self: Ledger, *given: Any, **named: Any) -> Any:
+        allotment = allot(self, *given, **named)
+        for file in tmp_path.glob("*"):
+            file.unlink()
+        for source in (*Streaming.__subclasses__(), Streaming):
+            if source.__name__ != "HeldSource":
+                for word in ("collect", "stream", "summed", "count", "tally"):
+                    if word in vars(source):
+                        monkeypatch.setattr(source, word, gone)
+        return allotment
+
+    monkeypatch.setattr(Ledger, "allot", then_gone)
+    assert outcome(task, lambda table: HOMES[kind](table, tmp_path)) == stays
+
+
+def test_no_row_is_read_for_a_spend_that_the_ledger_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    table = dpc.Table({"x": np.arange(9.0)}, dpc.Schema({"x": dpc.Bounded(0, 9)}), ledger)
+    monkeypatch.setattr(type(table._source), "collect", lambda *_: pytest.fail("a row was read"))
+    with pytest.raises(BudgetExceededError):
+        dpc.cells(table, by=["x"], loss=dpc.PureDP(2))
+    assert not ledger.entries()
+
+
+def test_other_rows_than_were_counted_are_refused_unpaid(tmp_path: Path) -> None:
+    ids = pa.table({"id": [1, 2, 3, 3], "x": [1.0, 2.0, 3.0, 4.0]})
+    for person in (None, "id"):
+        for changed in (ids.slice(0, 3), ids.set_column(0, "id", pa.array([1, 2, 3, 4])), pa.concat_tables([ids, ids])):
+            if person is None and len(changed) == 4:
+                continue  # the same number of rows
+            ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+            schema = dpc.Schema({"x": dpc.Bounded(0, 9)})
+            table = dpc.Table(relation(ids, tmp_path), schema, ledger, person=person)
+            parquet(changed, tmp_path)
+            with pytest.raises(DpCausalError):
+                dpc.cells(table, by=["x"], loss=dpc.PureDP(1))
+            assert not ledger.entries()
+
+
+def test_a_progress_function_that_raises_is_not_called_again_and_loses_no_answer() -> None:
+    rng, told = np.random.default_rng(7), []
+
+    def raising(done: int, of: int) -> None:
+        told.append((done, of))
+        raise RuntimeError("canary")
+
+    frame = {name: rng.random(500) for name in "xyz"}
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(3))
+    table = dpc.Table(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(0, 1))), ledger)
+    asked = [("x", "y", []), ("x", "z", []), ("y", "z", [])]
+    with dpc.simulated_noise(1):
+        silent = dpc.ci_tests(table, asked, loss=dpc.PureDP(1))
+    with dpc.simulated_noise(1):
+        found = dpc.ci_tests(table, asked, loss=dpc.PureDP(1), progress=raising)
+    assert told == [(1, 3)] and len(ledger.entries()) == 2
+    assert [test.pvalue for test in found.tests] == [test.pvalue for test in silent.tests]

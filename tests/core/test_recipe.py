@@ -1,0 +1,97 @@
+"""CONTRIBUTING's recipe is complete: its method is built as it stands there and passes the conformance."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.audit import compare
+from dpcausal.independence import methods
+from tests.direction.neighbours import ANSWERS
+from tests.independence.neighbours import SCHEMA, frame, new_row, replaced, some_rows
+from tests.registry.null_laws import FALSE_ALARM, OF_BLOCKS, excess, found_on
+
+PAGE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
+N = 130
+
+
+@pytest.fixture(scope="module")
+def kind() -> Any:
+    """The method of the page's only block of Python."""
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    made: dict[str, Any] = {}
+    exec(compile(block, str(PAGE), "exec", dont_inherit=True), made)
+    return made["SignGcm"]
+
+
+def ask(rows: Any, method: Any) -> dpc.Independence:
+    table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    return dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=method)
+
+
+def test_no_replaced_row_moves_what_the_new_method_brings_to_the_gate_beyond_its_bound(kind: Any) -> None:
+    rng, answers = np.random.default_rng(4), list(ANSWERS.values())
+    for rows in some_rows(rng, N):
+        for turn in range(3):
+            neighbour = replaced(rows, int(rng.integers(N)), new_row(rng, rows))
+            found = compare(lambda: ask(rows, kind()), lambda: ask(neighbour, kind()), answers=answers[turn])  # noqa: B023
+            assert found.passages == 1 and not found.violated, found.summary()
+
+
+def test_its_own_option_reaches_the_ledger_and_the_result_without_another_line(kind: Any) -> None:
+    rows = np.random.default_rng(1).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (N, 4))
+    table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    r = dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=kind(least=0.25, blocks=2))
+    (entry,) = table.ledger.entries()
+    assert r.settings["least"] == json.loads(entry.detail)["least"] == 0.25
+    assert r.method == "gcm-signs" and all(dpc.explain(claim) for claim in r.guarantee.proofs)
+
+
+def test_it_finds_what_is_there(kind: Any) -> None:
+    data = dpc.simulate.smooth_design(4_000, effect=1.0, seed=1)
+    table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    with dpc.simulated_noise(3):
+        assert dpc.ci_test(table, "x", "y", given=["z1"], loss=dpc.PureDP(1), method=kind()).decision == "dependent"
+
+
+def test_its_scores_have_the_law_that_its_pvalue_takes(kind: Any) -> None:
+    for row in OF_BLOCKS[:2]:
+        scores, squares, expected = found_on(kind(), replace(row, size=800))
+        assert abs(excess(scores, 0.0)) < FALSE_ALARM and excess(scores**2, 1.0) < FALSE_ALARM
+        assert excess(squares, expected) < FALSE_ALARM
+
+
+def test_the_list_of_short_names_is_all_that_the_command_and_the_namespace_read(
+    kind: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from typer.testing import CliRunner
+
+    from dpcausal.cli import options as commands
+    from dpcausal.cli.once import Program
+
+    told: dict[str, Any] = {}
+    app = Program()
+    monkeypatch.setattr(commands, "app", app)
+
+    @commands.asks("signs", lambda: {**methods.METHODS, kind.name: kind})
+    def command(call: Any) -> None:
+        told.update(call.settings)
+
+    dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.PureDP(1)).close()
+    paid = ["--ledger", str(tmp_path / "study.ledger"), "--epsilon", "1"]
+    result = CliRunner().invoke(app, ["--method", "gcm-signs", "--least", "0.5", "--blocks", "7", *paid])
+    assert result.exit_code == 0, result.output
+    assert told["method"] == kind(least=0.5, blocks=7)
+
+
+def test_every_method_of_the_list_is_an_object_of_the_public_namespace() -> None:
+    for method in methods.ALL:
+        assert getattr(dpc.methods, method.__name__) is method
+        assert method.name and method.about and all(field.kw_only for field in fields(method))

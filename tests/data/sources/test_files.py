@@ -1,0 +1,354 @@
+"""CSV and Parquet files."""
+
+import csv
+import gzip
+import io
+import traceback
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from dpcausal.data.schema import Bounded, Levels, Schema
+from dpcausal.data.sources.files import file_source
+from dpcausal.data.table import Table
+from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import PureDP
+
+X = Schema({"x": Bounded(-10, 10)})
+
+
+def written(path: Path, text: str | bytes) -> Path:
+    path = path / "table.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("1.5", 1.5), (" 1.5\t", 1.5), ("+1.5", 1.5), ("-.5", -0.5), ("3.", 3.0), ("1e-1", 0.1), ("2E+0", 2.0),
+        ("inf", 10.0), ("-Infinity", -10.0), ("+INF", 10.0), ("1e400", 10.0), ("-1e999999999", -10.0),
+        ("1" * 400, 10.0), ("1e-400", 0.0), ("-0", 0.0), ("0." + "0" * 400 + "1", 0.0),
+        ("0.1000000000000000055511151231257827021181583404541015625000001", 0.1),
+        ("nan", 0.0), ("NaN", 0.0), ("", 0.0), ("NA", 0.0), ("abc", 0.0), ("1,5", 0.0), ("1_0", 0.0), ("0x10", 0.0),
+        ("1 2", 0.0), (".", 0.0), ("1e", 0.0), ("e5", 0.0), ("--1", 0.0), ("1\n", 0.0), ("١", 0.0), ("\u00a01", 0.0),
+        ("true", 0.0),
+    ],
+)  # fmt: skip
+def test_a_field_is_read_as_a_number_by_one_total_rule(
+    tmp_path: Path, ledger: Ledger, field: str, value: float
+) -> None:
+    path = written(tmp_path, f'x,y\n"{field}",1\n7,2\n')
+    assert Table(path, X, ledger).columns(["x"])["x"].tolist() == [value, 7.0]
+
+
+@pytest.mark.parametrize(
+    ("levels", "field", "code"),
+    [
+        ([0, 1], "1", 1), ([0, 1], " +1 ", 1), ([0, 1], "1.0", 1), ([0, 1], "01", 1), ([0, 1], "1.", 1),
+        ([0, 1], "1.5", 2), ([0, 1], "1e0", 2), ([0, 1], "true", 2), ([0, 1], "", 2), ([0, 1], "9" * 5000, 2),
+        ([0, 1], "١", 2), ([-1, 1], "-1", 0),
+        ([False, True], "true", 1), ([False, True], "True", 1), ([False, True], " TRUE", 1),
+        ([False, True], "false", 0), ([False, True], "1", 2), ([False, True], "yes", 2), ([False, True], "", 2),
+        (["a", "b"], "b", 1), (["a", "b"], " b", 2), (["a", "b"], "B", 2), (["a", ""], "", 1), (["a", "1"], "1", 1),
+        (["a", "x\ny"], "x\ny", 1), (["a", "x,y"], "x,y", 1), (["a", "ü"], "ü", 1), (["a", "ü"], "u\u0308", 2),
+    ],
+)  # fmt: skip
+def test_a_field_is_matched_to_a_level_by_one_total_rule(
+    tmp_path: Path, ledger: Ledger, levels: list, field: str, code: int
+) -> None:
+    path = written(tmp_path, f'y,k\n1,"{field}"\n')
+    assert Table(path, Schema({"k": Levels(levels, other="other")}), ledger).columns(["k"])["k"].tolist() == [code]
+
+
+def test_bytes_that_are_no_text_are_an_unseen_level_and_no_number(tmp_path: Path, ledger: Ledger) -> None:
+    path = written(tmp_path, b"x,k\n\xff,\xff\n3,b\n")
+    schema = Schema({"x": Bounded(-1, 5), "k": Levels(["a", "b"])})
+    columns = Table(path, schema, ledger).columns(["x", "k"])
+    assert columns["x"].tolist() == [2.0, 3.0]
+    assert columns["k"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("\ufeffx,y\n1,2\n3,4", [1, 3]),
+        ("x,y\r\n1,2\r\n3,4\r\n", [1, 3]),
+        ("x,y\n1,2\n\n3,4\n\n\n", [1, 3]),
+        ('"x","y\nz"\n1,2\n3,4\n', [1, 3]),
+        ("x\n1\n\n3\n", [1, 0, 3]),
+        ("x\n1", [1]),
+    ],
+)
+def test_the_layout_of_a_csv_file_is_read_as_stated(
+    tmp_path: Path, ledger: Ledger, text: str, values: list[float]
+) -> None:
+    table = Table(written(tmp_path, text), X, ledger)
+    assert table.n == len(values)
+    assert table.columns(["x"])["x"].tolist() == values
+
+
+@pytest.mark.parametrize("text", ["", "\n", "x,y\n1,2\ncanary\n", "x,y\n1,2,canary\n"])
+def test_a_file_that_is_no_table_is_refused_when_the_table_is_made(
+    tmp_path: Path, ledger: Ledger, text: str
+) -> None:
+    with pytest.raises(SchemaError) as caught:
+        Table(written(tmp_path, text), X, ledger)
+    assert "canary" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("text", ["x\n", "x,y\n", "x", "x,y"])
+def test_a_file_without_records_is_refused(tmp_path: Path, ledger: Ledger, text: str) -> None:
+    with pytest.raises(SchemaError):
+        Table(written(tmp_path, text), X, ledger)
+
+
+@pytest.mark.parametrize("record", ["canary,1", "x,canary", "x;canary", "q\tcanary|x", "X ,canary", '" x ",canary'])
+def test_a_file_without_a_header_has_no_field_of_its_first_record_quoted(
+    tmp_path: Path, ledger: Ledger, record: str
+) -> None:
+    """A record may hold a declared name: then the names found were listed."""
+    schema = Schema({"x": Bounded(0, 1), "q": Levels(["x", "y"])})
+    with pytest.raises(SchemaError, match=r"column '[xq]' of the schema is not among the columns") as caught:
+        Table(written(tmp_path, f"{record}\n2,3\n"), schema, ledger)
+    assert "canary" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_an_absent_column_is_told_with_the_declared_names_that_are_there(tmp_path: Path, ledger: Ledger) -> None:
+    schema = Schema({"x": Bounded(0, 1), "q": Bounded(0, 1)})
+    for text, words in (
+        ("x,y\n2,3\n", r"column 'q'.*, 2 in number, of which the schema has 'x'; .*a CSV file needs a header, commas"),
+        ("y,X,q\n2,3,4\n", r"column 'x'.*, 3 in number, of which the schema has 'q'; names agree in case and blanks"),
+        ("x;y\n2;3\n", r"column 'x'.*, 1 in number, of which the schema has none; "),
+    ):
+        with pytest.raises(SchemaError, match=words) as caught:
+            Table(written(tmp_path, text), schema, ledger)
+        assert "'y'" not in str(caught.value) and "'X'" not in str(caught.value)
+
+
+def test_a_header_with_one_name_twice_is_refused(tmp_path: Path, ledger: Ledger) -> None:
+    with pytest.raises(SchemaError):
+        Table(written(tmp_path, "x,x\n2,3\n"), X, ledger)
+
+
+def test_a_long_csv_file_is_read_across_its_blocks_in_order(
+    tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpcausal.data.sources.files._BLOCKS", (1 << 12,))
+    values = np.random.default_rng(3).normal(size=20_000)
+    text = "x,t\n" + "".join(f'{value!r},"a\n{row % 2}"\n' for row, value in enumerate(values.tolist()))
+    schema = Schema({"x": Bounded(-10, 10), "t": Levels(["a\n0", "a\n1"])})
+    columns = Table(written(tmp_path, text), schema, ledger).columns(["x", "t"])
+    assert columns["x"].tobytes() == values.tobytes()
+    assert columns["t"].tolist() == [0, 1] * 10_000
+
+
+def test_a_csv_file_that_grew_is_refused(tmp_path: Path, ledger: Ledger) -> None:
+    path = written(tmp_path, "x\n1\n2\n")
+    table = Table(path, X, ledger)
+    path.write_text("x\n1\n2\n3\n")
+    with pytest.raises(SchemaError, match="no longer has the number of rows"):
+        table.columns(["x"])
+
+
+def test_a_file_that_went_away_is_refused(tmp_path: Path, ledger: Ledger) -> None:
+    for name in ("table.csv", "table.parquet"):
+        path = tmp_path / name
+        if name.endswith("csv"):
+            path.write_text("x\n1\n")
+        else:
+            pyarrow.parquet.write_table(pa.table({"x": [1.0]}), path)
+        table = Table(str(path), X, ledger)
+        path.unlink()
+        with pytest.raises(SchemaError, match="cannot be read"):
+            table.columns(["x"])
+
+
+def test_a_parquet_file_is_asked_for_the_wanted_columns_only(
+    tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "table.parquet"
+    pyarrow.parquet.write_table(pa.table({"x": [1.0], "y": [2.0], "canary": ["c"]}), path)
+    asked: list[list[str]] = []
+    read = pyarrow.parquet.ParquetFile.read
+
+    def watched(self, columns=None, **options):
+        asked.append(columns)
+        return read(self, columns=columns, **options)
+
+    monkeypatch.setattr(pyarrow.parquet.ParquetFile, "read", watched)
+    table = Table(path, Schema({"x": Bounded(0, 5), "y": Bounded(0, 5)}), ledger)
+    assert asked == []
+    table.columns(["y"])
+    assert asked == [["y"]]
+
+
+def test_a_parquet_column_with_a_dot_in_its_name_is_not_a_nested_one(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "table.parquet"
+    pyarrow.parquet.write_table(pa.table({"a.b": [1.0], "a": [{"b": 5.0}]}), path)
+    assert Table(path, Schema({"a.b": Bounded(0, 9)}), ledger).columns(["a.b"])["a.b"].tolist() == [1.0]
+    with pytest.raises(SchemaError, match="column 'a': Bounded needs a numeric column"):
+        Table(path, Schema({"a": Bounded(0, 9)}), ledger)
+
+
+def test_parquet_text_that_is_not_utf8_is_an_unseen_level(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "table.parquet"
+    text = pa.array([b"b", b"\xff", None], pa.binary()).view(pa.string())
+    pyarrow.parquet.write_table(pa.table({"t": text, "d": text.dictionary_encode()}), path)
+    levels = Levels(["a", "b"], other="c")
+    columns = Table(path, Schema({"t": levels, "d": levels}), ledger).columns(["t", "d"])
+    assert columns["t"].tolist() == columns["d"].tolist() == [1, 2, 2]
+
+
+def test_a_damaged_parquet_file_is_refused(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "table.parquet"
+    path.write_bytes(b"PAR1canary")
+    with pytest.raises(SchemaError, match="cannot be read as Parquet") as caught:
+        Table(path, X, ledger)
+    assert caught.value.__context__ is None
+
+
+def test_a_folder_whose_files_keep_the_same_values_in_other_types_is_one_table(tmp_path: Path, ledger: Ledger) -> None:
+    """Arrow cannot join them, and said so in its own words after the spend."""
+    texts, halves = ["a", "b", None, "a"], [Decimal("0.50"), None, Decimal("-0.25"), Decimal("3.00")]
+    kinds = [
+        (pa.string(), pa.decimal128(10, 2), True), (pa.large_string(), pa.decimal128(12, 4), False),
+        (pa.string(), pa.decimal128(20, 2), True),
+    ]  # fmt: skip
+    home = tmp_path / "parts"
+    home.mkdir()
+    for place, (text, number, nullable) in enumerate(kinds):
+        schema = pa.schema([
+            ("t", text), ("x", number), pa.field("i", pa.int64(), nullable=nullable)
+        ])  # fmt: skip
+        rows = pa.table({"t": texts, "x": halves, "i": [3, 1, 2, 0]}, schema=schema)
+        pyarrow.parquet.write_table(rows, home / f"{place}.parquet")
+    declared = Schema({"t": Levels(["b", "a"]), "x": Bounded(-10, 10), "i": Levels([0, 1, 2, 3])})
+    pyarrow.parquet.write_table(rows, tmp_path / "one.parquet")
+    whole = Table(tmp_path / "one.parquet", declared, ledger).rows(["t", "x", "i"])
+    found = Table(home, declared, ledger).rows(["t", "x", "i"])
+    assert found.n == 12 and found.kept.tolist() == whole.kept.tolist() * 3
+    for name, values in found.values.items():
+        assert values.tolist() == whole.values[name].tolist() * 3
+    assert Table(home, declared, ledger, person="t").n == 2
+    narrow = rows.set_column(2, "i", pa.array([3, 1, 2, 0], pa.int32()))
+    for other in (narrow, rows.select(["x", "t", "i"]), rows.set_column(1, "x", pa.nulls(4))):
+        pyarrow.parquet.write_table(other, home / "3.parquet")
+        with pytest.raises(SchemaError, match="must have the same columns, of the same types"):
+            Table(home, declared, ledger)
+
+
+def test_a_path_that_is_no_table_file_is_refused_by_name(tmp_path: Path, ledger: Ledger) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    for path, rule in (
+        (tmp_path / "none.csv", "there is no file"),
+        (tmp_path / "folder.csv", "there is no file"),
+        ("table.xlsx", "ends otherwise"),
+        ("table", "ends otherwise"),
+    ):
+        with pytest.raises(ParameterError, match=rule):
+            Table(path, X, ledger)
+
+
+def test_the_ending_of_a_path_may_be_in_capitals(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "TABLE.CSV"
+    path.write_text("x\n1\n")
+    assert Table(path, X, ledger).n == 1
+
+
+@pytest.mark.parametrize("name", ["d.tsv", "d.TSV.gz", "d.csv.gz"])
+def test_tabs_and_gzip_read_as_the_plain_file_does(tmp_path: Path, name: str) -> None:
+    rows = [["a", "b c"], ["1.5", "x, y"], ["", "é"], ["-2", '"q"']]
+    between = "\t" if "tsv" in name.lower() else ","
+    made = io.StringIO()
+    csv.writer(made, delimiter=between, lineterminator="\n").writerows(rows)
+    plain = tmp_path / "plain.csv"
+    with plain.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+    data = made.getvalue().encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    found, known = file_source(tmp_path / name), file_source(plain)
+    assert found.names == known.names == ("a", "b c") and found.count() == known.count() == 3
+    ours, theirs = found.collect(["b c", "a"]), known.collect(["b c", "a"])
+    assert [list(part) for part in ours.objects("b c")] == [list(part) for part in theirs.objects("b c")]
+    assert np.array_equal(ours.numbers("a"), theirs.numbers("a"), equal_nan=True)
+
+
+def test_a_session_of_spark_connect_is_refused_with_what_to_do() -> None:
+    with pytest.raises(ParameterError, match=r"does not show whether a table draws .* spark://host:7077, spark:yarn"):
+        file_source("sc://host:15002?table=visits")
+
+
+@pytest.mark.parametrize(("packed", "letter"), [(False, "x"), (False, "7"), (True, "x")])
+def test_one_giant_field_of_any_column_decides_nothing(tmp_path: Path, packed: bool, letter: str) -> None:
+    schema = Schema({"a": Levels([0, 1]), "b": Bounded(0, 9), "note": Levels(["no", "yes"])})
+    told = set()
+    for size in (10, 40_000_000):
+        for place in (3,) if packed else range(4):
+            rows = [[str(k), str(k % 2), "5", "no"] for k in range(500)]
+            rows[250][place] = letter * size
+            text = "id,a,b,note\n" + "\n".join(map(",".join, rows))
+            path = tmp_path / ("table.csv.gz" if packed else "table.csv")
+            path.write_bytes(gzip.compress(text.encode(), 1) if packed else text.encode())
+            ledger = Ledger.in_memory(PureDP(9))
+            for person in (None, "id"):
+                table = Table(path, schema, ledger, person=person)
+                columns = table.columns(schema.names)
+                told.add((table.n, *(len(column) for column in columns.values())))
+    assert told == {(500, 500, 500, 500)}
+
+
+def test_a_file_of_records_of_other_lengths_is_refused_at_once(tmp_path: Path, ledger: Ledger) -> None:
+    path = written(tmp_path, "x,y\n" + "1,2\n" * 9 + "3\n")
+    with pytest.raises(SchemaError):
+        Table(path, X, ledger)
+
+
+@pytest.mark.parametrize("person", [None, "id"])
+@pytest.mark.parametrize("damaged", ["id", "x", "y"])
+@pytest.mark.parametrize("several", [False, True])
+def test_a_damaged_page_of_parquet_is_refused_when_the_table_is_made(
+    tmp_path: Path, ledger: Ledger, person: str | None, damaged: str, several: bool
+) -> None:
+    rng, folder = np.random.default_rng(103), tmp_path / "parts"
+    folder.mkdir()
+    for name in ("a.parquet", "b.parquet"):
+        table = pa.table({"id": np.arange(20_000), "x": rng.random(20_000), "y": rng.random(20_000)})
+        pa.parquet.write_table(table, folder / name, compression="zstd")
+    path = folder / "b.parquet"
+    start = pa.parquet.ParquetFile(path).metadata.row_group(0).column(table.column_names.index(damaged))
+    raw = bytearray(path.read_bytes())
+    raw[start.data_page_offset + 60 : start.data_page_offset + 100] = bytes(40)
+    path.write_bytes(raw)
+    source = folder if several else path
+    if damaged == "x" or damaged == person:
+        with pytest.raises(SchemaError):
+            Table(source, X, ledger, person=person)
+    else:  # a column that is not used may be damaged
+        assert Table(source, X, ledger, person=person).n
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "folder", "duckdb"])
+def test_a_relative_path_is_the_same_file_wherever_the_process_goes(
+    tmp_path: Path, ledger: Ledger, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = pa.table({"x": [1.0, 2.0]})
+    Path("folder").mkdir()
+    pa.csv.write_csv(rows, "t.csv")
+    for path in ("t.parquet", "folder/t.parquet"):
+        pa.parquet.write_table(rows, path)
+    duckdb.connect("t.db").execute("create table t as select 1.0 x union all select 2.0").close()
+    paths = {"csv": "t.csv", "parquet": Path("t.parquet"), "folder": "./folder", "duckdb": "duckdb:///t.db?table=t"}
+    table = Table(paths[kind], X, ledger)
+    monkeypatch.chdir("/")
+    assert table.ledger is ledger and sorted(table.columns(["x"])["x"]) == [1.0, 2.0]

@@ -1,0 +1,245 @@
+"""A frame that was changed after the table was made is refused before a question spends, by public facts alone."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dpcausal as dpc
+from dpcausal.data.panels.panel import Panel
+from dpcausal.errors import SchemaError
+
+ROWS = 40
+SCHEMA = dpc.Schema({"x": dpc.Bounded(-3, 3), "y": dpc.Bounded(-3, 3), "s": dpc.Levels(["no", "yes"])})
+CANARY = "7.7712345"
+
+
+def columns() -> dict[str, np.ndarray]:
+    x = np.linspace(-1, 1, ROWS)
+    return {"x": x, "y": x**3 - x, "s": np.array(["no", "yes"] * (ROWS // 2)), "spare": x}
+
+
+def pandas() -> pd.DataFrame:
+    return pd.DataFrame(columns())
+
+
+def refused(frame: Any, change: Callable[[], object], words: str, schema: dpc.Schema = SCHEMA) -> None:
+    """Assert that a direction is refused after a change, with nothing spent, and would have been answered before."""
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
+    with dpc.simulated_noise(0):
+        table = dpc.Table(frame, schema, ledger)
+        dpc.direction(table, "x", "y", score="spearman", loss=dpc.PureDP(1))
+        change()
+        with pytest.raises(SchemaError, match=words) as caught:
+            dpc.direction(table, "x", "y", score="spearman", loss=dpc.PureDP(1))
+    assert len(ledger.entries()) == 1 and ledger.remaining.epsilon == 1
+    assert "nothing was spent" in str(caught.value) and CANARY not in str(caught.value)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+
+
+def texts(frame: pd.DataFrame) -> None:
+    frame["x"] = [CANARY] * ROWS
+
+
+def one_text(frame: pd.DataFrame) -> None:
+    frame["x"] = frame["x"].astype(object)
+    frame.loc[3, "x"] = CANARY
+
+
+def dates(frame: pd.DataFrame) -> None:
+    frame["y"] = pd.Timestamp("2020-01-01")
+
+
+def numbers_for_levels(frame: pd.DataFrame) -> None:
+    frame["s"] = 7.5
+
+
+def renamed(frame: pd.DataFrame) -> None:
+    frame.columns = pd.Index(["z", *frame.columns[1:]])
+
+
+def one_more(frame: pd.DataFrame) -> None:
+    frame.loc[ROWS] = [0.0, 0.0, "no", 0.0]
+
+
+CHANGES: dict[str, tuple[Callable[[pd.DataFrame], object], str]] = {
+    "a column becomes text": (texts, "column 'x'.*numeric"),
+    "one entry becomes text": (one_text, "column 'x'.*numeric"),
+    "a column becomes dates": (dates, "column 'y'.*numeric"),
+    "levels become numbers": (numbers_for_levels, "column 's'.*text"),
+    "a column goes": (lambda frame: frame.pop("y"), "column 'y' is no longer"),
+    "a column is renamed": (renamed, "column 'x' is no longer"),
+    "a row comes": (one_more, "no longer has the rows"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_pandas_frame_changed_in_place_is_refused_before_the_spend(name: str) -> None:
+    frame = pandas()
+    change, words = CHANGES[name]
+    refused(frame, lambda: change(frame), words)
+
+
+def test_values_may_change_and_other_columns_may_come_and_go() -> None:
+    frame = pandas()
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    table = dpc.Table(frame, SCHEMA, ledger)
+    frame["x"] = frame["x"] * 2
+    frame["more"] = CANARY
+    del frame["spare"]
+    assert table.ledger is ledger
+    assert table.columns(["x"])["x"][0] == -2
+
+
+def test_a_polars_frame_changed_in_place_is_refused() -> None:
+    frame = pl.DataFrame(columns())
+    refused(frame, lambda: frame.replace_column(0, pl.Series("x", [CANARY] * ROWS)), "column 'x'.*numeric")
+    frame = pl.DataFrame(columns())
+    refused(frame, lambda: frame.drop_in_place("y"), "column 'y' is no longer")
+    frame = pl.DataFrame(columns())
+    refused(frame, lambda: frame.extend(frame), "no longer has the rows")
+
+
+def test_an_array_read_anew_as_another_type_is_refused() -> None:
+    frame = columns()
+    frame["x"] = frame["x"].astype(np.float64)
+
+    def reinterpret() -> None:
+        frame["x"].dtype = np.dtype("datetime64[s]")  # type: ignore[misc]
+
+    refused(frame, reinterpret, "column 'x'.*numeric")
+
+
+def test_a_duckdb_table_altered_behind_its_relation_is_refused() -> None:
+    connection = duckdb.connect()
+    frame = pandas()  # noqa: F841  (read by name)
+    connection.sql("create table people as select * from frame")
+    schema = dpc.Schema({"x": dpc.Bounded(-3, 3), "y": dpc.Bounded(-3, 3)})
+
+    def alter() -> None:
+        connection.sql("drop table people")
+
+    refused(connection.table("people"), alter, ".", schema)
+
+
+def csv(path: Path) -> Path:
+    pandas().to_csv(path / "table.csv", index=False)
+    return path / "table.csv"
+
+
+def parquet(path: Path) -> Path:
+    pyarrow.parquet.write_table(pa.table(columns()), path / "table.parquet")
+    return path / "table.parquet"
+
+
+def rewritten(path: Path) -> None:
+    if path.suffix == ".csv":
+        path.write_text("x,y,s\n" + f"{CANARY},1,no\n" * ROWS)
+    else:
+        pyarrow.parquet.write_table(pa.table({"x": [CANARY] * ROWS}), path)
+
+
+def replaced(path: Path) -> None:
+    other = path.with_name(f"other{path.suffix}")
+    rewritten(other)
+    os.replace(other, path)
+
+
+@pytest.mark.parametrize("kind", [csv, parquet])
+@pytest.mark.parametrize("change", [rewritten, replaced, Path.unlink])
+def test_a_file_that_was_written_to_or_replaced_is_refused(kind: Any, change: Any, tmp_path: Path) -> None:
+    path = kind(tmp_path)
+    refused(path, lambda: change(path), "was changed after it was declared")
+
+
+def panel_frame() -> pd.DataFrame:
+    units = np.repeat(["A", "B", "C"], 4)
+    return pd.DataFrame({"state": units, "year": list(range(4)) * 3, "sales": np.arange(12.0), "spare": 0.0})
+
+
+def dated(frame: pd.DataFrame) -> None:
+    frame["sales"] = pd.Timestamp("2020-01-01")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (dated, "column 'sales'.*numeric"),
+        (lambda frame: frame.pop("state"), "column 'state' is no longer"),
+        (lambda frame: frame.pop("sales"), "column 'sales' is no longer"),
+        (lambda frame: frame.__setitem__("more", CANARY) or frame.pop("spare"), ""),
+    ],
+)
+def test_a_panel_that_changed_gives_its_ledger_to_no_question(change: Any, words: str) -> None:
+    frame, ledger = panel_frame(), dpc.Ledger.in_memory(dpc.PureDP(1))
+    panel = Panel(
+        frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12), ledger=ledger
+    )
+    assert panel.ledger is ledger
+    change(frame)
+    if words:
+        with pytest.raises(SchemaError, match=f"{words}.*nothing was spent"):
+            panel.ledger  # noqa: B018
+    else:
+        assert panel.ledger is ledger
+
+
+@pytest.mark.parametrize("columns", [["state", "year", "sales", "spare"], ["sales"]])
+def test_a_panel_reads_units_and_values_together(columns: list[str]) -> None:
+    """Rows that came in another order would else give each donor the values of others."""
+    frame = panel_frame()
+    panel = Panel(
+        frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12),
+        ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"),
+    )  # fmt: skip
+    before = panel.donors()
+    order = np.random.default_rng(5).permutation(len(frame))
+    for name in columns:
+        frame[name] = frame[name].to_numpy()[order]
+    assert (panel.donors() == before).all() == (len(columns) > 1)
+
+
+def test_a_panel_with_units_that_it_did_not_have_is_refused_without_naming_them() -> None:
+    frame = panel_frame()
+    panel = Panel(
+        frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12),
+        ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"),
+    )  # fmt: skip
+    frame.loc[5, "state"] = CANARY
+    with pytest.raises(SchemaError, match="no longer has the units") as caught:
+        panel.donors()
+    assert CANARY not in str(caught.value)
+
+
+def test_a_panel_whose_file_was_replaced_gives_its_ledger_to_no_question(tmp_path: Path) -> None:
+    path = tmp_path / "panel.csv"
+    panel_frame().to_csv(path, index=False)
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    panel = Panel(
+        path, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12), ledger=ledger
+    )
+    assert panel.ledger is ledger
+    panel_frame()[::-1].to_csv(path, index=False)
+    with pytest.raises(SchemaError, match="was changed after it was declared"):
+        panel.ledger  # noqa: B018
+
+
+def test_every_task_asks_the_table_or_panel_for_its_ledger() -> None:
+    """The check stands in ``Table.ledger`` and ``Panel.ledger``: nobody outside this room takes a ledger past it."""
+    source = Path(dpc.__file__).parent
+    for path in source.rglob("*.py"):
+        if path.parent.name in ("data", "privacy"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            assert not (isinstance(node, ast.Attribute) and node.attr == "_ledger"), path

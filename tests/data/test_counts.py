@@ -1,0 +1,175 @@
+"""Codes and counts are the same for every back end, and those of the cleaned columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars
+import pyarrow as pa
+import pytest
+
+import dpcausal as dpc
+from dpcausal.data.coding import cuts_of
+from dpcausal.data.counts import codes_of, counts_of, sizes_of
+from dpcausal.errors import ParameterError, SchemaError
+from tests.data.conftest import BACKENDS
+
+SCHEMA = dpc.Schema(
+    {
+        "text": dpc.Levels(["u", "v"], other="w"),
+        "number": dpc.Levels([5, -3, 2**40]),
+        "plain": dpc.Levels([0, 1, 2]),
+        "flag": dpc.Levels([True, False]),
+        "cut": dpc.Bounded(-1, 1, cuts=[0, 0.5]),
+        "wide": dpc.Bounded(0, 8),
+    }
+)
+NAMES = SCHEMA.names
+
+
+def arrow() -> pa.Table:
+    rng = np.random.default_rng(7)
+    n = 400
+    numbers = rng.choice([5, -3, 2**40, 7, 0], n)
+    return pa.table(
+        {
+            "text": pa.array([None if k == 3 else "uvzx"[k] for k in rng.integers(0, 4, n)], pa.string()),
+            "number": pa.array([None if k == 0 else int(k) for k in numbers], pa.int64()),
+            "plain": pa.array(rng.integers(-1, 4, n), pa.int64()),
+            "flag": pa.array([None if k == 2 else bool(k) for k in rng.integers(0, 3, n)], pa.bool_()),
+            "cut": pa.array(rng.choice([np.nan, np.inf, -np.inf, -1.0, 0.0, 0.25, 0.5, 0.75, 9.0], n), pa.float64()),
+            "wide": pa.array([None if k == 9 else float(k) for k in rng.integers(-1, 10, n)], pa.float64()),
+        }
+    )
+
+
+RULES = ("drop", "impute", "level")
+
+
+def kept_by_hand(table: dpc.Table) -> np.ndarray:
+    """Return which records lack nothing, read off the Arrow table in Python."""
+    kept = []
+    for row in arrow().to_pylist():
+        lacks = {
+            "text": False,  # it has another level for whatever is none
+            "number": row["number"] not in (5, -3, 2**40),
+            "plain": row["plain"] not in (0, 1, 2),
+            "flag": row["flag"] is None,
+            "cut": row["cut"] is None or row["cut"] != row["cut"],
+            "wide": row["wide"] is None,
+        }
+        named = {"number": False, "plain": False, "flag": False}
+        told = lacks | {"drop": {}, "level": named, "impute": dict.fromkeys(lacks, False)}[table.missing]
+        kept.append(not any(told.values()))
+    return np.array(kept)
+
+
+def from_columns(table: dpc.Table) -> np.ndarray:
+    """Return the table of counts from the cleaned columns, record by record."""
+    columns = table.columns(NAMES)
+    counts = np.zeros(sizes_of(table, NAMES), dtype=np.int64)
+    for row, kept in zip(zip(*(columns[name] for name in NAMES), strict=True), kept_by_hand(table), strict=True):
+        place = [
+            sum(value >= cut for cut in cuts_of(column)) if isinstance(column, dpc.Bounded) else int(value)
+            for value, column in zip(row, SCHEMA.values(), strict=True)
+        ]
+        counts[tuple(place)] += int(kept)
+    return counts
+
+
+@pytest.mark.parametrize("missing", RULES)
+@pytest.mark.parametrize("backend", sorted(BACKENDS))
+def test_counts_are_those_of_the_cleaned_columns_in_every_back_end(
+    backend: str, missing: str, tmp_path: Path
+) -> None:
+    frame = BACKENDS[backend](arrow(), tmp_path)
+    table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing=missing)
+    counts, rows = counts_of(table, NAMES), codes_of(table, NAMES)
+    assert counts.dtype == np.int64 and (counts == from_columns(table)).all()
+    assert (table.rows(NAMES).kept == kept_by_hand(table)).all() and (rows.kept == kept_by_hand(table)).all()
+    assert rows.n == table.n == 400 and 0 < rows.kept.sum() < 400 + (missing == "impute") and counts.sum() > 0
+    again = np.zeros_like(counts)
+    np.add.at(again, tuple(rows.values[name][rows.kept] for name in NAMES), 1)
+    assert (again == counts).all()
+
+
+@pytest.mark.parametrize("backend", sorted(BACKENDS))
+def test_a_record_is_kept_by_the_columns_that_are_asked_for_alone(backend: str, tmp_path: Path) -> None:
+    frame = BACKENDS[backend](arrow(), tmp_path)
+    table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    assert table.rows(["text"]).kept.all() and table.rows([]).kept.tolist() == [True] * 400
+    each = [table.rows([name]).kept for name in NAMES]
+    assert (np.logical_and.reduce(each) == table.rows(NAMES).kept).all()
+    for name, kept in zip(NAMES, each, strict=True):
+        assert counts_of(table, [name]).sum() == kept.sum()
+
+
+def test_a_missing_level_is_one_more_level_where_it_is_asked_to_be() -> None:
+    table = dpc.Table(arrow(), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="level")
+    assert table.schema["number"] == dpc.Levels([5, -3, 2**40], other="missing")
+    assert table.schema["text"] == SCHEMA["text"] and table.schema["cut"] == SCHEMA["cut"]
+    frame = {"t": np.array(["1", None, "missing"], dtype=object)}
+    declared = dpc.Table(frame, dpc.Schema({"t": dpc.Levels(["missing", "1"])}), table.ledger, missing="level")
+    assert len(declared.schema["t"]) == 2 and declared.columns(["t"])["t"].tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("missing", ["dropped", None, True, 1, ["drop"]])
+def test_an_unknown_rule_for_what_is_missing_is_refused(missing: Any) -> None:
+    with pytest.raises(ParameterError, match="missing must be one of drop, impute, level"):
+        dpc.Table(arrow(), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing=missing)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "lazy"])
+def test_many_columns_with_missing_cells_need_no_more_cells(kind: str) -> None:
+    """A cell of its own for each pattern of what is missing would be 3^20 cells; single levels 2^40 more."""
+    names = [f"c{place}" for place in range(20)] + [f"one{place}" for place in range(40)]
+    held = {name: pa.array([0, None, 1, 0] if name[0] == "c" else [7, 7, 7, None], pa.int64()) for name in names}
+    whole = pa.table(held)
+    frame: Any = duckdb.connect().from_arrow(whole) if kind == "duckdb" else polars.from_arrow(whole).lazy()
+    schema = dpc.Schema({name: dpc.Levels([0, 1]) if name[0] == "c" else dpc.Levels([7]) for name in names})
+    counts = counts_of(dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1))), names)
+    assert counts.sum() == 2 and counts.ravel()[0] == counts.ravel()[-1] == 1
+
+
+def test_four_equal_widths_are_the_default() -> None:
+    assert cuts_of(dpc.Bounded(0, 8)).tolist() == [2, 4, 6]
+    assert cuts_of(dpc.Bounded(0, 8, cuts=[1])).tolist() == [1]
+    assert len(cuts_of(dpc.Bounded(0, np.nextafter(1e-300, 1)))) >= 1
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "lazy"])
+def test_a_lazy_frame_is_counted_where_it_is(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No row comes into memory: collecting columns would fail here."""
+    from dpcausal.data.sources.frame import FrameSource
+
+    frame: Any = duckdb.from_arrow(arrow()) if kind == "duckdb" else polars.from_arrow(arrow()).lazy()
+    table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    expected = from_columns(table)
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("rows were collected")
+
+    monkeypatch.setattr(FrameSource, "collect", refuse)
+    assert (counts_of(table, NAMES) == expected).all()
+
+
+@pytest.mark.parametrize("names", [("rows", "rows_"), ("ROWS", "Rows_")])
+def test_a_column_named_like_the_count_is_no_trouble(names: tuple[str, str]) -> None:
+    frame = duckdb.from_arrow(pa.table({names[0]: [0, 1, 1], names[1]: [1, 1, 0]}))
+    schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in names})
+    table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    assert counts_of(table, names).tolist() == [[0, 1], [1, 1]]
+
+
+def test_a_frame_that_lost_rows_is_refused_without_a_number() -> None:
+    connection = duckdb.connect()
+    connection.execute("create table t as select range % 2 as a, range % 2 as b from range(10)")
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
+    table = dpc.Table(connection.table("t"), schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    connection.execute("delete from t where a = 1")
+    with pytest.raises(SchemaError) as caught:
+        counts_of(table, ["a", "b"])
+    assert "5" not in str(caught.value) and "10" not in str(caught.value)

@@ -1,0 +1,83 @@
+"""PC by the tests of ``ci_test``: one budget for all, tests that public rules refuse, what it finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.errors import DpCausalError, LossError
+from dpcausal.mechanisms.gate import recording_gate
+
+SCHEMA = dpc.Schema({name: dpc.Bounded(-4, 4) for name in "abc"})
+
+
+def frame(rows: int = 600) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    a, c = rng.normal(size=rows), rng.normal(size=rows)
+    return {"a": a, "b": np.clip(0.9 * a + 0.3 * rng.normal(size=rows), -4, 4), "c": c}
+
+
+def asked(loss: dpc.PureDP | dpc.NoPrivacy, **more: object) -> dpc.Discovery:
+    without = isinstance(loss, dpc.NoPrivacy)
+    ledger = dpc.Ledger.without_privacy() if without else dpc.Ledger.in_memory(loss, accept_large_epsilon=True)
+    table = dpc.Table(frame(), SCHEMA, ledger)
+    question = {"knowledge": more.pop("knowledge", None)}
+    way = dpc.methods.CiTest(**more)  # type: ignore[arg-type]
+    return dpc.discover(table, loss=loss, method=way, accept_large_epsilon=True, **question)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("test", ["kendall", "gcm", dpc.methods.Gcm(blocks=10)])
+def test_a_clear_edge_is_found(test: object) -> None:
+    with dpc.simulated_noise(1):
+        found = asked(dpc.PureDP(60), test=test, max_order=1)
+    assert found.graph.skeleton == {frozenset("ab")}
+    assert found.guarantee.loss == dpc.PureDP(60) and found.guarantee.proofs
+
+
+def test_without_privacy_the_test_of_all_rows_is_asked() -> None:
+    assert asked(dpc.NoPrivacy(), test="gcm").graph.skeleton == {frozenset("ab")}
+
+
+def test_what_each_test_gets_is_told_before_and_the_tests_are_counted_at_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from rich.progress import Progress
+
+    steps: list[tuple[str, int]] = []
+    monkeypatch.setattr(
+        Progress, "update", lambda self, task, **found: steps.append((found["description"], found["completed"]))
+        if "description" in found else None,
+    )  # fmt: skip
+    monkeypatch.setattr("dpcausal.core.progress.is_terminal", lambda: True)
+    found = asked(dpc.PureDP(60), test="kendall", max_order=1)
+    assert any("up to 3 tests given 0 with epsilon 10 or more each" in note for note in found.guarantee.caveats)
+    assert steps[:3] == [("tests given 0", place) for place in (1, 2, 3)]
+    assert len([step for step in steps if step[0].startswith("tests")]) == found.tests
+
+
+@pytest.mark.parametrize("answers", ["low", "high"])
+def test_all_tests_together_cost_no_more_than_was_allotted(answers: str) -> None:
+    with recording_gate(answers) as recording:  # type: ignore[arg-type]
+        asked(dpc.PureDP(3), test="kendall", max_order=1)
+    spent = sum(passage.event.loss.exact_epsilon for passage in recording.passages)  # type: ignore[union-attr]
+    assert 0 < spent <= 3
+
+
+def test_knowledge_saves_tests() -> None:
+    known = dpc.Knowledge(required=[("a", "b")], forbidden=[("a", "c"), ("c", "a")])
+    with recording_gate("low") as recording:
+        found = asked(dpc.PureDP(3), test="kendall", max_order=0, knowledge=known)
+    assert found.tests == 1 and len(recording.passages) >= 1
+
+
+def test_what_no_test_can_do_is_refused_before_the_spend() -> None:
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    table = dpc.Table(frame(), SCHEMA, ledger, missing="impute")
+    with pytest.raises(DpCausalError):
+        dpc.discover(table, loss=dpc.PureDP(1), method=dpc.methods.CiTest(test="t-test"))
+    with pytest.raises(DpCausalError):  # the first test's share is below what any test takes
+        dpc.discover(table, loss=dpc.PureDP(1e-8), method="ci-test")
+    with pytest.raises(LossError):
+        dpc.discover(table, loss=dpc.ZCDP(1), method="ci-test")
+    assert not ledger.entries()

@@ -1,0 +1,165 @@
+"""Noisy moments: partial correlations against regression, their variance under noise against simulation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.discovery.methods.moments import noisy_moments, radius_of
+from dpcausal.discovery.search.pc import Terms
+from dpcausal.discovery.search.release_search import asker
+from dpcausal.privacy.loss import ZCDP, NoPrivacy
+from dpcausal.releases.moments import NoisyMoments
+
+
+def rows(n: int = 20_000, seed: int = 1) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(3, 1, n)
+    y = 0.8 * x + rng.normal(0, 1, n)
+    return {"x": x, "y": y, "z": 0.5 * y + rng.normal(0, 0.2, n)}
+
+
+SCHEMA = dpc.Schema({"x": dpc.Bounded(-5, 15), "y": dpc.Bounded(-20, 20), "z": dpc.Bounded(-100, 100)})
+
+
+def released(loss: ZCDP | NoPrivacy, seed: int = 1) -> NoisyMoments:
+    without = isinstance(loss, NoPrivacy)
+    with dpc.simulated_noise(seed):
+        ledger = dpc.Ledger.without_privacy() if without else dpc.Ledger.in_memory(loss)
+        table = dpc.Table(rows(), SCHEMA, ledger)
+        return noisy_moments(table, SCHEMA.names, ledger.allot(loss, task="test"), loss)
+
+
+def residual_correlation(values: dict[str, np.ndarray], x: str, y: str, given: list[str]) -> float:
+    design = np.stack([np.ones(len(values[x])), *(values[z] for z in given)], axis=1)
+    left = [values[name] - design @ np.linalg.lstsq(design, values[name], rcond=None)[0] for name in (x, y)]
+    return float(np.corrcoef(*left)[0, 1])
+
+
+def test_exact_moments_give_the_correlations_of_residuals() -> None:
+    """Rows in the tails are shortened: the differences are small, not rounding."""
+    found = released(NoPrivacy())
+    for x, y, given in ((0, 1, ()), (0, 2, ()), (0, 2, (1,)), (1, 2, (0,))):
+        expected = residual_correlation(rows(), "xyz"[x], "xyz"[y], ["xyz"[z] for z in given])
+        correlation, variance = found.partial_correlation(x, y, given)  # type: ignore[misc]
+        assert correlation == pytest.approx(expected, abs=0.02)
+        assert variance == pytest.approx(1 / (found.count - len(given) - 3))
+
+
+def test_the_stated_variance_is_that_of_repeated_noise() -> None:
+    """400 draws: a ratio outside 0.7 to 1.4 has probability below 1e-6."""
+    exact = released(NoPrivacy())
+    variance = 1e-6
+    noisy = NoisyMoments(exact.names, 10**12, exact.middles, exact.widths, exact.covariance, variance)
+    rng = np.random.default_rng(2)
+    draws = []
+    for _ in range(400):
+        again = noisy.redrawn(rng)
+        found = NoisyMoments(again.names, 10**12, again.middles, again.widths, again.covariance, variance)
+        draws.append(math.atanh(found.partial_correlation(0, 2, (1,))[0]))  # type: ignore[index]
+    stated = noisy.partial_correlation(0, 2, (1,))[1]  # type: ignore[index]
+    assert 0.7 < np.var(draws) / stated < 1.4
+
+
+def test_noise_is_scaled_to_the_columns_as_they_are_spread() -> None:
+    """z fills a two-hundredth of its bounds: its correlation survives, since its width was released first."""
+    found = released(ZCDP(0.5))
+    assert found.widths[2] < 8
+    correlation, _ = found.partial_correlation(1, 2, ())  # type: ignore[misc]
+    assert correlation == pytest.approx(residual_correlation(rows(), "y", "z", []), abs=0.05)
+
+
+def test_near_singular_and_noise_only_moments_are_not_tested() -> None:
+    def moments(covariance: list[list[float]], variance: float, n: int) -> NoisyMoments:
+        return NoisyMoments(("a", "b"), n, (0.0, 0.0), (1.0, 1.0), np.array(covariance), variance)
+
+    three = NoisyMoments(tuple("abc"), 100, (0.0,) * 3, (1.0,) * 3, np.ones((3, 3)), 0.0)
+    assert three.partial_correlation(0, 1, (2,)) is None
+    noise = moments([[0.1, 0.3], [0.3, -0.2]], 0.01, 100)
+    assert asker(noise, Terms("pc", 0.01, 0, dpc.Knowledge()))("a", "b", ()).separated is None
+    assert moments([[1, 0], [0, 1]], 0.0, 3).partial_correlation(0, 1, ()) is None
+
+
+def test_constant_columns_and_columns_at_a_bound_are_defined() -> None:
+    loss = ZCDP(0.5)
+    for value in (-5.0, 5.0, 15.0, math.nan):
+        columns = {"x": np.full(50, value), "y": np.zeros(50), "z": np.zeros(50)}
+        table = dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(loss))
+        found = dpc.discover(table, loss=loss)
+        assert found.method == "moments" and set(found.graph.nodes) == {"x", "y", "z"}
+
+
+def test_the_strongest_pair_is_tested_whatever_the_noise_of_the_rest() -> None:
+    moments = NoisyMoments(("a", "b"), 10_000, (0.0, 0.0), (1.0, 1.0), np.array([[1, 0.97], [0.97, 1]]), 0.05**2)
+    correlation, variance = moments.partial_correlation(0, 1, ())  # type: ignore[misc]
+    assert correlation == pytest.approx(0.97) and variance == pytest.approx(1 / 9_997 + 0.05**2)
+
+
+def test_rows_are_shortened_no_more_than_noise_asks_for() -> None:
+    """Without noise hardly any; where noise is large a quarter of the mean; between, noise is as sampling's error."""
+    whole = 20.25 + 2 * math.sqrt(40)
+    assert radius_of(20, 10**9, ZCDP(1.0)) == pytest.approx(math.sqrt(whole))
+    assert radius_of(20, 100, ZCDP(1e-6)) == pytest.approx(math.sqrt(20.25 / 4))
+    squared = radius_of(20, 10_000, ZCDP(0.005)) ** 2
+    assert 20.25 / 4 < squared < whole
+    assert squared / (10_000 * math.sqrt(2 * 0.005)) == pytest.approx(1 / math.sqrt(10_000))
+
+
+def random_dag(seed: int, n: int) -> tuple[dict[str, np.ndarray], dpc.Cpdag]:
+    """Return ten linear Gaussian columns, about fourteen arrows with coefficients of ½ to 1½."""
+    rng = np.random.default_rng(seed)
+    names, values, arcs = [f"v{k}" for k in range(10)], np.zeros((n, 10)), []
+    for j in range(10):
+        values[:, j] = rng.normal(size=n)
+        for i in range(j):
+            if rng.random() < 14 / 45:
+                arcs.append((names[i], names[j]))
+                values[:, j] += rng.choice([-1, 1]) * rng.uniform(0.5, 1.5) * values[:, i]
+    return dict(zip(names, values.T, strict=True)), dpc.Cpdag.from_dag(names, arcs)
+
+
+@pytest.mark.parametrize("width", [20.0, 2_000.0])
+def test_ten_gaussian_columns_are_found_in_wide_bounds_too(width: float) -> None:
+    loss, found = dpc.ApproxDP(0.3, 1e-6), []
+    for seed in range(5):
+        frame, truth = random_dag(seed, 10_000)
+        schema = dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-width, width)))
+        with dpc.simulated_noise(seed):
+            asked = dpc.discover(dpc.Table(frame, schema, dpc.Ledger.in_memory(loss)), loss=loss)
+        assert asked.method == "moments" and not asked.untested
+        found.append(asked.graph.skeleton_f1(truth))
+    assert np.mean(found) > 0.75
+
+
+def test_true_independences_of_shortened_rows_are_rejected_no_oftener_than_nominal() -> None:
+    """Three causes of one column, rows shortened to a quarter of their length: apart, and given a fourth.
+
+    600 tests with fresh noise: more than .04 has probability below 1e-7 at .01; left as they are half are rejected.
+    """
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(20_000, 5))
+    values[:, 3] += values[:, :3] @ np.array([1.2, -1.2, 1.2])
+    values[:, 4] += values[:, 3]
+    unit, squared = values / values.std(axis=0), 5.25 / 4
+    weight = np.minimum(1, squared / (0.25 + (unit**2).sum(axis=1)))
+    covariance = (unit * weight[:, None]).T @ unit / weight.sum()
+    exact = NoisyMoments(tuple("abcde"), 20_000, (0.0,) * 5, (1.0,) * 5, covariance, 2e-5, squared=squared)
+    for shortened, least, most in ((exact, 0.0, 0.04), (replace(exact, squared=None), 0.3, 1.0)):
+        found = []
+        for _ in range(100):
+            again = replace(shortened.redrawn(rng), variance=2e-5)
+            for x, y, given in ((0, 1, ()), (0, 2, ()), (1, 2, ()), (0, 4, (3,)), (1, 4, (3,)), (2, 4, (3,))):
+                correlation, variance = again.partial_correlation(x, y, given)  # type: ignore[misc]
+                found.append(abs(math.atanh(correlation)) > 2.576 * math.sqrt(variance))
+        assert least <= np.mean(found) <= most
+
+
+def test_a_graph_of_shortened_rows_says_what_its_tests_take_columns_for() -> None:
+    for loss, said in ((ZCDP(1), True), (NoPrivacy(), False)):
+        ledger = dpc.Ledger.in_memory(ZCDP(1)) if said else dpc.Ledger.without_privacy()
+        found = dpc.discover(dpc.Table(rows(300), SCHEMA, ledger), loss=loss, method="moments")
+        assert ("as if columns were normal" in found.summary()) == said

@@ -1,0 +1,107 @@
+"""Quartiles at which numbers are cut beside levels: against the laws that they were drawn from, and row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcausal as dpc
+from dpcausal.audit import compare
+from dpcausal.discovery.methods.whitened import QUARTILES, Law
+from dpcausal.mechanisms.gate import recording_gate
+from dpcausal.privacy.loss import affordable_zcdp
+
+N = 40_000
+LOSS = dpc.ApproxDP(1, 1e-6)
+
+
+def released(frame: dict[str, Any], schema: dpc.Schema, seed: int = 1, **more: Any) -> Any:
+    with dpc.simulated_noise(seed):
+        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.ApproxDP(9, 1e-3)))
+        return dpc.discover(table, loss=LOSS, **{"method": "whitened", **more})
+
+
+@pytest.mark.parametrize(
+    ("law", "upper"),
+    [(stats.lognorm(1), 60.0), (stats.lognorm(1), 3_000.0), (stats.expon(), 15.0), (stats.norm(70, 2), 1_000.0)],
+)
+def test_columns_are_cut_near_the_quartiles_of_their_law_in_wide_bounds_too(law: Any, upper: float) -> None:
+    rng = np.random.default_rng(2)
+    schema = dpc.Schema({"x": dpc.Bounded(0, upper), "y": dpc.Bounded(0, upper), "z": dpc.Levels([0, 1])})
+    frame = {"x": law.rvs(N, random_state=rng), "y": law.rvs(N, random_state=rng), "z": rng.integers(0, 2, N)}
+    cuts = released(frame, schema).release.cuts
+    assert set(cuts) == {"x", "y"}
+    # Noise has a deviation of some 70 of 40,000 rows; the last cells are a four-thousandth of the bounds.
+    last = upper / 4096
+    for own in cuts.values():
+        for cut, share in zip(own, QUARTILES, strict=True):
+            assert law.cdf(cut - last) - 0.02 < share < law.cdf(cut + last) + 0.02
+
+
+def test_a_skewed_cause_is_seen_without_cuts_and_its_parts_are_told() -> None:
+    rng = np.random.default_rng(3)
+    x = np.exp(rng.normal(size=N))
+    y = (rng.random(N) < 0.2 + 0.3 * (x > 1)).astype(int)
+    schema = dpc.Schema({"x": dpc.Bounded(0, 500), "y": dpc.Levels([0, 1])})
+    found = released({"x": x, "y": y}, schema)
+    assert found.graph.skeleton == {frozenset("xy")}
+    assert any("noisy quartiles: 'x';" in words for words in found.guarantee.caveats)
+    assert "Cut at noisy quartiles: x at 0." in found.release.summary()
+    again = dpc.Release.from_json(found.release.to_json())
+    assert again.cuts == found.release.cuts and again.to_dict() == found.release.to_dict()
+    fixed = released({"x": x, "y": y}, schema, method="parities")
+    assert not fixed.graph.skeleton
+    assert any("one width: 'x';" in words for words in fixed.guarantee.caveats)
+
+
+def test_declared_cuts_stay_and_quartiles_cost_their_share_only_where_they_are_learnt() -> None:
+    rng = np.random.default_rng(4)
+    frame = {"x": rng.random(500), "y": rng.integers(0, 2, 500)}
+    for cuts, rounds in ((None, 4), ([0.3], 0)):
+        schema = dpc.Schema({"x": dpc.Bounded(0, 1, cuts), "y": dpc.Levels([0, 1])})
+        for method, more in (("whitened", 2), ("triples", 2)):  # two columns have no triple
+            with recording_gate("low") as recording:
+                found = released(frame, schema, method=method)
+            labels = [passage.event.label for passage in recording.passages]
+            assert labels.count("quartiles") == rounds and len(labels) == rounds + more
+            spent = sum(passage.event.loss.exact_rho for passage in recording.passages)
+            whole = affordable_zcdp(LOSS).exact_rho
+            assert spent == whole if method == "whitened" else 0.6 * whole < spent < whole
+            assert set(found.release.cuts) == ({"x"} if rounds else set())
+
+
+@pytest.mark.parametrize("answers", ["low", "high"])
+def test_a_replaced_row_moves_each_round_by_no_more_than_its_bound_and_reaches_it(answers: Any) -> None:
+    rng = np.random.default_rng(5)
+    schema = dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Levels([0, 1]), "z": dpc.Bounded(-3, 9)})
+    reached = 0.0
+    for _ in range(3):
+        one = {"x": rng.random(30), "y": rng.integers(0, 2, 30), "z": rng.uniform(-3, 9, 30)}
+        other = {name: column.copy() for name, column in one.items()}
+        for name, value in (("x", rng.integers(0, 2)), ("y", rng.integers(0, 2)), ("z", rng.choice([-3, 9]))):
+            other[name][0] = value
+        audit = compare(lambda: released(one, schema), lambda: released(other, schema), answers=answers)  # noqa: B023
+        assert not audit.violated, audit.summary()
+        reached = max(reached, audit.ratio)
+    assert reached > 0.99
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0, float("nan")])
+def test_columns_that_are_constant_or_missing_are_cut_too(value: float) -> None:
+    schema = dpc.Schema({"x": dpc.Bounded(0, 1), "far": dpc.Bounded(1e16, 1e16 + 4), "y": dpc.Levels([0, 1])})
+    frame = {"x": np.full(50, value), "far": np.full(50, 1e16), "y": np.arange(50) % 2}
+    found = released(frame, schema)
+    assert not found.graph.skeleton
+    assert dpc.Release.from_json(found.release.to_json()).to_dict() == found.release.to_dict()
+    released(frame, schema, method="triples")
+
+
+def test_points_of_all_rounds_are_weighed_by_their_noise() -> None:
+    """A first round with much noise and a second with little: the quartiles are the second's."""
+    law = Law(dpc.Bounded(0, 1))
+    law.tell(np.array([0.25, 0.5, 0.75]), np.array([1.0, 1.0, 1.0, 997.0]), 400.0, 10.0)
+    law.tell(np.array([0.25, 0.5, 0.75]), np.array([250.0, 250.0, 250.0, 250.0]), 1.0, 10.0)
+    np.testing.assert_allclose(law.quartiles(), QUARTILES, atol=0.01)

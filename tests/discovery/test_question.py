@@ -1,0 +1,133 @@
+"""What public numbers foretell: a loss too small for its noise is refused unspent, and want of power is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.question import STRONG, too_few
+from dpcausal.discovery.search.pc import Terms
+from dpcausal.discovery.search.release_search import asker
+from dpcausal.errors import LossError
+from dpcausal.releases.counts import NoisyTable
+from dpcausal.statistics.wald import of_levels
+from tests.discovery.ways import PROVED, loss_of
+
+
+def table_of(rows: int, columns: int, loss: Any, column: Any = None) -> dpc.Table:
+    rng = np.random.default_rng(2)
+    names = [f"v{k}" for k in range(columns)]
+    schema = dpc.Schema({name: column or dpc.Levels([0, 1]) for name in names})
+    return dpc.Table(
+        {name: rng.integers(0, 2, rows) for name in names}, schema, dpc.Ledger.in_memory(loss), missing="impute"
+    )
+
+
+def test_few_rows_are_said_to_be_too_few_and_no_edge_is_not_told_as_a_finding() -> None:
+    loss = dpc.PureDP(1)
+    few = dpc.discover(table_of(20, 5, loss), loss=loss)
+    assert any("20 rows at this loss are too few" in words for words in few.guarantee.caveats)
+    assert few.graph.skeleton or "No edge shown." in few.headline()
+    assert dpc.discover(table_of(2_000, 5, loss), loss=loss).guarantee.caveats == ()
+
+
+@pytest.mark.parametrize(
+    ("method", "loss"), [("parities", dpc.ZCDP(0.05)), ("moments", dpc.ZCDP(0.05)), ("table", dpc.ZCDP(0.05))]
+)
+def test_the_caveat_depends_on_the_number_of_rows_for_each_statistic(method: str, loss: dpc.ZCDP) -> None:
+    for rows, said in ((15, True), (20_000, False)):
+        found = dpc.discover(table_of(rows, 4, loss), loss=loss, method=method)
+        assert any("too few" in words for words in found.guarantee.caveats) is said
+
+
+def test_the_caveat_says_how_often_a_strong_edge_is_found() -> None:
+    """Two even columns with V = ½: where the caveat holds at a tenth of the noise, most are found; at ten times, few.
+
+    400 tables each; the shares of them lie beyond ½ by more than 6 standard errors of 0.025, a chance below 1e-8.
+    """
+    rng = np.random.default_rng(7)
+    rows, alpha, tables = 400, 0.05, 400
+    noises = np.geomspace(1, 1e6, 200).tolist()
+    limit = next(v for v in noises if too_few([of_levels(2, 2, rows, v, STRONG)], rows, alpha))
+    for factor, many in ((0.1, True), (10.0, False)):
+        variance = limit * factor
+        found = 0
+        for _ in range(tables):
+            exact = rng.multinomial(rows, [0.375, 0.125, 0.125, 0.375]).reshape(2, 2)
+            noisy = exact + np.rint(rng.normal(0, variance**0.5, (2, 2))).astype(np.int64)
+            table = NoisyTable(("a", "b"), rows, noisy, variance, "discrete-gaussian")
+            ask = asker(table, Terms("pc", alpha, 0, Knowledge()))
+            found += ask("a", "b", ()).separated is False
+        assert (found > 0.65 * tables) if many else (found < 0.35 * tables)
+
+
+def test_cut_columns_are_named_with_their_parts() -> None:
+    loss = dpc.PureDP(1)
+    schema = dpc.Schema({"age": dpc.Bounded(0, 100), "dose": dpc.Bounded(0, 9, cuts=[3]), "flag": dpc.Levels([0, 1])})
+    rng = np.random.default_rng(1)
+    frame = {"age": rng.uniform(0, 100, 5_000), "dose": rng.uniform(0, 9, 5_000), "flag": rng.integers(0, 2, 5_000)}
+    found = dpc.discover(dpc.Table(frame, schema, dpc.Ledger.in_memory(loss), missing="impute"), loss=loss)
+    told = " ".join(found.guarantee.caveats)
+    assert "declared cuts: 'dose' into 2;" in told and "one width: 'age';" in told
+
+
+SMALL = (dpc.PureDP(2e-9), dpc.ZCDP(1e-17))
+
+
+@pytest.mark.parametrize("name", [name for name in PROVED if "Reconciled" not in name])
+def test_a_loss_too_small_for_its_noise_is_refused_before_it_is_spent(name: str) -> None:
+    loss = loss_of(PROVED[name], SMALL)
+    table = table_of(50, 3, dpc.PureDP(1) if isinstance(loss, dpc.PureDP) else dpc.ZCDP(1))
+    with pytest.raises(LossError, match="too little"):
+        dpc.discover(table, loss=loss, method=PROVED[name])
+    assert table.ledger.entries() == []
+
+
+def test_moments_and_later_orders_of_parities_too_are_rehearsed() -> None:
+    """At 8.8e-29 the contrasts of pairs could be released, with noise of 8e14, and those of three columns could not."""
+    for loss, method, table in (
+        (dpc.ZCDP(1e-11), "moments", table_of(50, 3, dpc.ZCDP(1))),
+        (dpc.ZCDP(8.8e-29), "parities", table_of(40, 8, dpc.ZCDP(1), dpc.Levels(range(4)))),
+    ):
+        with pytest.raises(LossError, match="too little"):
+            dpc.discover(table, loss=loss, method=method)
+        assert table.ledger.entries() == []
+
+
+@pytest.mark.parametrize("rows", [2, 10, 50])
+def test_moments_of_few_rows_do_not_fail_after_the_spend(rows: int) -> None:
+    loss = dpc.ApproxDP(0.1, 1e-6)
+    found = dpc.discover(table_of(rows, 3, loss, dpc.Bounded(-1, 1)), loss=loss)
+    assert found.method == "moments" and found.graph.nodes == ("v0", "v1", "v2")
+
+
+@pytest.mark.parametrize("name", PROVED)
+@pytest.mark.parametrize("alpha", [1e-320, 1e-17, 1 - 2.0**-53])
+def test_every_level_between_0_and_1_is_defined(name: str, alpha: float) -> None:
+    loss = loss_of(PROVED[name])
+    found = dpc.discover(table_of(50, 3, loss), loss=loss, method=PROVED[name], alpha=alpha)
+    assert len(found.graph.nodes) == 3
+
+
+def test_one_edge_is_not_told_as_many() -> None:
+    rng = np.random.default_rng(3)
+    a = rng.integers(0, 2, 20_000)
+    frame = {"a": a, "b": np.where(rng.random(20_000) < 0.9, a, 1 - a), "c": rng.integers(0, 2, 20_000)}
+    schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in frame})
+    found = dpc.discover(dpc.Table(
+        frame, schema, dpc.Ledger.in_memory(dpc.PureDP(9)), missing="impute"
+    ), loss=dpc.PureDP(9), alpha=1e-9)
+    assert "3 columns, 1 edge, 20000 rows" in "\n".join(found.headline())
+
+
+def test_methods_that_deal_rows_into_blocks_take_the_order_of_the_rows_as_public() -> None:
+    loss = dpc.ApproxDP(4, 1e-6)
+    dealt = dpc.methods.CiTest(test="kendall", max_order=0)
+    for method, told in ((dealt, True), (dpc.papers.PrivPc(constants="corrected"), False)):
+        public = dpc.discover(table_of(400, 2, loss), loss=loss, method=method).guarantee.public
+        assert ("the order of the rows" in public) is told
+

@@ -1,0 +1,57 @@
+"""Masses at the corners of cells: their sums are those of the numbers, and a row that is left out has none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
+from dpcausal.privacy.sensitivity import Norm
+from tests.conformance import check_claim
+from tests.registry.effects import HIGH, of_two_numbers, sums_by_cell
+
+UNIT = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, 5e-324, 1 - 2.0**-53]))
+
+
+@given(st.lists(UNIT, min_size=1, max_size=30), st.sampled_from([0, 1, 2]))
+def test_the_masses_of_a_record_are_whole_numbers_of_at_least_0_that_sum_to_the_grid(
+    values: list[float], degree: int
+) -> None:
+    masses = corners(np.array(values), degree)
+    assert masses.dtype == np.int64 and (masses >= 0).all() and (masses.sum(axis=1) == GRID).all()
+
+
+def test_a_value_that_is_no_number_or_outside_weighs_no_more_than_another() -> None:
+    for degree in (0, 1, 2):
+        masses = corners(np.array([np.nan, np.inf, -np.inf, 1e300, -3.0]), degree)
+        assert (masses >= 0).all() and (masses.sum(axis=1) == GRID).all()
+
+
+@pytest.mark.proves("corner-counts")
+def test_counts_sums_and_squares_are_read_off_the_corners() -> None:
+    rng = np.random.default_rng(3)
+    cells, unit = rng.integers(0, 5, 3_000), rng.random(3_000)
+    kept = rng.random(3_000) < 0.7
+    found = corner_counts(cells, 6, kept, [corners(unit, 2)]) / GRID @ functionals(2).T
+    for cell in range(6):
+        inside = unit[kept & (cells == cell)]
+        assert found[cell] == pytest.approx([len(inside), inside.sum(), (inside**2).sum()], abs=2e-6 * 3_000)
+
+
+@pytest.mark.proves("corner-counts")
+def test_the_bound_holds_is_reached_and_5_percent_less_is_caught() -> None:
+    check_claim(sums_by_cell, lambda m: corner_counts_sensitivity(1), sizes=(4, 9), columns=4, high=HIGH.tolist())
+    check_claim(sums_by_cell, lambda m: corner_counts_sensitivity(1, Norm.L2), sizes=(4, 9), columns=4,
+                high=HIGH.tolist())  # fmt: skip
+    check_claim(of_two_numbers, lambda m: corner_counts_sensitivity(2), sizes=(4, 9), columns=4, high=HIGH.tolist())
+
+
+@pytest.mark.proves("corner-counts")
+def test_a_number_that_moves_from_end_to_end_attains_the_bound_and_one_left_out_moves_half() -> None:
+    cell, all_kept = np.array([0]), np.array([True])
+    low, high = (corner_counts(cell, 1, all_kept, [corners(np.array([u]), 2)]) for u in (0.0, 1.0))
+    assert np.abs(low - high).sum() == corner_counts_sensitivity(1).bound
+    out = corner_counts(cell, 1, np.array([False]), [corners(np.array([1.0]), 2)])
+    assert np.abs(high - out).sum() == GRID and not out.any()

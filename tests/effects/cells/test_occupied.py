@@ -1,0 +1,114 @@
+"""Numbers whose declared bounds are far too wide: intervals hold, or none is shown."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.effects.cells.occupied import FINE, is_clear, window
+from dpcausal.privacy.noise import generator_from_seed
+
+LOSS = dpc.PureDP(1)
+
+
+def strata(wide: float, seed: int, n: int = 20_000, shape: str = "normal") -> Any:
+    coins = generator_from_seed(seed)
+    x = np.clip(coins.normal(size=n), -4, 4) if shape == "normal" else np.minimum(coins.exponential(size=n), 8)
+    a = (coins.random(n) < 1 / (1 + np.exp(-x))).astype(int)
+    y = np.clip(a + 2 * x + coins.normal(size=n), -20, 25)
+    schema = {"a": dpc.Levels([0, 1]), "x": dpc.Bounded(-8 * wide, 8 * wide), "y": dpc.Bounded(-20, 25)}
+    return dpc.Table({"a": a, "x": x, "y": y}, dpc.Schema(schema), dpc.Ledger.in_memory(LOSS))
+
+
+@pytest.mark.parametrize(("wide", "shape"), [(1, "normal"), (10, "normal"), (20, "skewed")])
+def test_strata_lie_where_records_do(wide: float, shape: str) -> None:
+    held, shown = 0, 0
+    for seed in range(10):
+        with dpc.simulated_noise(seed):
+            found = dpc.effect(strata(wide, seed, shape=shape), treatment="a", outcome="y", adjust=["x"], loss=LOSS)
+        if found.interval is not None:
+            shown, held = shown + 1, held + (found.interval[0] <= 1 <= found.interval[1])
+    assert shown >= 5 and held >= shown - 2
+
+
+def test_cells_of_four_parts_of_which_one_holds_nearly_all_show_no_interval() -> None:
+    with dpc.simulated_noise(1):
+        released = dpc.cells(strata(10, 1), by=["a", "x"], values=["y"], loss=LOSS)
+    found = dpc.Release.from_json(released.to_json()).effect(treatment="a", outcome="y", adjust=["x"])
+    # Two parts, each of one sign: what is left is told by merging them.
+    assert found.interval is not None and found.interval[0] <= 1 <= found.interval[1]
+    rows = strata(10, 1, shape="skewed")
+    with dpc.simulated_noise(1):
+        released = dpc.cells(rows, by=["a", "x"], values=["y"], loss=LOSS)
+    found = released.effect(treatment="a", outcome="y", adjust=["x"])
+    assert found.estimate is not None and found.interval is None and found.interval_reason
+
+
+def test_too_few_rows_to_see_where_records_lie_show_no_interval_rather_than_a_wrong_one() -> None:
+    with dpc.simulated_noise(1):
+        rows = strata(10, 1, n=2_500, shape="skewed")
+        found = dpc.effect(rows, treatment="a", outcome="y", adjust=["x"], loss=LOSS)
+    assert found.interval is None and found.interval_reason
+
+
+def test_a_rare_treatment_has_as_few_parts_as_it_bears() -> None:
+    coins, n = generator_from_seed(1), 20_000
+    age, a = np.clip(coins.normal(50, 12, n), 20, 80), (coins.random(n) < 0.02).astype(int)
+    parts = {}
+    for name, arm in (("rare", a), ("even", (coins.random(n) < 0.5).astype(int))):
+        y = np.clip(5 + arm + 0.03 * (age - 50) + coins.normal(size=n), 0, 10)
+        schema = {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 10), "age": dpc.Bounded(20, 80)}
+        table = dpc.Table({"a": arm, "y": y, "age": age}, dpc.Schema(schema), dpc.Ledger.in_memory(LOSS))
+        with dpc.simulated_noise(2):
+            found = dpc.effect(table, treatment="a", outcome="y", adjust=["age"], loss=LOSS)
+        parts[name] = len(found.release.levels[1])
+        assert found.interval is not None and found.interval[0] <= 1 <= found.interval[1]
+    assert parts["rare"] <= 6 < parts["even"]
+
+
+@pytest.mark.parametrize("wide", [1, 10, 30])
+@pytest.mark.parametrize("bend", [False, True])
+def test_bins_of_a_running_number_lie_where_records_do(wide: float, bend: bool) -> None:
+    held, shown = 0, 0
+    for seed in range(8):
+        coins, n = generator_from_seed(seed), 20_000
+        r = np.clip(coins.normal(size=n), -4, 4)
+        y = np.clip((2 * np.tanh(2 * r) if bend else r) + (r >= 0) + 0.5 * coins.normal(size=n), -12, 12)
+        schema = dpc.Schema({"r": dpc.Bounded(-4 * wide, 4 * wide), "y": dpc.Bounded(-12, 12)})
+        table = dpc.Table({"r": r, "y": y}, schema, dpc.Ledger.in_memory(LOSS))
+        with dpc.simulated_noise(seed):
+            found = dpc.discontinuity(table, running="r", outcome="y", cutoff=0, loss=LOSS)
+        if found.interval is not None:
+            shown, held = shown + 1, held + (found.interval[0] <= 1 <= found.interval[1])
+    assert shown >= 4 and held >= shown - 2
+
+
+def test_a_running_number_that_too_few_rows_show_has_an_interval_by_a_stated_curvature_alone() -> None:
+    coins, n = generator_from_seed(1), 2_000
+    r = np.clip(coins.normal(size=n), -4, 4)
+    y = np.clip(2 * np.tanh(2 * r) + (r >= 0) + 0.5 * coins.normal(size=n), -12, 12)
+    schema = dpc.Schema({"r": dpc.Bounded(-120, 120), "y": dpc.Bounded(-12, 12)})
+    table = dpc.Table({"r": r, "y": y}, schema, dpc.Ledger.in_memory(LOSS))
+    with dpc.simulated_noise(1):
+        found = dpc.discontinuity(table, running="r", outcome="y", cutoff=0, loss=LOSS)
+    assert found.interval is None and found.interval_reason
+    assert found.release.discontinuity(curvature=8.0).interval is not None
+
+
+def test_a_window_keeps_what_fills_the_bounds_and_leaves_what_is_empty() -> None:
+    assert window(np.full(FINE, 100.0), 0.0) == (0, FINE)
+    assert window(np.zeros(FINE), 1.0)[1] > window(np.zeros(FINE), 1.0)[0]  # total: nothing anywhere
+    middle = np.zeros(FINE)
+    middle[30:34] = 1_000
+    low, high = window(middle, 0.0)
+    assert low <= 30 < 34 <= high and high - low <= 8
+    assert window(middle[30:], 0.0, from_first=True)[0] == 0
+
+
+def test_a_loss_too_small_to_draw_a_part_of_shows_no_window_and_raises_nothing() -> None:
+    assert not is_clear(10.0**12, dpc.PureDP(1e-9).part(Fraction(1, 1000)))
+    assert is_clear(20_000, dpc.NoPrivacy()) and is_clear(10.0**6, dpc.ZCDP(0.01))

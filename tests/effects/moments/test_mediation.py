@@ -1,0 +1,109 @@
+"""Partial correlations, mediation and unmeasured causes read off moments, with least squares on the rows beside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+import dpcausal as dpc
+from dpcausal.effects.unmeasured import benchmark
+from tests.effects.moments.test_instruments import released
+
+
+def made(n: int = 4_000, seed: int = 1) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    x, u, e, f, g = rng.normal(size=(5, n))
+    a = 0.5 * x + 0.6 * u + e
+    m = 0.5 * a + 0.3 * x + f
+    return {"y": 0.4 * a + 0.6 * m - 0.5 * x + 0.7 * u + g, "a": a, "m": m, "x": x, "u": u}
+
+
+def fitted(columns: dict[str, Any], outcome: str, regressors: list[str]) -> Any:
+    return sm.OLS(columns[outcome], sm.add_constant(np.column_stack([columns[one] for one in regressors]), False)).fit()
+
+
+EXACT = dpc.NoPrivacy()
+
+
+def test_without_noise_a_partial_correlation_is_that_of_residuals_with_fishers_interval() -> None:
+    columns = made()
+    found = released(columns, EXACT).partial("y", "a", given=["x", "m"], normal_rows=True)["y"]
+    r = float(np.corrcoef(*(fitted(columns, one, ["x", "m"]).resid for one in ("y", "a")))[0, 1])
+    ends = np.tanh(np.arctanh(r) + np.array([-1, 1]) * 1.959963985 / np.sqrt(4_000 - 2 - 3))
+    assert found.estimate == pytest.approx(r, abs=1e-9) and found.interval == pytest.approx(tuple(ends), abs=1e-9)
+
+
+def test_without_noise_direct_and_indirect_effects_are_those_of_two_regressions() -> None:
+    columns = made()
+    found = released(columns, EXACT).mediation("a", "m", "y", given=["x", "u"], constant_spread=True)
+    second, first = fitted(columns, "y", ["a", "m", "x", "u"]), fitted(columns, "m", ["a", "x", "u"])
+    total = fitted(columns, "y", ["a", "x", "u"])
+    indirect = first.params[0] * second.params[1]
+    sobel = np.hypot(first.params[0] * second.bse[1], second.params[1] * first.bse[0])
+    assert found["direct"].estimate == pytest.approx(second.params[0], abs=1e-8)
+    assert found["direct"].standard_error == pytest.approx(second.bse[0], rel=1e-3)
+    assert found["indirect"].estimate == pytest.approx(indirect, abs=1e-8)
+    assert found["indirect"].standard_error == pytest.approx(sobel, rel=1e-3)
+    assert found["total"].estimate == pytest.approx(total.params[0], abs=1e-8)
+    assert found["total"].estimate == pytest.approx(found["direct"].estimate + found["indirect"].estimate, abs=1e-8)
+    assert found["indirect"].interval == pytest.approx((indirect - 1.96 * sobel, indirect + 1.96 * sobel), abs=0.005)
+
+
+def test_an_unmeasured_cause_of_known_shares_moves_the_slope_to_where_it_is_with_the_cause_measured() -> None:
+    columns = made()
+    for held in (["x"], ["x", "m"]):
+        with_u, without = fitted(columns, "y", ["a", *held, "u"]), fitted(columns, "y", ["a", *held])
+        of_outcome = 1 - with_u.ssr / without.ssr
+        of_treatment = 1 - fitted(columns, "a", [*held, "u"]).ssr / fitted(columns, "a", held).ssr
+        found = released(columns, EXACT).sensitivity(
+            "y", "a", given=held, explains=(of_outcome, of_treatment), normal_rows=True
+        )
+        assert found["nothing unmeasured"].estimate == pytest.approx(without.params[0], abs=1e-8)
+        assert found["shares as named"].estimate == pytest.approx(with_u.params[0], abs=1e-8)
+
+
+def test_the_robustness_value_is_the_share_of_both_that_leaves_nothing() -> None:
+    release = released(made(), EXACT)
+    value = release.sensitivity("y", "a", given=["x"])["nothing unmeasured"].robustness_value
+    found = release.sensitivity("y", "a", given=["x"], explains=(value, value))
+    assert found["shares as named"].estimate == pytest.approx(0, abs=1e-8) and "robustness value" in found.summary()
+
+
+def test_the_error_of_a_cause_as_strong_as_a_measured_one_counts_that_its_strength_is_an_estimate() -> None:
+    found = [
+        released(made(800, seed), EXACT).sensitivity("m", "a", given=["x"], normal_rows=True)["as strong as x"]
+        for seed in range(300)
+    ]
+    assert np.std([one.estimate for one in found]) == pytest.approx(found[0].standard_error, rel=0.12)
+    plain = released(made(800, 0), EXACT).sensitivity("m", "a", given=["x"])["nothing unmeasured"].standard_error
+    assert found[0].standard_error > 1.3 * plain
+
+
+def test_what_rests_on_how_far_out_rows_lie_has_an_interval_only_where_they_are_said_to_be_normal() -> None:
+    release = released(made(), EXACT)
+    found = release.partial("y", "a", given=["x"])
+    assert found["y"].interval is None and "normal_rows=True" in found.interval_reason
+    found = release.sensitivity("y", "a", given=["x"], explains=(0.1, 0.1), constant_spread=True)
+    assert [one.interval is not None for one in found.coefficients] == [True, False, False]
+    assert "normal_rows=True" in found.interval_reason and found.assumed
+
+
+def test_a_benchmark_is_that_of_the_paper_and_none_where_no_cause_can_be_so_strong() -> None:
+    # Darfur, once as strong as "female": Cinelli & Hazlett (2020), Figure 2 and Table 1.
+    found = benchmark(0.1091, 0.0091)
+    assert found == pytest.approx((0.1246, 0.0092), abs=2e-4)
+    assert benchmark(0.5, 0.6) is None and benchmark(0.9, 0.4) is None
+
+
+def test_noisy_answers_stay_within_their_errors_and_are_not_shown_without_a_declared_spread() -> None:
+    columns = made(20_000)
+    with dpc.simulated_noise(3):
+        release = released(columns, dpc.ApproxDP(2, 1e-6))
+    found = release.mediation("a", "m", "y", given=["x", "u"], constant_spread=True)
+    for name, truth in (("direct", 0.4), ("indirect", 0.3), ("total", 0.7)):
+        assert abs(found[name].estimate - truth) < 4.5 * found[name].standard_error
+        assert found[name].interval is not None and 0 < found[name].noise_error < found[name].standard_error
+    assert release.mediation("a", "m", "y")["direct"].interval is None

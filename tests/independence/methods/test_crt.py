@@ -1,0 +1,214 @@
+"""Randomisation and permutation tests: exact ranks, copies that follow their own row, decisions without a p-value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcausal as dpc
+from dpcausal.errors import ParameterError
+from dpcausal.independence.methods import crt
+from dpcausal.independence.methods.crt import permuted_copies
+from dpcausal.independence.methods.model_x import ModelX, rowwise
+from dpcausal.mechanisms.gate import recording_gate
+from dpcausal.privacy.noise import generator_from_seed
+from tests.independence.neighbours import KINDS, MODEL, SCHEMA, WITH_MODEL, ask, audit, plan_of, replaced
+
+N = 130
+
+
+def some(n: int = N, seed: int = 1) -> Any:
+    rng = np.random.default_rng(seed)
+    z = rng.uniform(-2, 2, n)
+    x = np.clip(z / 4 + 0.4 * rng.standard_normal(n), -1, 1)
+    y = np.clip(1 + z / 2 + 0.3 * rng.standard_normal(n), -1, 3)
+    return np.column_stack([x, y, z, np.zeros(n)])
+
+
+@pytest.mark.proves("resample-product-sum")
+def test_a_replaced_row_changes_its_own_copies_only():
+    Z = np.random.default_rng(0).uniform(-2, 2, (40, 2))
+    other = Z.copy()
+    other[7] = [2.0, 1.0]
+    models = (MODEL, ModelX(mean=lambda Z: 1 / (1 + np.exp(Z[:, 0]))))
+    for model in models:
+        first, second = [model.at(rows).copies(5, (-1.0, 1.0), generator_from_seed(3)) for rows in (Z, other)]
+        moved = (first != second).any(axis=0)
+        assert moved[7] or model.kind == "levels"
+        assert not np.delete(moved, 7).any()
+
+
+@pytest.mark.proves("resample-product-sum")
+def test_a_model_that_fails_at_one_row_does_not_change_the_others():
+    def mean(Z: Any) -> Any:
+        if (Z[:, 0] > 1.9).any():
+            raise ValueError("no such z")
+        return Z[:, 0] / 4
+
+    Z = np.linspace(-1, 1, 20)[:, None]
+    other = Z.copy()
+    other[3] = 2.0
+    before, after = rowwise(mean, Z), rowwise(mean, other)
+    assert after[3] == 0 and (np.delete(before, 3) == np.delete(after, 3)).all()
+
+
+@pytest.mark.proves("resample-product-sum")
+def test_the_forms_of_all_rows_ask_a_model_that_mixes_rows_row_by_row():
+    def mean(Z: Any) -> Any:  # single made-up rows do not show it
+        return np.full(len(Z), 1.0) if len(Z) > 30 and (Z[:, 0] > 1.99).any() else Z[:, 0] / 4
+
+    rows = some(60)
+    rows[:, 2] = np.clip(rows[:, 2], -1.9, 1.9)
+    mixing = ModelX(mean=mean, sd=0.4)
+    for method in ("crt-decision", "PrivCRT"):
+        found = audit(rows, replaced(rows, 3, np.array([1.0, 3.0, 2.0, 0.0])), method=method, model_x=mixing)
+        assert found.passages and not found.violated, found.summary()
+    Z = rows[:, 2:3]
+    other = Z.copy()
+    other[3] = 2.0
+    before, after = (mixing.at(each, row_by_row=True).centre for each in (Z, other))
+    assert (np.delete(before, 3) == np.delete(after, 3)).all()
+    before, after = (mixing.at(each).centre for each in (Z, other))
+    assert (np.delete(before, 3) != np.delete(after, 3)).any()
+
+
+def test_the_rank_of_a_block_is_uniform_under_its_model(monkeypatch):
+    # 1,200 blocks of 60 rows; Kolmogorov's distance above .092 has a probability below 1e-8.
+    seen: list[float] = []
+    honest = crt.score_of_rank
+
+    def keep(*arguments: Any) -> float:
+        seen.append(honest(*arguments))
+        return seen[-1]
+
+    monkeypatch.setattr(crt, "score_of_rank", keep)
+    with dpc.simulated_noise(1):
+        ask(some(60 * 1_200), "crt", blocks=1_200, given=["z"], loss=dpc.PureDP(0.02))
+    assert len(seen) == 1_200 and stats.kstest(seen, "norm").statistic < 0.092
+
+
+def test_permuted_copies_are_exchangeable_with_the_rows_as_they_stand():
+    # x is normal around z: the place of x·y among 9 copies is uniform. 400 rounds, chi-squared of 9 degrees
+    # below 60: a false alarm of 2e-9.
+    rng, coins = np.random.default_rng(5), generator_from_seed(6)
+    counts = np.zeros(10)
+    for _ in range(400):
+        z = rng.standard_normal(12)
+        x, y = z + rng.standard_normal(12), z + rng.standard_normal(12)
+        copies = permuted_copies(-0.5 * (x[:, None] - z[None, :]) ** 2, 9, coins)
+        assert (np.sort(copies, axis=1) == np.arange(12)).all()
+        counts[int(np.sum(x[copies] @ y > x @ y))] += 1
+    assert float(((counts - 40) ** 2 / 40).sum()) < 60
+
+
+def test_permutations_of_a_clipped_column_are_exchangeable_too():
+    # Half of x stands at its bounds: the place of x·y among 9 copies, 400 rounds, as above.
+    rng, coins = np.random.default_rng(5), generator_from_seed(6)
+    model = ModelX(mean=lambda Z: 2 * Z[:, 0], sd=1.0)
+    counts = np.zeros(10)
+    for _ in range(400):
+        z = rng.standard_normal(12)
+        x, y = np.clip(2 * z + rng.standard_normal(12), -1, 1), z + rng.standard_normal(12)
+        copies = permuted_copies(model.at(z[:, None]).log_density(x, (-1.0, 1.0)), 9, coins)
+        apart = x[copies] @ y - x @ y
+        above, equal = int(np.sum(apart > 1e-9)), int(np.sum(np.abs(apart) <= 1e-9))
+        counts[above + int(coins.integers(equal + 1))] += 1
+    assert float(((counts - 40) ** 2 / 40).sum()) < 60
+
+
+@pytest.mark.parametrize("method", WITH_MODEL)
+def test_a_dependence_is_found_by_every_method_with_a_model(method):
+    data = dpc.simulate.smooth_design(2_000, effect=1.0, seed=4)
+    table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)), missing="impute")
+    with dpc.simulated_noise(2):
+        t = dpc.ci_test(
+            table, "x", "y", given=["z1"], loss=dpc.PureDP(2), method=KINDS[method](
+                model_x=dpc.ModelX(mean=lambda Z: np.exp(-(Z[:, 0] ** 2) / 2) * np.sin(2 * Z[:, 0]), sd=1.0)
+            ),
+        )  # fmt: skip
+    assert t.decision == "dependent"
+
+
+def test_a_decision_releases_no_pvalue_nor_rank():
+    with recording_gate() as recording:
+        t = ask(some(), "crt-decision")
+    (passage,) = recording.passages
+    assert t.pvalue is None and np.shape(passage.value) == () and passage.event.mechanism == "laplace"
+    assert "no private p-value" in t.summary() and t.to_dict()["pvalue"] is None
+
+
+def test_a_true_null_is_decided_against_no_more_often_than_alpha():
+    # 150 tables at .05: at most 26 rejections, a false alarm of 8e-9.
+    way = dpc.methods.CrtDecision(resamples=39)
+    found = dpc.power(200, loss=dpc.PureDP(1), method=way, effect=0.0, repetitions=150, seed=2)
+    assert found.rate <= 26 / 150
+
+
+def test_a_model_that_is_fitted_serves_in_blocks_only_and_says_so():
+    with dpc.simulated_noise(1):
+        t = ask(some(), "crt", model_x="fit", given=["z"])
+    assert any("approximate" in caveat for caveat in t.guarantee.caveats)
+    for method in ("crt-decision", "PrivCRT", "cpt"):
+        with pytest.raises(ParameterError, match="neither private nor exact"):
+            ask(some(), method, model_x="fit", given=["z"])
+
+
+def test_a_sampler_serves_in_blocks_only():
+    sampler = dpc.ModelX(sample=lambda Z, generator: Z[:, 0] / 4 + 0.4 * generator.standard_normal(len(Z)))
+    with dpc.simulated_noise(1):
+        assert ask(some(), "crt", model_x=sampler, given=["z"]).pvalue > 0
+    with pytest.raises(ParameterError, match="model of single rows"):
+        ask(some(), "crt-decision", model_x=sampler, given=["z"])
+
+
+def test_a_model_of_levels_draws_them_with_their_probabilities():
+    table = [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]
+    Z = np.repeat([[0.0], [1.0]], 20_000, axis=0)
+    drawn = dpc.ModelX(table=table).at(Z).copies(1, (0.0, 2.0), generator_from_seed(1))[0]
+    for code in (0, 1):
+        shares = np.bincount(drawn[Z[:, 0] == code].astype(int), minlength=3) / 20_000
+        assert np.abs(shares - table[code]).max() < 0.025  # six standard deviations
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ({"mean": lambda Z: Z[:, 0] - Z[:, 0].mean(), "sd": 1.0}, "each row by itself"),
+        ({"mean": lambda Z: np.zeros(3), "sd": 1.0}, "one finite number a row|each row by itself"),
+        ({"mean": lambda Z: 1 / 0, "sd": 1.0}, "ZeroDivisionError"),
+        ({"mean": lambda Z: Z[:, 0]}, "declared Levels"),
+        ({"mean": lambda Z: Z[:, 0], "on": "b"}, "between 0 and 1"),
+        ({"table": [[0.5, 0.5]]}, "declared Levels"),
+    ],
+)
+def test_a_model_that_does_not_fit_is_refused_before_anything_is_spent(model, message):
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    rows = some()
+    columns = {name: rows[:, place] for place, name in enumerate("xyz")} | {"g": np.zeros(N, dtype=np.int64)}
+    schema = dpc.Schema({**{name: SCHEMA[name] for name in "xyzg"}, "b": dpc.Levels([0, 1])})
+    table = dpc.Table(columns | {"b": columns["g"]}, schema, ledger)
+    with pytest.raises(ParameterError, match=message):
+        x = model.pop("on", "x")
+        way = dpc.methods.Crt(model_x=dpc.ModelX(**model))
+        dpc.ci_test(table, x, "y", given=["z"], loss=dpc.PureDP(1), method=way)
+    assert not ledger.entries()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {}, {"sd": 1.0}, {"mean": 3}, {"mean": abs, "table": [[1.0]]}, {"mean": abs, "sd": -1.0},
+        {"table": [[0.5, 0.6]]}, {"mean": abs, "sd": 10**400}, {"table": np.zeros((0, 2))}, {"table": [[1, 0], [1]]},
+    ],
+)
+def test_a_model_is_made_of_one_law(arguments):
+    with pytest.raises(ParameterError):
+        dpc.ModelX(**arguments)
+
+
+def test_blocks_are_smaller_where_the_law_of_x_is_known_as_no_level_hangs_on_what_they_learn() -> None:
+    asked = ("crt", {}), ("cpt", {}), ("crt", {"model_x": "fit"}), ("gcm", {})
+    assert [plan_of(some(1_000), name, 2.0, **options).method.blocks for name, options in asked] == [12, 12, 8, 8]

@@ -1,0 +1,271 @@
+"""Blocks: whom they protect, what they do with rows that break a fit, and that they find what is there."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.errors import ParameterError
+from dpcausal.independence.methods import block_test as blocks
+from dpcausal.independence.methods.block_test import default_blocks
+from dpcausal.independence.methods.gcm import weights
+from dpcausal.independence.null_laws import permutation_score, score_of_rank, studentised
+from dpcausal.independence.question import Sample as Arrays
+from dpcausal.mechanisms.blocks import assign_blocks
+from dpcausal.mechanisms.gate import recording_gate
+from dpcausal.papers.independence import priv_tot
+from dpcausal.privacy.noise import generator_from_seed, public_generator
+from dpcausal.regression.smoother import Given
+from tests.direction.neighbours import ANSWERS
+from tests.independence.neighbours import BLOCKS, HIGH, KINDS, LOW, Rows, ask, audit, new_row, replaced, some_rows
+
+N = 130
+
+
+def takes(method: str, options: dict[str, Any]) -> bool:
+    return set(options) <= {field.name for field in fields(KINDS[method])}
+
+
+def positions(n: int, blocks: int) -> list[Rows]:
+    with dpc.simulated_noise(0):
+        generator, _ = public_generator()
+    return assign_blocks(n, blocks, generator)
+
+
+@pytest.mark.proves("block-sum")
+@pytest.mark.parametrize("method", BLOCKS)
+def test_no_replaced_row_moves_the_sum_beyond_its_bound(method):
+    rng = np.random.default_rng(2)
+    answers = list(ANSWERS.values())
+    for rows in some_rows(rng, N):
+        for turn in range(2):
+            found = audit(rows, replaced(rows, int(rng.integers(N)), new_row(rng, rows)), answers[turn], method=method)
+            assert found.passages == 1 and not found.violated, found.summary()
+
+
+@pytest.mark.proves("block-sum")
+@pytest.mark.parametrize("method", [name for name in BLOCKS if name != "PrivToT"])
+def test_a_replaced_row_changes_no_term_but_that_of_its_own_block(method, monkeypatch):
+    seen: list[list[int]] = []
+
+    def keep(terms: Any, *rest: Any) -> Any:
+        seen.append(list(terms))
+        return honest(terms, *rest)
+
+    honest = blocks.block_sum
+    monkeypatch.setattr(blocks, "block_sum", keep)
+    rng, parts = np.random.default_rng(3), positions(N * 2, 4)
+    for rows in some_rows(rng, N * 2):
+        with dpc.simulated_noise(0):
+            ask(rows, method, blocks=4)
+        before, position = seen[-1], int(rng.integers(N * 2))
+        with dpc.simulated_noise(0):
+            ask(replaced(rows, position, new_row(rng, rows)), method, blocks=4)
+        moved = [block for block in range(4) if before[block] != seen[-1][block]]
+        assert all(position in parts[block] for block in moved)
+    # A robust score may round one row away; that x no longer makes y in a whole block it has to see.
+    # Where it sees nothing, one seed in four leaves the term at its reach: not this one.
+    rows[parts[2], 1] = np.random.default_rng(0).uniform(LOW[1], HIGH[1], len(parts[2]))
+    with dpc.simulated_noise(0):
+        ask(rows, method, blocks=4)
+    assert [block for block in range(4) if before[block] != seen[-1][block]] == [2]
+
+
+@pytest.mark.proves("block-sum")
+@pytest.mark.parametrize(
+    ("method", "options"), [(method, few) for few in ({}, {"workers": 2}) for method in BLOCKS if takes(method, few)]
+)
+def test_a_score_is_the_same_bits_whatever_the_rows_of_other_blocks_are(method, options, monkeypatch):
+    """Before it is rounded: no matrix product, vectorised function or order of a sum lets a block bear on another."""
+    found: list[list[float]] = []
+    honest = blocks.block_scores
+
+    def keep(*arguments: Any) -> Any:
+        found.append(honest(*arguments))
+        return found[-1]
+
+    for page in (blocks, priv_tot):
+        monkeypatch.setattr(page, "block_scores", keep)
+    n, count = 500, 4
+    parts, rng = positions(n, count), np.random.default_rng(4)
+    rows = rng.uniform(LOW, HIGH, (n, 4))
+    tables = [rows]
+    for block in range(count):
+        other = rows.copy()
+        other[parts[block]] = rng.choice(np.stack([LOW, HIGH, rows[0]]), len(parts[block]))
+        tables.append(other)
+    for table in tables:
+        with dpc.simulated_noise(0):
+            ask(table, method, blocks=count, **options)
+    first = np.array(found[0])
+    assert len(set(first.tolist())) == count
+    for block, second in enumerate(found[1:]):
+        same = np.arange(count) != block
+        assert np.array(second)[same].tobytes() == first[same].tobytes()
+
+
+def test_the_number_of_blocks_follows_from_rows_and_epsilon_alone():
+    sizes = (120, 9), (2_000, 1), (10_000, 0.25), (10_000, 2), (10**6, 1), (10**9, 1)
+    assert [default_blocks(n, e) for n, e in sizes] == [2, 16, 80, 12, 500, 20_000]
+    assert [default_blocks(n, e, learns=False) for n, e in sizes] == [2, 24, 96, 12, 24, 24]
+
+
+def smooth(n: int, effect: float, seed: int = 3) -> Any:
+    return dpc.simulate.smooth_design(n, effect=effect, seed=seed)
+
+
+def table_of(data: Any, epsilon: float = 1.0) -> dpc.Table:
+    return dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(epsilon)))
+
+
+@pytest.mark.parametrize("regression", ["additive", "isotropic"])
+def test_a_dependence_is_found_and_its_sign_is_that_of_the_statistic(regression):
+    for effect in (0.6, -0.6):
+        with dpc.simulated_noise(5):
+            t = dpc.ci_test(
+                table_of(smooth(3_000, effect)), "x", "y", given=["z1"], loss=dpc.PureDP(1),
+                method=dpc.methods.Gcm(regression=regression),
+            )  # fmt: skip
+        assert t.decision == "dependent" and t.pvalue < 0.001
+        assert np.sign(t.statistic) == np.sign(effect)
+
+
+def test_a_true_null_is_rejected_about_as_often_as_alpha_says():
+    # 100 tables at .05: at most 21 rejections, a false alarm of 6e-9 if the level is .05.
+    found = dpc.power(300, loss=dpc.PureDP(2), effect=0.0, repetitions=100, seed=9)
+    assert found.rate <= 21 / 100
+
+
+class _Failing:
+    """A regressor that fails wherever a value of z is above a half."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {}
+
+    def set_params(self, **parameters: Any) -> _Failing:
+        return self
+
+    def fit(self, Z: Any, y: Any) -> _Failing:
+        if Z.max() > 2:
+            raise ValueError(f"too large: {Z.max()}")
+        return self
+
+    def predict(self, Z: Any) -> Any:
+        return np.zeros(len(Z))
+
+
+def test_a_block_whose_fit_fails_says_nothing_and_the_others_are_heard(capfd):
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(-1, 1, (N, 4))
+    rows[:, 2] = np.where(np.arange(N) == positions(N, 2)[0][0], 2.0, 0.01 * rows[:, 2])
+    plain = rows.copy()
+    plain[:, 2] = rng.uniform(-1, 1, N)
+    with recording_gate() as recording:
+        ask(rows, regression=_Failing(), given=["z"])
+        ask(plain, regression=_Failing(), given=["z"])
+    failed, fine = (int(passage.value) for passage in recording.passages)
+    assert abs(failed) <= 150 and fine != 0
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("method", BLOCKS)
+def test_constant_columns_and_ties_have_an_answer(method):
+    for rows in (np.zeros((N, 4)), np.tile([1.0, -1.0, 2.0, 2.0], (N, 1)), np.round(np.random.default_rng(0).uniform(
+        -1, 1, (N, 4)
+    ))):
+        with dpc.simulated_noise(3):
+            t = ask(rows, method)
+        assert t.decision in ("dependent", "not shown") and 0 < t.pvalue <= 1
+
+
+def test_blocks_too_small_are_refused_before_anything_is_spent():
+    rows = np.zeros((N, 4))
+    with pytest.raises(ParameterError, match="at least 120 rows"):
+        ask(rows[:119])
+    for wrong in (1, 3, True, 2.0):
+        with pytest.raises(ParameterError, match="blocks must be a whole number between 2 and n/60"):
+            ask(rows, blocks=wrong)
+
+
+def test_a_covariance_that_cancels_is_found_by_weights_only():
+    rng = np.random.default_rng(12)
+    x, z = rng.standard_normal((2, 4_000)).clip(-3, 3)
+    z = np.abs(z) * np.resize([1, -1], 4_000)  # as many of either sign
+    y = (0.4 * x * np.sign(z) + rng.standard_normal(4_000)).clip(-3, 3)
+    schema = dpc.Schema({name: dpc.Bounded(-3, 3) for name in "xyz"})
+    for method, decision in (("gcm-weighted", "dependent"), ("gcm", "not shown")):
+        table = dpc.Table({"x": x, "y": y, "z": z}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        with dpc.simulated_noise(3):
+            assert dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=method).decision == decision
+
+
+def test_levels_and_several_columns_take_part_by_their_largest_covariance():
+    rng = np.random.default_rng(8)
+    g = rng.integers(3, size=2_000)
+    z = (g - 1 + rng.standard_normal(2_000)).clip(-4, 4)
+    x = rng.integers(3, size=2_000)
+    y = (z + 1.5 * (x == 2) + rng.standard_normal(2_000)).clip(-8, 8)
+    schema = dpc.Schema({"x": dpc.Levels([0, 1, 2]), "y": dpc.Bounded(-8, 8), "z": dpc.Bounded(-4, 4),
+                         "g": dpc.Levels([0, 1, 2])})  # fmt: skip
+    for columns, decision in ((["x"], "dependent"), (["x", "g"], "dependent"), (["g"], "not shown")):
+        table = dpc.Table({"x": x, "y": y, "z": z, "g": g}, schema, dpc.Ledger.in_memory(dpc.PureDP(2)))
+        given = [name for name in ("z", "g") if name not in columns]
+        with dpc.simulated_noise(1):
+            t = dpc.ci_test(table, columns, "y", given=given, loss=dpc.PureDP(2))
+        assert t.decision == decision and t.x == tuple(columns)
+
+
+def test_workers_do_not_change_the_answer():
+    answers = []
+    for workers in (1, 2):
+        with dpc.simulated_noise(5):
+            answers.append(
+                dpc.ci_test(
+                    table_of(smooth(2_000, 0.1)), "x", "y", given=["z1"], loss=dpc.PureDP(1),
+                    method=dpc.methods.Gcm(workers=workers),
+                )
+            )
+    assert answers[0].statistic == answers[1].statistic
+
+
+def test_without_privacy_the_measure_of_all_rows_is_the_usual_one():
+    data = smooth(4_000, 0.2)
+    for method in ("gcm", "gcm-weighted"):
+        table = dpc.Table(data.columns, data.schema, dpc.Ledger.without_privacy())
+        t = dpc.ci_test(table, "x", "y", given=["z1"], loss=dpc.NoPrivacy(), method=method)
+        assert t.pvalue < 0.01 and not t.guarantee.private and t.guarantee.proofs == ()
+
+
+def test_the_rank_of_a_score_is_uniform_under_exchange():
+    # 6,000 scores of 20 exchangeable numbers, few of them different: Kolmogorov's distance, a false alarm below 1e-8.
+    from scipy import stats
+
+    rng, coins = np.random.default_rng(0), generator_from_seed(1)
+    scores = []
+    for _ in range(6_000):
+        values = rng.integers(4, size=20).astype(np.float64)
+        scores.append(score_of_rank(float(values[0]), values[1:], float(np.abs(values).max()), coins))
+    assert stats.kstest(scores, "norm").statistic < 0.041
+
+
+def test_the_studentised_covariance_of_several_columns_is_that_of_each_pair():
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(50, 2)), rng.normal(size=(50, 3))
+    found = studentised(left, right)
+    for i in range(2):
+        for k in range(3):
+            products = left[:, i] * right[:, k]
+            assert found[i, k] == pytest.approx(products.sum() / np.sqrt((products**2).sum()))
+    assert studentised(np.zeros((5, 1)), np.ones((5, 1)))[0, 0] == 0
+    assert permutation_score(left[:, :1], left[:, :1], 99, 1.0, generator_from_seed(2)) > 2
+
+
+def test_weights_are_signs_and_start_with_the_plain_measure():
+    given = Given(np.arange(8.0)[:, None], np.repeat([0, 1], 4)[:, None])
+    rows = Arrays(np.zeros((8, 1)), np.zeros((8, 1)), given, np.zeros((8, 2)), np.ones(8, dtype=bool))
+    found = weights(rows)
+    assert found.shape == (8, 6) and (found[:, 0] == 1).all() and (np.abs(found) == 1).all()

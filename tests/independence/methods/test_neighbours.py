@@ -1,0 +1,228 @@
+"""Neighbours in z, strata and counts: their level, their power, what they refuse, and what auto takes and says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpcausal as dpc
+from dpcausal.errors import ParameterError
+from dpcausal.independence.methods.neighbours import default_neighbours
+from dpcausal.independence.null_laws import bounded_pvalue, normal_laplace_pvalue, upper_bound
+
+L = dpc.Levels
+BOX = dpc.Bounded(-6, 6)
+SCHEMA = dpc.Schema(
+    {"x": BOX, "y": BOX, "z": BOX, "w": BOX, "a": L([0, 1]), "b": L([0, 1]), "c": L([0, 1, 2]), "s": L(list(range(5))),
+     "many": L(list(range(100)))}
+)  # fmt: skip
+
+
+def columns(n: int, seed: int, effect: float = 0.0) -> dict[str, Any]:
+    """x and y follow z by curves, a and b follow s; ``effect`` links x to y and a to b."""
+    rng = np.random.default_rng(seed)
+    z, s = rng.standard_normal(n), rng.integers(0, 5, n)
+    x = np.sin(2 * z) + rng.standard_normal(n)
+    y = z**2 / 2 + rng.standard_normal(n) + effect * (x - np.sin(2 * z))
+    a = (rng.random(n) < 0.2 + 0.15 * s).astype(int)
+    b = (rng.random(n) < 0.2 + 0.15 * s * (1 - effect) + effect * 0.6 * a).astype(int)
+    return {"x": x, "y": y, "z": z, "w": rng.standard_normal(n), "a": a, "b": b, "c": rng.integers(0, 3, n), "s": s,
+            "many": rng.integers(0, 100, n)}  # fmt: skip
+
+
+def asked(
+    frame: dict[str, Any], x: str, y: str, given: list[str], seed: int = 1, epsilon: float = 1.0, **more: Any
+) -> Any:
+    table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(epsilon)))
+    with dpc.simulated_noise(seed):
+        return dpc.ci_test(table, x, y, given=given, loss=dpc.PureDP(epsilon), **more)
+
+
+CASES = {
+    "neighbours": ("x", "y", ["z"]), "neighbours, two levels": ("a", "y", ["z"]), "strata": ("a", "b", ["s"]),
+    "kendall": ("a", "y", ["s"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_true_nulls_are_rejected_no_more_often_than_the_level_says(case: str) -> None:
+    x, y, given = CASES[case]
+    if case == "neighbours, two levels":
+        given = ["z", "s"]  # a follows s
+    rejected = sum(asked(columns(400, seed), x, y, given, seed).decision == "dependent" for seed in range(150))
+    # Of 150 at .05, more than 24 by chance: 1e-6; at .08, where the level would fail the page's bound, .0006.
+    assert rejected <= 24
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_links_are_found(case: str) -> None:
+    x, y, given = CASES[case]
+    frame = columns(3_000, 1, effect=0.4)
+    frame["y"] = frame["y"] + (0.6 * frame["a"] if x == "a" else 0.0)
+    found = asked(frame, x, y, given)
+    assert found.decision == "dependent" and found.pvalue < 1e-3 and found.statistic > 0
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "given", "method"),
+    [
+        ("x", "y", ["z"], "neighbours"), ("a", "b", ["z", "s"], "neighbours"), ("x", "y", ["z", "many"], "gcm"),
+        ("x", "y", ["z", "w"], "gcm"), (["x", "w"], "y", ["z"], "gcm"), ("a", "b", ["many"], "strata-covariance"),
+        ("a", "b", ["s"], "counts"), ("a", "b", [], "counts"), ("a", "c", ["s"], "counts"), ("c", "s", ["many"], "gcm"),
+        ("x", "y", ["s"], "kendall"), ("a", "y", [], "kendall"), ("c", "y", ["s"], "gcm"),
+    ],
+)  # fmt: skip
+def test_auto_takes_a_test_by_public_facts_and_says_which_and_why(
+    x: Any, y: Any, given: list[str], method: str
+) -> None:
+    found = asked(columns(2_000, 1), x, y, given)
+    assert found.method == method and found.settings == asked(columns(2_000, 2), x, y, given).settings
+    (told,) = [caveat for caveat in found.guarantee.caveats if caveat.startswith("auto")]
+    assert told.startswith(f"auto took {method}: ")
+
+
+def test_auto_takes_the_table_where_its_noise_is_less_and_strata_where_there_are_many() -> None:
+    frame = columns(4_000, 1)
+    taken = [asked(frame, "a", "b", given, epsilon=0.5).method for given in ([], ["s"], ["many"])]
+    assert taken == ["counts", "counts", "strata-covariance"]
+    # In strata of 40 rows and rare levels the table's law is off: it rejected .12 of true nulls at ε = 1.
+    assert asked(columns(200, 1), "a", "b", ["s"]).method == "strata-covariance"
+
+
+def test_what_fails_is_said_by_public_facts_with_every_answer() -> None:
+    near, jumps = "jump often between neighbours in z", "as many jumps"
+    for x, given, words in (("x", ["z"], near), ("x", ["z", "w"], jumps), ("a", ["s"], None)):
+        told = " ".join(asked(columns(500, 1), x, "b", given).guarantee.caveats)
+        assert [one in told for one in (near, jumps)] == [words == near, words == jumps]
+
+
+def test_what_fails_is_not_said_where_the_noise_hides_it() -> None:
+    near = "neighbours in z"
+    for given, n, epsilon, words in (
+        (["z"], 500, 0.1, near), (["z"], 10_000, 0.01, near), (["z", "w"], 1_000, 0.1, "as many"),
+    ):  # fmt: skip
+        assert words not in " ".join(asked(columns(n, 1), "x", "y", given, epsilon=epsilon).guarantee.caveats)
+        assert words in " ".join(asked(columns(n, 1), "x", "y", given, epsilon=10 * epsilon).guarantee.caveats)
+
+
+def test_means_that_rise_in_steps_keep_the_level_at_a_thousand_rows() -> None:
+    """Seen to fail: with 7 neighbours .17 of these were rejected, with 4 .1; no public number tells of such steps."""
+    rejected = 0
+    for seed in range(200):
+        coins = np.random.default_rng(seed)
+        z, first, second = coins.uniform(-6, 6, 1_000), *coins.standard_normal((2, 1_000))
+        saw = 5 * (z / 2 - np.floor(z / 2) - 0.5)
+        frame = {**columns(1_000, seed), "x": saw + first, "y": saw + second, "z": z}
+        rejected += asked(frame, "x", "y", ["z"], seed).decision == "dependent"
+    assert rejected <= 28
+
+
+def test_copies_of_rows_are_named_where_no_person_is_declared() -> None:
+    frame = {**columns(500, 1), "id": np.arange(500) // 2}
+    for person in (None, "id"):
+        table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1), person=person), person=person)
+        found = dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1))
+        assert any("copies of rows" in caveat for caveat in found.guarantee.caveats) == (person is None)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 5.0])
+def test_an_exclusive_or_of_two_columns_is_seen_or_what_cancels_is_told(epsilon: float) -> None:
+    """Seen to fail: with more ε the table was left for a covariance in which the two strata cancel."""
+    rng = np.random.default_rng(5)
+    a, b, flip = rng.integers(0, 2, (3, 4_000))
+    ill = np.where(rng.random(4_000) < 0.2, flip, a ^ b)
+    schema = dpc.Schema(dict.fromkeys(["a", "b", "ill"], dpc.Levels([0, 1])))
+    table = dpc.Table({"a": a, "b": b, "ill": ill}, schema, dpc.Ledger.in_memory(dpc.PureDP(11)))
+    with dpc.simulated_noise(1):
+        found = dpc.ci_test(table, "a", "ill", given=["b"], loss=dpc.PureDP(epsilon))
+        other = dpc.ci_test(table, "a", "ill", given=["b"], loss=dpc.PureDP(epsilon), method="strata-covariance")
+    assert found.decision == "dependent" and found.method == "counts"
+    assert any("cancel" in caveat for caveat in other.guarantee.caveats)
+
+
+def test_auto_runs_without_privacy() -> None:
+    for x, y, given in (*CASES.values(), ("a", "c", ["s"])):
+        table = dpc.Table(columns(500, 3), SCHEMA, dpc.Ledger.without_privacy())
+        found = dpc.ci_test(table, x, y, given=given, loss=dpc.NoPrivacy())
+        assert 0 < found.pvalue <= 1 and not found.guarantee.private
+
+
+@pytest.mark.parametrize(
+    ("method", "x", "y", "given", "words"),
+    [
+        ("neighbours", "x", "y", ["z", "w"], "one number among"), ("neighbours", "x", "y", ["s"], "one number among"),
+        ("neighbours", "c", "y", ["z"], "of two levels"), ("strata-covariance", "a", "b", ["z"], "only levels"),
+        ("strata-covariance", "c", "b", ["s"], "of two levels"), ("counts", "x", "b", ["s"], "levels only"),
+    ],
+)  # fmt: skip
+def test_questions_that_a_test_has_no_answer_to_are_refused_before_the_spend(
+    method: str, x: str, y: str, given: list[str], words: str
+) -> None:
+    table = dpc.Table(columns(100, 1), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    with pytest.raises(ParameterError, match=words):
+        dpc.ci_test(table, x, y, given=given, loss=dpc.PureDP(1), method=method)
+    assert not table.ledger.entries()
+
+
+def test_fewer_neighbours_may_be_asked_for_and_too_many_are_refused() -> None:
+    found = asked(columns(500, 1), "x", "y", ["z"], method=dpc.methods.Neighbours(neighbours=2))
+    assert found.settings == {"neighbours": 2, "ends": 8} and "2 neighbours on either side" in found.summary()
+    with pytest.raises(ParameterError, match="neighbours must be a whole number between 1 and 50"):
+        asked(columns(500, 1), "x", "y", ["z"], method=dpc.methods.Neighbours(neighbours=51))
+    assert [default_neighbours(n, 1) for n in (100, 500, 1_000, 2_000, 10**4, 10**6)] == [2, 2, 4, 6, 9, 16]
+
+
+def test_sorted_rows_and_many_equal_z_say_nothing() -> None:
+    """Ties of z are broken by public coins: not by the order of the rows, which x and y may follow."""
+    frame = columns(3_000, 5)
+    frame["z"] = np.rint(frame["z"])
+    frame["x"], frame["y"] = (frame["z"] + np.random.default_rng(seed).standard_normal(3_000) for seed in (6, 7))
+    order = np.argsort(frame["x"])
+    in_order = {name: column[order] for name, column in frame.items()}
+    assert min(asked(in_order, "x", "y", ["z"], seed, epsilon=10.0).pvalue for seed in range(5)) > 1e-4
+
+
+def test_a_noisy_bound_covers_a_whole_number_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(1)
+    scale, miss = 7.0, 0.01
+    success = -np.expm1(-1 / scale)
+    noise = rng.geometric(success, 40_000) - rng.geometric(success, 40_000)
+    below = np.mean([upper_bound(1_000 + one, scale, miss) < 1_000 for one in noise])
+    # Five standard errors of a share of .01 of 40,000.
+    assert 0.005 < below <= miss + 5 * (miss / 40_000) ** 0.5
+
+
+def test_the_pvalue_under_a_bounded_deviation_is_the_least_level_that_rejects() -> None:
+    def deviation(miss: float) -> float:
+        return 10.0 + float(np.log(1 / miss))
+
+    p = bounded_pvalue(60.0, 5.0, deviation)
+    assert normal_laplace_pvalue(60.0, deviation(0.04 * p), 5.0) == pytest.approx(0.96 * p, rel=1e-6)
+    assert bounded_pvalue(0.0, 5.0, deviation) == 1.0 and bounded_pvalue(1e9, 5.0, deviation) <= 1e-11
+    rising = [bounded_pvalue(value, 5.0, deviation) for value in np.linspace(0, 100, 30)]
+    assert rising == sorted(rising, reverse=True)
+
+
+def test_counts_agree_with_a_chi_square_test_without_privacy() -> None:
+    frame = columns(2_000, 9)
+    table = dpc.Table(frame, SCHEMA, dpc.Ledger.without_privacy())
+    found = dpc.ci_test(table, "a", "c", given=[], loss=dpc.NoPrivacy(), method="counts")
+    counts = np.zeros((2, 3))
+    np.add.at(counts, (frame["a"], frame["c"]), 1)
+    assert found.statistic == pytest.approx(stats.chi2_contingency(counts, correction=False).statistic, rel=0.02)
+
+
+def test_strata_covariance_agrees_with_the_mantel_haenszel_test_without_privacy() -> None:
+    frame = columns(1_000, 10, effect=0.2)
+    table = dpc.Table(frame, SCHEMA, dpc.Ledger.without_privacy())
+    found = dpc.ci_test(table, "a", "b", given=["s"], loss=dpc.NoPrivacy(), method="strata-covariance")
+    difference, variance = 0.0, 0.0
+    for code in range(5):
+        a, b = frame["a"][frame["s"] == code], frame["b"][frame["s"] == code]
+        m, r, c = len(a), a.sum(), b.sum()
+        difference += (a * b).sum() - r * c / m
+        variance += r * (m - r) * c * (m - c) / (m**2 * (m - 1))
+    assert found.statistic == pytest.approx(difference / variance**0.5, rel=1e-3)

@@ -1,0 +1,181 @@
+"""Proposed intervals: the corrected distances have sensitivity 1, the published second one has none."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcausal.errors import ParameterError
+from dpcausal.papers.direction.anm_test_privacy_iqr import NO_SHIFT
+from dpcausal.papers.mechanisms.iqr_intervals import (
+    HALF_CELL,
+    LEAST,
+    Interval,
+    interval_distance,
+    interval_sensitivity,
+    proposal,
+    proposal_sensitivity,
+    proposed_distances,
+    proposed_intervals,
+)
+from dpcausal.privacy.sensitivity import Norm, conditional_change
+from dpcausal.statistics.iqr import IqrReach, interquartile_range
+from tests.conformance import check_claim, exhaustive, neighbouring_rows, search
+from tests.statistics.iqr_brute_force import iqr_by_definition, reachable
+
+
+def distances(rows, shift=HALF_CELL):
+    return proposed_distances(IqrReach(rows[:, 0], 0, 20), shift)
+
+
+@pytest.mark.proves("iqr-interval-distance")
+def test_the_distance_is_the_brute_force_count():
+    rng = np.random.default_rng(1)
+    compared = 0
+    for _ in range(60):
+        m, upper = int(rng.integers(2, 7)), int(rng.integers(2, 8))
+        x = rng.integers(0, upper + 1, m)
+        start, stop = sorted(rng.choice(np.arange(1, upper + 2), 2, replace=False).tolist())
+        counted = interval_distance(IqrReach(x, 0, upper), Interval(start, stop))
+        for j, within in enumerate(reachable(x.tolist(), range(upper + 1))):
+            left = any(not start <= iqr_by_definition(data) < stop for data in within)
+            assert left == (j >= counted)
+            compared += 1
+            if left or len(within) > 1500:
+                break
+    assert compared > 80
+
+
+@pytest.mark.proves("iqr-interval-distance")
+def test_one_record_moves_the_corrected_distances_by_at_most_one():
+    check_claim(distances, lambda _: interval_sensitivity(), sizes=(4, 7, 16, 33), columns=1, high=20.0)
+    for second in (0, 1):
+        worst, _ = exhaustive(lambda rows, second=second: distances(rows)[second], range(0, 21, 2), 4, columns=1)
+        assert worst == 1
+
+
+@pytest.mark.proves("iqr-interval-distance")
+@given(neighbouring_rows(columns=1, most=30), st.sampled_from([1.0, math.e, math.sqrt(math.e), 1e-320, 1e300]))
+@settings(max_examples=300, deadline=None)
+def test_no_neighbour_pair_moves_a_corrected_distance_by_two_as_floats(pair, scale):
+    one, other = (proposed_distances(IqrReach(rows[:, 0] * scale, -scale, scale)) for rows in pair)
+    assert max(abs(a - b) for a, b in zip(one, other, strict=True)) <= 1
+
+
+def test_the_published_second_distance_jumps_by_more_than_150_at_a_thousand_records():
+    # log IQR just above and just below an integer: k, and with it the second interval, jumps by a whole cell.
+    x = np.array([NormalDist().inv_cdf((i + 0.5) / 1000) for i in range(1000)])
+    x /= interquartile_range(x)
+    neighbour = x.copy()
+    neighbour[749] -= 1e-9
+    above, below = IqrReach(x, -10, 10), IqrReach(neighbour, -10, 10)
+    assert above.iqr == 1
+    assert below.iqr < 1
+    assert proposed_distances(below, NO_SHIFT)[1] == 0
+    assert proposed_distances(above, NO_SHIFT)[1] > 150
+    assert abs(proposed_distances(below)[1] - proposed_distances(above)[1]) <= 1
+
+
+def test_the_search_catches_the_published_second_distance():
+    def published(rows):
+        return distances(rows, NO_SHIFT)[1]
+
+    assert search(published, 1, sizes=(16, 33), columns=1, high=20.0, evaluations=3_000).ratio > 1
+
+
+@pytest.mark.proves("iqr-interval-distance")
+@given(st.one_of(st.floats(LEAST, 1.7e308), st.integers(-1400, 1418).map(lambda k: math.exp(k / 2))))
+@settings(max_examples=500, deadline=None)
+def test_the_corrected_intervals_hold_the_range_and_have_length_one_in_its_logarithm(iqr):
+    for first, interval in zip((True, False), proposed_intervals(iqr), strict=True):
+        assert LEAST <= interval.lower <= iqr < interval.upper
+        if 1e-300 < iqr < 1e300:
+            exponent = math.log(interval.lower) + (0 if first else 0.5)
+            assert exponent == pytest.approx(round(exponent), abs=1e-9)
+            assert math.log(interval.upper / interval.lower) == pytest.approx(1)
+
+
+@pytest.mark.proves("iqr-interval-distance")
+def test_at_every_edge_and_one_float_below_it_the_intervals_hold_the_range():
+    # The rounded logarithm of the float below e^k is k itself: only a comparison with the edges places it.
+    misplaced = 0
+    for k in range(-1488, 1419):
+        edge = math.exp(k / 2)
+        for iqr in (edge, math.nextafter(edge, 0)):
+            if iqr >= LEAST:
+                assert all(interval.lower <= iqr < interval.upper for interval in proposed_intervals(iqr))
+                misplaced += not math.exp(math.floor(math.log(iqr))) <= iqr
+    assert misplaced > 100
+
+
+def test_the_published_intervals_are_those_printed():
+    assert proposed_intervals(2.0, NO_SHIFT) == (Interval(1, math.e), Interval(math.exp(-0.5), math.exp(0.5)))
+    assert proposed_intervals(2.0, HALF_CELL) == (Interval(1, math.e), Interval(math.exp(0.5), math.exp(1.5)))
+    assert proposed_intervals(1.5, HALF_CELL)[1] == proposed_intervals(1.5, NO_SHIFT)[1]
+
+
+def test_a_range_of_zero_has_distance_zero():
+    constant = IqrReach(np.full(9, 0.5), 0, 1)
+    assert proposed_distances(constant) == proposed_distances(constant, NO_SHIFT) == (0, 0)
+    nearly = IqrReach(np.repeat([0.0, 0.9 * LEAST, 1.0], [3, 5, 1]), 0, 1)
+    assert 0 < nearly.iqr < LEAST and proposed_distances(nearly) == (0, 0)
+
+
+# What propose-test-release asks: two distances and the log IQR.
+
+
+@pytest.mark.proves("log-iqr-proposal")
+def test_the_log_iqr_moves_by_at_most_one_wherever_a_distance_is_above_one():
+    check_claim(
+        lambda rows: proposal(IqrReach(rows[:, 0], 0, 20)), lambda _: proposal_sensitivity(), sizes=(4, 7, 16, 33),
+        columns=1, high=20.0,
+    )  # fmt: skip
+
+
+@pytest.mark.proves("log-iqr-proposal")
+@given(neighbouring_rows(columns=1, most=30), st.sampled_from([1.0, math.e, math.sqrt(math.e), LEAST, 1e-320, 1e300]))
+@settings(max_examples=300, deadline=None)
+def test_no_neighbour_pair_breaks_the_condition_as_floats(pair, scale):
+    one, other = (proposal(IqrReach(rows[:, 0] * scale, -scale, scale)) for rows in pair)
+    assert conditional_change(one, other, Norm.TESTED) <= proposal_sensitivity().bound
+
+
+@pytest.mark.proves("log-iqr-proposal")
+def test_no_cell_is_longer_than_the_bound_and_some_are_as_long_as_one():
+    lengths = []
+    for k in range(-1400, 1418):
+        for interval in proposed_intervals(max(LEAST, math.exp(k / 2))):
+            last = min(math.nextafter(interval.upper, 0), 1.7e308)
+            lengths.append(math.log(last) - math.log(interval.lower))
+    assert 1 - 1e-13 < max(lengths) <= proposal_sensitivity().bound
+
+
+def test_among_the_smallest_floats_a_cell_would_be_longer_which_is_why_they_count_as_zero():
+    # e^−742 and e^−741 round to 11 and 31 units of the least float: a cell would hold 11 and 30.
+    unit = 5e-324
+    assert math.exp(-742) == 11 * unit and math.exp(-741) == 31 * unit
+    assert math.log(30 * unit) - math.log(11 * unit) > 1.003 > proposal_sensitivity().bound
+
+
+def test_an_unbounded_log_iqr_is_caught_where_the_condition_is_dropped():
+    def moved(rows):
+        return proposal(IqrReach(rows[:, 0], 0, 20))
+
+    assert search(moved, 1, sizes=(4, 16), columns=1, high=20.0, norm=Norm.LINF, evaluations=1_500).ratio > 5
+
+
+@pytest.mark.parametrize("interval", [Interval(-1, 1), Interval(1, 1), Interval(math.nan, 1)])
+def test_intervals_that_are_not_positive_are_refused(interval):
+    with pytest.raises(ParameterError, match="0 <= lower < upper"):
+        interval_distance(IqrReach(np.zeros(4), 0, 1), interval)
+
+
+@pytest.mark.parametrize("iqr", [0.0, -1.0, math.inf, math.nan])
+def test_a_range_without_a_logarithm_has_no_intervals(iqr):
+    with pytest.raises(ParameterError, match="finite IQR of at least"):
+        proposed_intervals(iqr)

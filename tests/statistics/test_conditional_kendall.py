@@ -1,0 +1,177 @@
+"""Rank scores within strata: the bounds are reached and never passed, whatever the strata."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+from dpcausal.errors import ParameterError
+from dpcausal.statistics.rank import (
+    GRID,
+    conditional_kendall,
+    conditional_kendall_sensitivity,
+    conditional_kendall_steps,
+    conditional_kendall_steps_sensitivity,
+    table_kendall_steps,
+)
+from tests.conformance import STARTS, check_claim, exhaustive, search
+
+Rows = Any
+STRATA = {"columns": 3, "high": [1.0, 1.0, 2.0]}
+
+
+def strata(column: Any) -> Any:
+    return np.rint(column)
+
+
+def opposed(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    """The tight construction: one stratum in order but for a record, one reversed below which it goes."""
+    half = (m - 1) // 2
+    line = (np.arange(half) + 1) / (half + 2)
+    rows = np.zeros((m, 3))
+    rows[:half] = np.stack([line, line, np.zeros(half)], axis=1)
+    rows[half : 2 * half] = np.stack([line, line[::-1], np.full(half, 2.0)], axis=1)
+    rows[2 * half :] = 0, 1, 0
+    return rows
+
+
+def two_corners(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    """For two values: all at (1, 1) in one stratum, all at (1, 0) in the other, and a record at (0, 0)."""
+    half = (m - 1) // 2
+    rows = np.ones((m, 3))
+    rows[:half, 2] = 0
+    rows[half : 2 * half] = 1, 0, 1
+    rows[2 * half :] = 0, 0, 0
+    return rows
+
+
+@pytest.mark.proves("conditional-kendall")
+def test_the_bound_is_reached_and_never_passed() -> None:
+    check_claim(
+        lambda rows: conditional_kendall(rows[:, 0], rows[:, 1], strata(rows[:, 2])),
+        conditional_kendall_sensitivity,
+        sizes=(5, 11),
+        starts={**STARTS, "opposed": opposed},
+        **STRATA,
+    )
+
+
+@pytest.mark.proves("conditional-kendall")
+def test_the_bound_for_two_values_is_reached_and_never_passed() -> None:
+    found = search(
+        lambda rows: conditional_kendall(rows[:, 0], rows[:, 1], rows[:, 2]),
+        lambda m: conditional_kendall_sensitivity(m, binary=True).bound,
+        sizes=(5, 9),
+        levels=[0, 1],
+        columns=3,
+        starts={**STARTS, "two corners": two_corners},
+        evaluations=3_000,
+    )
+    assert 0.99 < found.ratio <= 1 + 1e-12
+
+
+@pytest.mark.proves("conditional-kendall")
+@pytest.mark.parametrize(("values", "m", "binary"), [((0, 1), 4, True), ((0, 0.5, 1), 3, False)])
+def test_every_neighbour_pair_of_small_tables_keeps_the_bound(values: tuple[float, ...], m: int, binary: bool) -> None:
+    worst, pairs = exhaustive(lambda rows: conditional_kendall(*rows.T), values, m, columns=3)
+    assert pairs > 3_000
+    assert worst <= float(conditional_kendall_sensitivity(m, binary).bound)
+
+
+@pytest.mark.proves("conditional-kendall")
+def test_the_bound_is_attained_exactly_where_both_strata_have_half_of_the_others() -> None:
+    for m in (7, 41):
+        rows = opposed(None, m, None, None)
+        best = abs(conditional_kendall(*rows.T) - conditional_kendall(*_with(rows, (1, 1, 2)).T))
+        assert math.isclose(best, (6 - 16 / (m + 1)) / m, rel_tol=1e-12)
+
+
+def _with(rows: Rows, record: tuple[float, ...]) -> Rows:
+    moved = rows.copy()
+    moved[-1] = record
+    return moved
+
+
+@pytest.mark.proves("conditional-kendall-steps")
+@pytest.mark.parametrize("binary", [False, True])
+def test_the_integer_steps_keep_their_bound_and_reach_it_as_n_grows(binary: bool) -> None:
+    m = 801
+    found = search(
+        lambda rows: conditional_kendall_steps(rows[:, 0], rows[:, 1], strata(rows[:, 2])),
+        conditional_kendall_steps_sensitivity(binary).bound,
+        sizes=(7,),
+        evaluations=2_500 if binary else 5_500,
+        starts={**STARTS, "start": two_corners if binary else opposed},
+        levels=[0, 1] if binary else None,
+        **STRATA,
+    )
+    assert 0.6 < found.ratio <= 1
+    rows = (two_corners if binary else opposed)(None, m, None, None)
+    others = [_with(rows, (1, 1, 2)), _with(rows, (0, 1, 1))]
+    moves = [abs(conditional_kendall_steps(*rows.T) - conditional_kendall_steps(*other.T)) for other in others]
+    bound = conditional_kendall_steps_sensitivity(binary).bound
+    assert 0.99 * bound < max(moves) <= bound
+    assert max(moves) > 0.95 * bound
+
+
+@pytest.mark.proves("conditional-kendall")
+def test_the_bound_for_one_public_stratum_is_reached_and_never_passed() -> None:
+    check_claim(
+        lambda rows: conditional_kendall(rows[:, 0], rows[:, 1], np.zeros(len(rows))),
+        lambda m: conditional_kendall_sensitivity(m, one_stratum=True),
+        sizes=(5, 11),
+        columns=2,
+    )
+
+
+@pytest.mark.proves("conditional-kendall")
+def test_a_record_that_leaves_a_public_stratum_to_stand_alone_keeps_the_bound_of_one() -> None:
+    rng, most = np.random.default_rng(3), 0.0
+    for _ in range(2_000):
+        n = int(rng.integers(2, 12))
+        rows = np.column_stack([rng.integers(0, 4, (n, 2)), np.where(rng.random(n) < 0.2, np.arange(1, n + 1), 0)])
+        other = _with(rows, (*rng.integers(0, 4, 2), 0 if rng.random() < 0.5 else n + 1))
+        moved = abs(conditional_kendall(*rows.T) - conditional_kendall(*other.T))
+        most = max(most, moved / float(conditional_kendall_sensitivity(n, one_stratum=True).bound))
+    assert 0.9 < most <= 1 + 1e-12
+
+
+def test_one_stratum_gives_scipys_coefficient_without_ties() -> None:
+    rng = np.random.default_rng(1)
+    x, y, one = rng.normal(size=60), rng.normal(size=60), np.zeros(60)
+    # n T = (n − 1) tau for one stratum: 2K/n over n.
+    assert math.isclose(conditional_kendall(x, y, one), kendalltau(x, y).statistic * 59 / 60, rel_tol=1e-12)
+
+
+def test_a_table_gives_the_steps_of_its_records() -> None:
+    rng = np.random.default_rng(2)
+    x, y, s = rng.integers(0, 3, 300), rng.integers(0, 4, 300), rng.integers(0, 5, 300)
+    s[s == 3] = 4  # an empty stratum
+    counts = np.zeros((3, 4, 5), dtype=np.int64)
+    np.add.at(counts, (x, y, s), 1)
+    records = conditional_kendall_steps(x.astype(float), y.astype(float), s.astype(float))
+    assert table_kendall_steps(counts) == records
+    assert abs(records / GRID / 300 - conditional_kendall(x.astype(float), y.astype(float), s.astype(float))) < 1e-5
+
+
+def test_constant_tiny_and_empty_strata_are_defined() -> None:
+    assert conditional_kendall(np.zeros(5), np.arange(5.0), np.arange(5.0)) == 0
+    assert table_kendall_steps(np.zeros((2, 2, 3), dtype=np.int64)) == 0
+
+
+def test_a_record_alone_is_refused() -> None:
+    with pytest.raises(ParameterError):
+        conditional_kendall(np.zeros(1), np.zeros(1), np.zeros(1))
+    with pytest.raises(ParameterError):
+        conditional_kendall_sensitivity(1)
+
+
+def test_the_bounds_are_below_six_and_four_over_n() -> None:
+    for n in (2, 3, 10, 1000):
+        assert conditional_kendall_sensitivity(n).bound < Fraction(6, n) + Fraction(1, 2**50)
+        assert conditional_kendall_sensitivity(n, binary=True).bound < Fraction(4, n) + Fraction(1, 2**50)

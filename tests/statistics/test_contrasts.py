@@ -1,0 +1,119 @@
+"""Contrasts: the bound equals brute force, the tables come back, and rounding is covered."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpcausal.statistics.contrasts import (
+    complete_square,
+    contrast_basis,
+    contrast_of,
+    contrast_square,
+    contrasts_sensitivity,
+)
+from dpcausal.statistics.strata import contingency
+from tests.conformance import check_claim
+
+Rows = Any
+SIZES = (2, 3, 4)
+
+
+def feature(record: tuple[int, ...], sizes: tuple[int, ...], members: tuple[int, ...]) -> Any:
+    value = np.ones(1)
+    for i in members:
+        value = np.kron(value, contrast_basis(sizes[i])[record[i]])
+    return value
+
+
+def sets(columns: int, order: int) -> list[tuple[int, ...]]:
+    return [chosen for size in range(1, order + 1) for chosen in itertools.combinations(range(columns), size)]
+
+
+@pytest.mark.proves("contrasts")
+@pytest.mark.parametrize("sizes", [(2, 2, 2, 2), (2, 3, 2), (3, 4, 2), (3, 3, 5)])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_the_complete_bound_equals_brute_force(sizes: tuple[int, ...], order: int) -> None:
+    records = list(itertools.product(*(range(k) for k in sizes)))
+    features = [np.concatenate([feature(r, sizes, s) for s in sets(len(sizes), order)]) for r in records]
+    worst = max(float(((a - b) ** 2).sum()) for a, b in itertools.combinations(features, 2))
+    assert math.isclose(complete_square(sizes, order), worst, rel_tol=1e-12)
+
+
+@pytest.mark.proves("contrasts")
+@pytest.mark.parametrize("sizes", [(2,), (3,), (2, 2), (3, 4), (2, 3, 5), (3, 3, 3)])
+def test_the_bound_of_one_set_equals_brute_force(sizes: tuple[int, ...]) -> None:
+    records = list(itertools.product(*(range(k) for k in sizes)))
+    features = [feature(r, sizes, tuple(range(len(sizes)))) for r in records]
+    worst = max(float(((a - b) ** 2).sum()) for a, b in itertools.combinations(features, 2))
+    assert math.isclose(contrast_square(sizes), worst, rel_tol=1e-12)
+
+
+def all_contrasts(rows: Rows) -> Any:
+    codes = list(np.rint(rows).astype(np.int64).T)
+    tables = [contingency([codes[i] for i in s], [SIZES[i] for i in s]) for s in sets(3, 2)]
+    return np.concatenate([contrast_of(counts) for counts in tables])
+
+
+@pytest.mark.proves("contrasts")
+def test_a_replaced_record_moves_all_contrasts_by_the_bound_and_no_more() -> None:
+    check_claim(
+        all_contrasts,
+        lambda m: contrasts_sensitivity(SIZES, sets(3, 2), m),
+        sizes=(3, 8),
+        columns=3,
+        high=[1.0, 2.0, 3.0],
+    )
+
+
+def many_kinds() -> list[int]:
+    return [2 + k for k in range(20) for _ in range(2)]
+
+
+def test_columns_of_many_kinds_have_the_bound_of_their_sets() -> None:
+    assert complete_square(many_kinds(), 2) == math.inf
+    batch = [(0, 1), (2, 3)]
+    expected = sum(contrast_square([many_kinds()[i] for i in s]) for s in batch)
+    assert float(contrasts_sensitivity(many_kinds(), batch, 100).bound) == pytest.approx(math.sqrt(expected), rel=1e-6)
+
+
+@pytest.mark.parametrize(("order", "bound"), [(2, 20.98), (3, 68.12)])
+def test_twenty_parities_have_the_known_bounds(order: int, bound: float) -> None:
+    """±1 parities weigh a set of size k by 2^k: the closed form, against brute force over the numbers of changes."""
+    d = 20
+    worst = max(
+        sum(
+            math.comb(h, odd) * math.comb(d - h, size - odd)
+            for size in range(1, order + 1)
+            for odd in range(1, size + 1, 2)
+        )
+        for h in range(d + 1)
+    )
+    assert round(2 * math.sqrt(worst), 2) == bound
+
+
+def test_basis_columns_are_orthonormal_and_sum_to_zero() -> None:
+    for k in range(1, 7):
+        basis = contrast_basis(k)
+        assert basis.shape == (k, k - 1)
+        assert np.allclose(basis.T @ basis, np.eye(k - 1)) and np.allclose(basis.sum(axis=0), 0)
+
+
+def test_a_column_of_one_level_has_no_contrast() -> None:
+    assert complete_square([1, 2, 2], 2) == complete_square([2, 2], 2)
+    assert contrast_square([1, 3]) == 0
+    assert contrast_of(np.zeros((1, 3), dtype=np.int64)).size == 0
+
+
+def test_rounding_is_within_what_is_added() -> None:
+    rng = np.random.default_rng(3)
+    counts = rng.integers(0, 10**6, (4, 4, 4, 4))
+    exact = np.zeros(81)
+    bases = [contrast_basis(4).astype(np.longdouble)] * 4
+    exact = np.einsum("abcd,ai,bj,ck,dl->ijkl", counts.astype(np.longdouble), *bases).ravel()
+    error = np.abs(contrast_of(counts).astype(np.longdouble) - exact).max()
+    assert error <= 0.5 * counts.sum() * 2.0**-42

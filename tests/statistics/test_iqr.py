@@ -1,0 +1,209 @@
+"""The interquartile range: its exact reach against brute force, the flip distance against neighbours."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcausal.errors import HiddenAnswerError, ParameterError
+from dpcausal.statistics.flip_distance import flip_sensitivity
+from dpcausal.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance, least, quartiles
+from tests.conformance import check_claim, exhaustive, neighbouring_rows, search
+from tests.statistics.iqr_brute_force import iqr_by_definition, reachable
+
+
+def distance(rows, low=0.0, high=1.0):
+    A, B, C, E = (IqrReach(column, low, high) for column in rows.T)
+    return iqr_signed_distance((A, B), (C, E))
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 5, 7, 8, 101])
+def test_the_range_is_that_of_the_inverted_distribution_function(m):
+    x = np.random.default_rng(m).standard_normal(m)
+    upper, lower = np.quantile(x, [0.75, 0.25], method="inverted_cdf")
+    assert interquartile_range(x) == IqrReach(x, -9, 9).iqr == upper - lower == iqr_by_definition(list(x))
+    assert quartiles(m)[0] < quartiles(m)[1]
+
+
+@pytest.mark.proves("iqr-reach")
+def test_the_reach_is_the_brute_force_one():
+    rng = np.random.default_rng(0)
+    compared = 0
+    for _ in range(60):
+        m, upper = int(rng.integers(2, 7)), int(rng.integers(1, 8))
+        x = rng.integers(0, upper + 1, m)
+        reach = IqrReach(x, 0, upper)
+        for j, within in zip(range(m + 2), reachable(x.tolist(), range(upper + 1)), strict=False):
+            ranges = [iqr_by_definition(data) for data in within]
+            assert (reach.highest(j), reach.lowest(j)) == (max(ranges), min(ranges)), (x, upper, j)
+            compared += 1
+            if len(within) > 1500:
+                break
+        assert (reach.highest(m), reach.lowest(m)) == (upper, 0)
+        assert (reach.highest(reach.most), reach.lowest(reach.most)) == (upper, 0)
+        assert reach.most <= m
+    assert compared > 250
+
+
+@pytest.mark.proves("iqr-reach")
+@given(neighbouring_rows(columns=1, most=25), st.sampled_from([1.0, 1e-320, 3e150]))
+@settings(max_examples=400, deadline=None)
+def test_the_reach_of_a_neighbour_lies_within_one_more_replacement_as_floats(pair, scale):
+    one, other = (IqrReach(rows[:, 0] * scale, -scale, scale) for rows in pair)
+    assert one.highest(0) == one.lowest(0) == one.iqr
+    for j in range(one.m + 2):
+        assert other.highest(j) <= one.highest(j + 1)
+        assert one.lowest(j + 1) <= other.lowest(j)
+        assert one.lowest(j + 1) <= one.lowest(j) <= one.highest(j) <= one.highest(j + 1) <= one.width
+
+
+@pytest.mark.proves("iqr-flip-distance")
+def test_one_record_moves_the_flip_distance_by_at_most_one():
+    check_claim(distance, lambda _: flip_sensitivity("iqr-flip-distance"), sizes=(4, 5, 8, 19), columns=4)
+
+
+@pytest.mark.proves("iqr-flip-distance")
+@pytest.mark.parametrize(("values", "m"), [((0, 1), 4), ((0, 1), 3), ((0, 0.5, 1), 2)])
+def test_over_all_small_tables_full_of_ties_the_flip_distance_moves_by_one(values, m):
+    worst, pairs = exhaustive(distance, values, m, columns=4)
+    assert worst == 1
+    assert pairs > 10_000
+
+
+@pytest.mark.proves("iqr-flip-distance")
+@given(neighbouring_rows(columns=4), st.sampled_from([1.0, 1e-150, 1e-100, 1e150]))
+@settings(max_examples=500, deadline=None)
+def test_no_neighbour_pair_moves_the_flip_distance_by_two_as_floats(pair, scale):
+    one, other = (distance(rows * scale, -scale, scale) for rows in pair)
+    assert abs(one - other) <= 1
+
+
+@pytest.mark.parametrize(("ties_win", "first_strict", "second_strict"), [(1, 1, 1), (1, 0, 1), (0, 1, 0)])
+def test_a_distance_that_forgets_the_tie_rule_is_caught(ties_win, first_strict, second_strict):
+    # If equality is a win of the first, its loss is a strict inequality and the second's is not.
+    def wrong(rows):
+        A, B, C, E = (IqrReach(column, 0, 1) for column in rows.T)
+        first_wins = A.iqr * B.iqr <= C.iqr * E.iqr if ties_win else A.iqr * B.iqr < C.iqr * E.iqr
+        (P, Q), (S, T) = ((A, B), (C, E)) if first_wins else ((C, E), (A, B))
+        strict = first_strict if first_wins else second_strict
+        ends = [(P.highest(j) * Q.highest(j), S.lowest(j) * T.lowest(j)) for j in range(1, len(rows) + 1)]
+        d = 1 + [up > down or (up == down and not strict) for up, down in ends].index(True)
+        return d - 1 if first_wins else -d
+
+    assert exhaustive(wrong, (0, 1), 4, columns=4)[0] == 2
+
+
+def test_the_flip_distance_is_the_first_replacement_count_by_a_plain_scan():
+    rng = np.random.default_rng(5)
+    seen = set()
+    for _ in range(300):
+        m = int(rng.integers(2, 40))
+        rows = rng.uniform(0, 1, (m, 4)) ** rng.uniform(0.3, 3, 4)
+        rows = np.round(rows, int(rng.integers(1, 6)))
+        A, B, C, E = reaches = [IqrReach(column, 0, 1) for column in rows.T]
+        p, q, s, t = (reach.iqr for reach in reaches)
+        z = distance(rows)
+        assert (z >= 0) == (p * q <= s * t)
+        if z >= 0:
+            flips = [A.highest(j) * B.highest(j) > C.lowest(j) * E.lowest(j) for j in range(m + 1)]
+            assert z == flips.index(True, 1) - 1
+        else:
+            flips = [C.highest(j) * E.highest(j) >= A.lowest(j) * B.lowest(j) for j in range(m + 1)]
+            assert z == -flips.index(True, 1)
+        seen.add(z)
+    assert min(seen) <= -4
+    assert max(seen) >= 4
+
+
+def test_swapping_the_pairs_swaps_the_sign_apart_from_ties():
+    rng = np.random.default_rng(6)
+    rows = rng.uniform(0, 1, (200, 4)) ** [1, 2, 3, 3]
+    assert distance(rows) == -1 - distance(rows[:, [2, 3, 0, 1]])
+    tied = np.tile(rng.uniform(0, 1, (30, 1)), (1, 4))
+    assert distance(tied) == distance(tied[:, [2, 3, 0, 1]]) >= 0
+
+
+def test_the_replacements_of_the_flip_distance_are_needed():
+    # With fewer than d replaced records, whatever they are, the winner stays: sampled.
+    rng = np.random.default_rng(7)
+    rows = 0.5 + rng.uniform(-0.5, 0.5, (24, 4)) * [0.3, 0.3, 1, 1]
+    z = distance(rows)
+    assert z >= 3
+    for _ in range(500):
+        replaced = rows.copy()
+        places = rng.choice(24, size=z, replace=False)
+        replaced[places] = rng.choice([0.0, 0.2, 0.5, 1.0], (z, 4))
+        assert distance(replaced) >= 0
+
+
+def test_least_finds_the_first_index_that_holds_and_otherwise_the_last():
+    for most in range(9):
+        for first in range(most + 1):
+            assert least(lambda j, first=first: j >= first, most) == first
+        assert least(lambda j: False, most) == most
+
+
+def test_values_outside_the_range_and_nan_are_mapped_record_by_record():
+    wild = IqrReach([np.nan, -np.inf, 0.5, np.inf, 7.0], 0, 1)
+    plain = IqrReach([0.0, 0.0, 0.5, 1.0, 1.0], 0, 1)
+    for j in range(6):
+        assert (wild.highest(j), wild.lowest(j)) == (plain.highest(j), plain.lowest(j))
+
+
+@pytest.mark.parametrize("m", [0, 1])
+def test_fewer_than_two_records_are_refused(m):
+    with pytest.raises(ParameterError, match="at least 2 records"):
+        IqrReach(np.zeros(m), 0, 1)
+    with pytest.raises(ParameterError, match="at least 2 records"):
+        interquartile_range(np.zeros(m))
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(1, 1), (2, 1), (0, math.inf), (math.nan, 1), (-1e308, 1e308)])
+def test_ranges_without_a_finite_positive_width_are_refused(lower, upper):
+    with pytest.raises(ParameterError, match="finite lower < upper"):
+        IqrReach(np.zeros(4), lower, upper)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"), [(2**53 + 1, 2**53 + 3), (np.float32(0.1), np.float32(16777218)), (Fraction(1, 3), 2**60 + 1)]
+)
+def test_a_range_is_that_of_the_floats_whatever_the_kind_of_its_ends(lower, upper):
+    # Their difference in their own arithmetic is not that of the floats: with it hi_j fell in j.
+    ends = [float(lower), float(upper)]
+    reach = IqrReach(np.array(ends), lower, upper)
+    assert reach.width == reach.iqr == ends[1] - ends[0]
+    assert [reach.highest(j) for j in range(4)] == [reach.width] * 4
+
+
+@pytest.mark.parametrize("width", [1e-170, 1e160])
+def test_widths_whose_product_leaves_the_floats_are_refused(width):
+    reach = IqrReach(np.zeros(4), 0, width)
+    with pytest.raises(ParameterError, match="product of the widths"):
+        iqr_signed_distance((reach, reach), (reach, reach))
+
+
+def test_columns_of_different_lengths_or_shapes_are_refused():
+    short, long = IqrReach(np.zeros(4), 0, 1), IqrReach(np.zeros(5), 0, 1)
+    with pytest.raises(ParameterError, match="same number of records"):
+        iqr_signed_distance((short, short), (short, long))
+    with pytest.raises(ParameterError, match="one-dimensional"):
+        IqrReach(np.zeros((4, 2)), 0, 1)
+
+
+def test_a_reach_shows_no_value_and_does_not_pickle():
+    reach = IqrReach(np.array([0.123456, 0.654321]), 0, 1)
+    assert "1234" not in repr(reach)
+    assert "6543" not in str(reach)
+    with pytest.raises(HiddenAnswerError):
+        pickle.dumps(reach)
+
+
+def test_the_search_passes_twice_a_bound_of_one_half():
+    # The search itself must see a change of one: the claim of one half, twice too small, is caught.
+    assert search(distance, 0.5, sizes=(5,), columns=4, evaluations=800).ratio == 2

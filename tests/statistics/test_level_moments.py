@@ -1,0 +1,98 @@
+"""Whitened second moments: orthonormal features, a bound over all pairs of rows, merged levels, exact sums."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpcausal.statistics import level_moments as whitened
+from dpcausal.statistics.level_moments import (
+    features,
+    grid,
+    merged_levels,
+    row_entries,
+    whitened_moments,
+    whitened_moments_sensitivity,
+)
+from tests.conformance import check_claim
+
+SHARES = [np.array([0.5, 0.5]), np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.1])]
+PLACES = [(0, 1), (0, 1, 2), (0, 1)]
+SQUARED = 2.0  # .4 D
+
+
+def of_rows(rows: Any) -> Any:
+    return whitened_moments(list(np.rint(rows).astype(np.int64).T), PLACES, SHARES, SQUARED, len(rows))
+
+
+@pytest.mark.proves("whitened-moments")
+def test_a_replaced_row_moves_the_whitened_moments_by_the_bound_and_no_more() -> None:
+    check_claim(
+        of_rows, lambda m: whitened_moments_sensitivity(5, SQUARED, m), sizes=(4, 9), columns=3, high=[1.0, 2.0, 1.0]
+    )
+
+
+@pytest.mark.proves("whitened-moments")
+def test_the_bound_holds_for_all_pairs_of_rows_of_small_schemas_whatever_shares_were_released() -> None:
+    """Also for shares that are far from those of the rows, for merged levels, and a row that is left out."""
+    rng = np.random.default_rng(1)
+    for sizes in ((2,), (2, 2), (3, 2, 4), (2, 2, 2, 2)):
+        for trial in range(6):
+            noisy = [rng.normal(20, 40, size) for size in sizes]
+            places, shares = zip(*(merged_levels(part, 4.0 * (trial % 2)) for part in noisy), strict=True)
+            D = row_entries(shares)
+            squared = 0.4 * D
+            rows = [np.array([row]) for row in itertools.product(*map(range, sizes))]
+            sums = [whitened_moments(list(row.T), places, shares, squared, 10) for row in rows]
+            bound = float(whitened_moments_sensitivity(D, squared, 10).bound)
+            worst = max(float(np.linalg.norm(a - b)) for a in [*sums, 0 * sums[0]] for b in sums)
+            assert worst <= bound
+
+
+@pytest.mark.proves("whitened-moments")
+def test_two_rows_alike_in_one_even_column_of_three_attain_it() -> None:
+    change = np.linalg.norm(of_rows(np.array([[0, 0, 0]])) - of_rows(np.array([[0, 1, 1]])))
+    bound = float(whitened_moments_sensitivity(5, SQUARED, 1).bound)
+    assert 0.9999 * bound < change <= bound
+
+
+def test_features_are_orthonormal_under_the_shares_and_of_mean_0() -> None:
+    rng = np.random.default_rng(2)
+    for k in (1, 2, 3, 7):
+        p = rng.dirichlet(np.ones(k))
+        F = features(p)
+        assert F.shape == (k, k - 1)
+        np.testing.assert_allclose(F.T @ (p[:, None] * F), np.eye(k - 1), atol=1e-9)
+        np.testing.assert_allclose(p @ F, 0, atol=1e-9)
+
+
+def test_levels_that_are_lost_in_the_noise_count_as_the_rarest_that_is_not() -> None:
+    places, shares = merged_levels(np.array([500.0, -20.0, 60.0, 12.0, 300.0]), 10.0)
+    assert places == (0, 1, 1, 1, 2)
+    np.testing.assert_allclose(shares, np.array([500, 72, 300]) / 872)
+    assert merged_levels(np.array([-5.0, -9.0, -1.0]), 10.0) == ((0, 0, 0), np.array([1.0]))
+    kept, exact = merged_levels(np.array([3.0, 0.0, 1.0]), 0.0)
+    assert kept == (0, 1, 1) and exact.tolist() == [0.75, 0.25]
+
+
+def test_sums_in_groups_are_those_of_all_rows_bit_for_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.random.default_rng(3).integers(0, [2, 3, 2], (500, 3))
+    whole = of_rows(rows)
+    monkeypatch.setattr(whitened, "CHUNK", 7)
+    assert (of_rows(rows) == whole).all()
+    assert (of_rows(rows[::-1]) == whole).all()
+    assert not whitened_moments(list(rows[:0].T), PLACES, SHARES, SQUARED, 500).any()
+
+
+def test_a_row_counts_as_its_shortened_features() -> None:
+    """By the textbook: one row, its outer product, up to the grid."""
+    row = np.array([1, 2, 1])
+    u = np.concatenate([*(features(p)[code] for p, code in zip(SHARES, row, strict=True)), [1.0]])
+    v = u * min(1.0, np.sqrt(SQUARED) / np.linalg.norm(u))
+    bits = grid(SQUARED, 1).bits
+    found = of_rows(row[None, :]) * 4.0**-bits
+    np.testing.assert_allclose(found[:5], v**2, atol=2.0 ** (2 - bits))
+    np.testing.assert_allclose(found[5:], np.sqrt(2) * np.outer(v, v)[np.triu_indices(5, 1)], atol=2.0 ** (2 - bits))

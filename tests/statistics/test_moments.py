@@ -1,0 +1,108 @@
+"""Second moments on a grid: exact sums, and √2 R² reached and never passed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpcausal.statistics.moments import (
+    clip_rows,
+    gram,
+    grid_bits,
+    second_moments,
+    second_moments_sensitivity,
+    unpacked,
+    upper_of,
+)
+from tests.conformance import STARTS, check_claim
+
+Rows = Any
+RADIUS = 1.5
+
+
+def moments(rows: Rows) -> Any:
+    return second_moments(clip_rows(rows, RADIUS, grid_bits(len(rows), RADIUS)))
+
+
+def corner(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    rows = np.zeros((m, len(low)))
+    rows[:, 0] = high[0]
+    return rows
+
+
+@pytest.mark.proves("second-moments")
+def test_a_replaced_row_moves_the_moments_by_root_two_times_the_squared_radius_and_no_more() -> None:
+    check_claim(
+        moments,
+        lambda m: second_moments_sensitivity(RADIUS, grid_bits(m, RADIUS), 3),
+        sizes=(4, 9),
+        columns=3,
+        low=-3.0,
+        high=3.0,
+        starts={**STARTS, "corner": corner},
+    )
+
+
+@pytest.mark.proves("second-moments")
+def test_orthogonal_rows_of_full_length_attain_it() -> None:
+    bits = 24  # the finest that the claim admits for two rows; the coarser default grid leaves 2e-5 of the bound
+    one, other = np.array([[9.0, 0], [0, 0]]), np.array([[0, 9.0], [0, 0]])
+    change = np.linalg.norm(
+        second_moments(clip_rows(one, RADIUS, bits)) - second_moments(clip_rows(other, RADIUS, bits))
+    )
+    bound = float(second_moments_sensitivity(RADIUS, bits, 2).bound)
+    assert 0.999999 * bound < change <= bound
+    assert change > 0.95 * bound
+
+
+@pytest.mark.proves("second-moments")
+def test_sums_are_exact_and_rows_no_longer_than_the_radius() -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.normal(0, 2, (5_000, 4))
+    bits = grid_bits(len(rows), RADIUS)
+    grid = clip_rows(rows, RADIUS, bits)
+    integers = [[int(value) for value in row] for row in grid]
+    assert (grid == np.trunc(grid)).all()
+    limit = Fraction(RADIUS) * 2**bits
+    assert all(sum(value * value for value in row) <= limit**2 for row in integers)
+    exact = sum(row[0] * row[1] for row in integers)
+    assert unpacked(second_moments(grid), 4)[0, 1] == pytest.approx(exact, rel=1e-15)
+    assert second_moments(grid)[0] == sum(row[0] ** 2 for row in integers)
+
+
+@pytest.mark.proves("second-moments")
+@pytest.mark.parametrize("columns", [1, 2, 3, 7, 8, 9, 33])
+def test_a_shortened_row_is_the_same_bits_wherever_it_stands_and_whatever_stands_beside_it(columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    for n in (1, 2, 5, 8, 17, 64, 100, 257):
+        rows = rng.normal(size=(n, columns)) * 10 ** rng.uniform(-3, 3, (n, 1))
+        for order in "CF":
+            clipped = clip_rows(np.array(rows, order=order), RADIUS, 16)  # type: ignore[call-overload]
+            for place in range(n):
+                assert (clip_rows(rows[place : place + 1], RADIUS, 16)[0] == clipped[place]).all()
+            others = np.array(rows * 10 ** rng.uniform(-300, 200, rows.shape), order=order)  # type: ignore[call-overload]
+            others[n // 2] = rows[n // 2]
+            with np.errstate(all="ignore"):
+                assert (clip_rows(others, RADIUS, 16)[n // 2] == clipped[n // 2]).all()
+
+
+@pytest.mark.parametrize("columns", [1, 2, 11, 32, 33])
+@pytest.mark.parametrize("rows", [0, 1, 255, 256, 2048, 8191])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_by_pieces_are_those_of_all_rows_at_once(columns: int, rows: int, order: Any) -> None:
+    whole = np.random.default_rng(columns).integers(-(2**19), 2**19, size=(rows, columns))
+    found = gram(np.asarray(whole.astype(np.float64), order=order))
+    assert np.array_equal(upper_of(found), upper_of(whole.T @ whole))
+
+
+def test_a_row_keeps_its_direction() -> None:
+    clipped = clip_rows(np.array([[30.0, 40.0]]), 1.0, 30) / 2**30
+    assert np.allclose(clipped, [[0.6, 0.8]], atol=1e-8)
+
+
+def test_unpacking_undoes_packing() -> None:
+    rows = np.arange(12.0).reshape(4, 3)
+    assert np.allclose(unpacked(second_moments(rows), 3), rows.T @ rows)

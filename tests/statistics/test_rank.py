@@ -1,0 +1,233 @@
+"""Rank scores: exact values against definitions and scipy, exact sensitivities against neighbours."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpcausal.errors import ParameterError
+from dpcausal.papers.direction.anm_test_privacy import RANKS
+from dpcausal.privacy.sensitivity import Relation, Unit
+from dpcausal.statistics import rank
+from dpcausal.statistics.rank import (
+    kendall,
+    kendall_numerator,
+    kendall_numerator_sensitivity,
+    kendall_sensitivity,
+    spearman,
+    spearman_numerator,
+    spearman_numerator_sensitivity,
+    spearman_sensitivity,
+)
+from tests.conformance import check_claim, exhaustive, neighbouring_rows
+
+SIZES = (5, 6, 11, 40)
+
+
+def signs(values):
+    return np.sign(values[:, None] - values[None, :]).astype(int)
+
+
+def spearman_by_definition(x, y):
+    return int((signs(x).sum(axis=1) * signs(y).sum(axis=1)).sum())
+
+
+def kendall_by_definition(x, y):
+    return int((signs(x) * signs(y)).sum()) // 2
+
+
+def worst_pair(m):
+    """The pair that attains both bounds: a common increasing line, one record moved from corner to corner."""
+    line = np.arange(1.0, m)
+    return (np.append(line, m), np.append(line, m)), (np.append(line, 0), np.append(line, m))
+
+
+SCORES = {  # the numerators are the same scores without their denominators: all small tables and pairs drawn, below
+    "rho": (spearman, spearman_sensitivity),
+    "|rho|": (lambda x, y: abs(spearman(x, y)), spearman_sensitivity),
+    "N": (spearman_numerator, spearman_numerator_sensitivity),
+    "|N|": (lambda x, y: abs(spearman_numerator(x, y)), spearman_numerator_sensitivity),
+    "tau": (kendall, kendall_sensitivity),
+    "|tau|": (lambda x, y: abs(kendall(x, y)), kendall_sensitivity),
+    "K": (kendall_numerator, kendall_numerator_sensitivity),
+    "|K|": (lambda x, y: abs(kendall_numerator(x, y)), kendall_numerator_sensitivity),
+}
+
+
+@pytest.mark.proves("spearman-rho")
+@pytest.mark.parametrize("name", ["rho", "|rho|"])
+def test_the_spearman_bound_is_reached_and_never_passed(name):
+    score, claim = SCORES[name]
+    check_claim(lambda rows: score(rows[:, 0], rows[:, 1]), claim, sizes=SIZES)
+
+
+@pytest.mark.proves("kendall-tau")
+@pytest.mark.parametrize("name", ["tau", "|tau|"])
+def test_the_kendall_bound_is_reached_and_never_passed(name):
+    score, claim = SCORES[name]
+    check_claim(lambda rows: score(rows[:, 0], rows[:, 1]), claim, sizes=SIZES)
+
+
+@pytest.mark.proves("spearman-rho")
+@pytest.mark.proves("kendall-tau")
+@pytest.mark.parametrize("name", ["N", "K"])
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_over_all_small_tables_the_largest_change_is_the_bound(name, m):
+    score, claim = SCORES[name]
+    worst, pairs = exhaustive(lambda rows: score(rows[:, 0], rows[:, 1]), range(max(m, 3)), m)
+    assert worst == claim(m).bound
+    assert pairs > 300
+
+
+@pytest.mark.proves("spearman-rho")
+@pytest.mark.proves("kendall-tau")
+@given(neighbouring_rows())
+@settings(max_examples=300, deadline=None)
+def test_no_neighbour_pair_passes_the_bounds(pair):
+    rows, neighbour = pair
+    m = len(rows)
+    for score, claim in SCORES.values():
+        change = abs(Fraction(score(*rows.T)) - Fraction(score(*neighbour.T)))
+        assert change <= claim(m).bound
+
+
+@pytest.mark.proves("spearman-rho")
+@pytest.mark.parametrize("m", [2, 3, 4, 5, 17, 1000])
+def test_the_spearman_witness_attains_the_bound_and_for_the_absolute_value_from_five_records_on(m):
+    one, other = worst_pair(m)
+    a, b = spearman_numerator(*one), spearman_numerator(*other)
+    assert a - b == 2 * m * (m - 1) == spearman_numerator_sensitivity(m).bound
+    assert (abs(abs(a) - abs(b)) == a - b) == (m >= 5)
+
+
+@pytest.mark.proves("kendall-tau")
+@pytest.mark.parametrize("m", [2, 3, 4, 5, 17, 1000])
+def test_the_kendall_witness_attains_the_bound_and_for_the_absolute_value_from_four_records_on(m):
+    one, other = worst_pair(m)
+    a, b = kendall_numerator(*one), kendall_numerator(*other)
+    assert a - b == 2 * (m - 1) == kendall_numerator_sensitivity(m).bound
+    assert (abs(abs(a) - abs(b)) == a - b) == (m >= 4)
+
+
+@pytest.mark.parametrize("m", [2, 10, 999, 10**6])
+def test_the_stated_bounds_are_the_papers_and_the_corrected_fractions(m):
+    half_ulps = Fraction(1, 2**53)
+    assert spearman_sensitivity(m).bound == Fraction(6, m + 1) + half_ulps
+    assert kendall_sensitivity(m).bound == Fraction(4, m) + half_ulps
+    assert spearman_sensitivity(m, RANKS).bound == Fraction(30, m) + half_ulps
+    assert kendall_sensitivity(m, RANKS).bound == Fraction(4, m) + half_ulps
+    assert spearman_numerator_sensitivity(m, RANKS).bound == 10 * (m * m - 1)
+    assert isinstance(spearman_numerator_sensitivity(m).bound, int)
+    assert isinstance(kendall_numerator_sensitivity(m).bound, int)
+
+
+def test_a_sensitivity_names_its_proof_relation_and_unit():
+    stated = spearman_sensitivity(10, unit=Unit.TEST_ROW)
+    assert (stated.proof, stated.relation, stated.unit) == ("spearman-rho", Relation.REPLACE_ONE, Unit.TEST_ROW)
+    assert kendall_sensitivity(10).proof == kendall_numerator_sensitivity(10).proof == "kendall-tau"
+
+
+@pytest.mark.proves("spearman-rho")
+@pytest.mark.proves("kendall-tau")
+@pytest.mark.parametrize("name", ["rho", "tau"])
+def test_without_the_allowance_for_rounding_two_floats_pass_the_exact_bound(name):
+    score, claim = SCORES[name]
+    pairs = {m: worst_pair(m) for m in range(2, 60)}
+    exact_bounds = {m: claim(m).bound - rank.ROUNDING for m in pairs}
+    changes = {m: abs(Fraction(score(*one)) - Fraction(score(*other))) for m, (one, other) in pairs.items()}
+    assert any(changes[m] > exact_bounds[m] for m in changes)
+    assert all(changes[m] <= exact_bounds[m] + rank.ROUNDING for m in changes)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=30))
+@settings(max_examples=200, deadline=None)
+def test_numerators_follow_the_definition_with_ties(rows):
+    x, y = np.array(rows, dtype=float).T
+    m = len(rows)
+    N, K = spearman_by_definition(x, y), kendall_by_definition(x, y)
+    assert (spearman_numerator(x, y), kendall_numerator(x, y)) == (N, K)
+    assert spearman(x, y) == float(Fraction(3 * N, m * (m * m - 1)))
+    assert kendall(x, y) == float(Fraction(2 * K, m * (m - 1)))
+    midrank = np.cov(stats.rankdata(x), stats.rankdata(y), bias=True)[0, 1] * 12 / (m * m - 1)
+    assert spearman(x, y) == pytest.approx(midrank, abs=1e-12)
+
+
+@pytest.mark.parametrize("m", [2, 3, 100, 5000])
+def test_without_ties_the_scores_are_scipys(m):
+    rng = np.random.default_rng(m)
+    x = rng.standard_normal(m)
+    y = x + rng.standard_normal(m)
+    assert spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+    assert kendall(x, y) == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-12)
+
+
+def test_with_ties_kendall_is_scipys_tau_b_with_its_denominator_undone():
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(0, 9, 3000).astype(float), rng.integers(0, 5, 3000).astype(float)
+    untied = [kendall_numerator(column, column) for column in (x, y)]
+    expected = stats.kendalltau(x, y).statistic * np.sqrt(untied[0] * untied[1])
+    assert kendall_numerator(x, y) == pytest.approx(expected, rel=1e-9)
+
+
+@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=2, max_size=20), st.randoms())
+@settings(max_examples=100, deadline=None)
+def test_the_order_of_records_and_increasing_maps_change_nothing(rows, shuffler):
+    x, y = np.array(rows).T
+    shuffled = list(rows)
+    shuffler.shuffle(shuffled)
+    xs, ys = np.array(shuffled).T
+    assert spearman_numerator(xs, ys) == spearman_numerator(x, y) == -spearman_numerator(8 * x, -y)
+    assert kendall_numerator(xs, ys) == kendall_numerator(x, y) == -kendall_numerator(8 * x, -y)
+
+
+def test_a_numerator_beyond_64_bits_is_exact():
+    m = 3_100_000
+    x = np.arange(m, dtype=float)
+    largest = m * (m * m - 1) // 3
+    assert largest > 2**63
+    assert spearman_numerator(x, x) == largest
+    assert spearman_numerator(x, -x) == -largest
+
+
+def test_kendall_counts_a_million_records_exactly():
+    m = 10**6
+    x = np.arange(m, dtype=float)
+    rotated = np.roll(x, 300_000)  # discordant: each of the 300 000 moved ones with each of the others
+    assert kendall_numerator(x, -x) == -(m * (m - 1) // 2)
+    assert kendall_numerator(x, rotated) == m * (m - 1) // 2 - 2 * 300_000 * 700_000
+
+
+def test_constant_columns_give_zero():
+    constant, line = np.full(9, 4.0), np.arange(9.0)
+    for score, _ in SCORES.values():
+        assert score(constant, line) == score(line, constant) == score(constant, constant) == 0
+
+
+def test_nan_counts_as_one_largest_value_and_infinities_keep_their_place():
+    x = np.array([np.nan, 1.0, -np.inf, np.nan, np.inf, -0.0, 0.0])
+    plain = np.array([9.0, 1.0, -5.0, 9.0, 5.0, 0.0, 0.0])
+    y = np.array([3.0, 1.0, 4.0, 1.5, 5.0, 9.0, 2.0])
+    for score, _ in SCORES.values():
+        assert score(x, y) == score(plain, y)
+        assert score(y, x) == score(y, plain)
+
+
+@pytest.mark.parametrize("m", [0, 1])
+def test_fewer_than_two_records_are_refused_from_the_public_number_alone(m):
+    for score, claim in SCORES.values():
+        with pytest.raises(ParameterError, match="at least 2 records"):
+            score(np.zeros(m), np.zeros(m))
+        with pytest.raises(ParameterError, match="at least 2 records"):
+            claim(m)
+
+
+@pytest.mark.parametrize("y", [np.zeros(3), np.zeros((4, 1)), 0.0])
+def test_columns_of_other_shapes_are_refused(y):
+    for score, _ in SCORES.values():
+        with pytest.raises(ParameterError, match="one length"):
+            score(np.zeros(4), y)
